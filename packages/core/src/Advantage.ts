@@ -1,5 +1,5 @@
 /**
- * Advantages and the statistics behind them: pure functions of rewards.
+ * Computes advantages and the statistics behind them, as pure functions of rewards.
  *
  * Follows atroposlib/utils/advantages.py and best_of_n_selection.py of the original; variances are population
  * variances.
@@ -9,7 +9,7 @@ import * as ScoreAdvantage from "./ScoreAdvantage.ts"
 
 export { groupRelative } from "./ScoreAdvantage.ts"
 
-/** The rewards say nothing about which step was better. */
+/** The rewards carry no signal about which step was better. */
 export class ConstantRewards extends Schema.TaggedError<ConstantRewards>()("ConstantRewards", {
   standardDeviation: Schema.Finite,
   tolerance: Schema.Finite
@@ -19,10 +19,10 @@ export class ConstantRewards extends Schema.TaggedError<ConstantRewards>()("Cons
   }
 }
 
-/** Numbers nested to any depth, ragged. */
+/** Numbers nested to any depth, possibly ragged. */
 export type Nested = number | ReadonlyArray<Nested>
 
-/** Mean and population variance of all numbers in a ragged nest; undefined for an empty one. */
+/** Mean and population variance of all numbers in a ragged nest; undefined if it is empty. */
 export const stats = (nested: Nested): { readonly mean: number; readonly variance: number } | undefined => {
   const values = flatten(nested)
   if (values.length === 0) return undefined
@@ -59,14 +59,14 @@ export const processSupervision = (
   )
 }
 
-/** What centred rewards are divided by: see `ScoreAdvantage`. */
+/** Divisor of centred rewards; see `ScoreAdvantage`. */
 export const Scale = Schema.Literals(ScoreAdvantage.scales)
 export type Scale = ScoreAdvantage.Scale
 
 /**
  * Turn-level advantages of multi-turn rollouts (MT-GRPO, 2505.11821): the reward of turn k, standardised over the
- * rollouts at that turn, plus `outcomeWeight` times the standardised outcome. A rollout that has ended counts 0 at the
- * turns it does not have; what does not vary is divided by 1. (G, K_i) in, (G, K_i) out.
+ * rollouts at that turn, plus `outcomeWeight` times the standardised outcome. A rollout that has ended counts as 0 in
+ * later turns; a zero variance is replaced by a divisor of 1. (G, K_i) in, (G, K_i) out.
  */
 export const turnLevel = (
   rewards_G_K: ReadonlyArray<ReadonlyArray<number>>,
@@ -83,7 +83,7 @@ export const turnLevel = (
   )
 }
 
-/** A sequence has another number of answers than it has advantages. */
+/** The number of answers in a sequence differs from its number of advantages. */
 export class TurnMismatch extends Schema.TaggedError<TurnMismatch>()("TurnMismatch", {
   answers: Schema.Natural,
   advantages: Schema.Natural
@@ -93,7 +93,9 @@ export class TurnMismatch extends Schema.TaggedError<TurnMismatch>()("TurnMismat
   }
 }
 
-/** Token-level advantages (T): each contiguous trained span of the mask has its turn's advantage, all else 0. */
+/**
+ * Token-level advantages (T): each contiguous trained span of the mask gets its turn's advantage, all other tokens 0.
+ */
 export const overTurns = (
   mask: Uint8Array,
   advantages_K: ReadonlyArray<number>
@@ -111,8 +113,8 @@ export const overTurns = (
 }
 
 /**
- * Advantages of alternative steps from one state: A_i = r_i + γ V(s'_i) - V(s). Not centred: `value` is what the state
- * is worth, and an end of the episode has the value 0.
+ * Advantages of alternative steps from one state: A_i = r_i + γ V(s'_i) - V(s). Not centred: `value` is V(s), and V is
+ * 0 at the end of an episode.
  */
 export const stepwise = (
   steps_G: ReadonlyArray<{ readonly reward: number; readonly nextValue: number }>,
@@ -121,7 +123,8 @@ export const stepwise = (
 ): Array<number> => steps_G.map(({ nextValue, reward }) => reward + discount * nextValue - value)
 
 /**
- * Index of the best alternative: by primary score, ties by secondary, then the earliest. Undefined for no alternatives.
+ * Index of the best alternative: by primary score, then secondary score, then position. Undefined if there are no
+ * alternatives.
  */
 export const bestIndex = (
   primary: ReadonlyArray<number>,
@@ -144,7 +147,7 @@ export const bestIndex = (
 
 const standardized = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
   const { mean, variance } = stats(values) ?? { mean: 0, variance: 0 }
-  // Rounding leaves a constant a deviation of its last digits.
+  // Rounding leaves constant values with a deviation in the last digits.
   const deviation = values.every((value) => value === values[0]) ? 1 : Math.sqrt(variance)
   return values.map((value) => (value - mean) / deviation)
 }

@@ -1,18 +1,18 @@
-/** A batch: groups whose sequences number exactly the run's batch size, handed out under a lease. */
+/** A batch: groups with exactly the run's batch size of sequences, handed out under a lease. */
 import type { ScoredGroup } from "./ScoredGroup.ts"
 
 export interface Batch {
-  /** The service's id of this batch; goes back in `ack` and `nack`. */
+  /** The service's id of this batch, sent back in `ack` and `nack`. */
   readonly id: string
-  /** The step that is made of this batch, as its trainer counts: the run's starting step + 1 for the first. */
+  /** The trainer step this batch is for: the run's starting step + 1 for the first batch. */
   readonly step: number
-  /** Proves the right to ack: changes with every delivery. */
+  /** Authorizes the ack; changes with every delivery. */
   readonly leaseToken: string
-  /** When the lease runs out and the batch goes to the next claimer, in milliseconds since the epoch. */
+  /** Lease expiry, in milliseconds since the epoch; the batch then goes to the next claimer. */
   readonly leaseUntil: number
-  /** 1 at the first delivery. */
+  /** Counts from 1. */
   readonly deliveries: number
   readonly groups: ReadonlyArray<ScoredGroup>
-  /** When this process got it, in milliseconds since the epoch, where somebody wrote that down. */
+  /** When this process received the batch, in milliseconds since the epoch, if recorded. */
   readonly claimedAt?: number
 }

@@ -1,10 +1,9 @@
 /**
- * An environment as whoever runs it sees it: its definition with the item type, its services and its errors closed
- * over.
+ * The runner-facing view of an environment: its definition bound to its item type, services and errors.
  *
- * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`, and so does all that the
- * definition's own functions throw; where in its file that was is logged once. Of an item's groups the ones that cannot
- * be judged are left out and the others kept.
+ * Every error, and everything the definition's functions throw, becomes an `EnvironmentError` that names the
+ * environment, except `Unscorable`; the location of a throw is logged once. Groups of an item that cannot be judged are
+ * dropped, the others kept.
  */
 import { Clock, type Context, Effect, Option, Schema, Stream } from "effect"
 import type { Definition, EnvironmentShape, JudgeGroup, RolloutGroup, Work } from "./Environment.ts"
@@ -22,7 +21,7 @@ import { type Boundary, boundaryOf } from "./DefinitionBoundary.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
 
-/** A definition as it is run, with the names and the errors of its environment. */
+/** A definition with the names and the errors of its environment. */
 interface Closed<Item, E, R> {
   readonly definition: Definition<Item, E, R>
   readonly label: (item: Item) => string
@@ -98,7 +97,7 @@ export const make = <Item, E, R>({
   }
 }
 
-/** Scores trajectories that are there already, where their words are all that `score` looks at. */
+/** Scores existing trajectories, if `score` depends on their text only. */
 const judging =
   <Item, E, R>({ boundary, definition, scored }: Closed<Item, E, R>, item: Item): JudgeGroup =>
   (trajectories) => {
@@ -110,7 +109,7 @@ const judging =
     )
   }
 
-/** Items as work: rolled out, judged group by group, with what follows from them. */
+/** Turns items into work: rollout, judging of each group, and follow-ups. */
 const working = <Item, E, R>(
   name: string,
   closed: Closed<Item, E, R>,
@@ -137,7 +136,7 @@ const working = <Item, E, R>(
               minTrainedTokens,
               itemId: id(item),
               origin,
-              // Claims are about what `score` is asked.
+              // Claims refer to what `score` is called with.
               ...(group.scores === undefined && (yield* Laws.goldTexts(definition.claims, item))),
               ...(Option.isSome(solved) && { isSolved: solved.value.isCorrect })
             })
@@ -216,7 +215,6 @@ const evaluationOf = <Item, E, R>(
   )
 }
 
-/** What the definition claims of its scores, so that whoever runs it can test that. */
 const claimsOf = <Item, E, R>(
   claims: NonNullable<Definition<Item, E, R>["claims"]>,
   { boundary, definition, id, label, scored }: Closed<Item, E, R>
@@ -243,7 +241,7 @@ const claimsOf = <Item, E, R>(
     ...(!isTestable && { untestable: claims.untestable }),
     items: boundary.stream(
       "claims",
-      // A claim may be an episode that has to be played: none is made that nobody asks for.
+      // A claim may be an episode that must be played, so claims are computed on demand.
       () => oneByOne(definition.items(0)),
       (item) => ({
         id: id(item),
@@ -259,7 +257,7 @@ const claimsOf = <Item, E, R>(
   }
 }
 
-/** As it is where it is no stream: whoever runs it says so. */
+/** Passes anything that is not a stream through unchanged: the runner reports it. */
 const oneByOne = <A, E, R>(items: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
   Stream.isStream(items) ? Stream.rechunk(items, 1) : items
 

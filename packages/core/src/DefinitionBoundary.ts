@@ -1,6 +1,6 @@
 /**
- * Runs the effects and streams of an environment's definition for its runner: with the services it was built with, what
- * its functions throw as faults of their part, and every other error as one that names the environment.
+ * Runs the effects and streams of an environment's definition with the services it was built with. Throws become faults
+ * of the part that threw; every other error becomes one that names the environment.
  */
 import { Context, Effect, Stream, Tracer } from "effect"
 import { type DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
@@ -22,8 +22,8 @@ export interface Boundary<E, R> {
 }
 
 export const boundaryOf = <E, R>(name: string, built: Context.Context<R>): Boundary<E, R> => {
-  // Without the span it was built in: rollouts have spans of their own. (No environment needs that one, so R is what it
-  // was.)
+  // Without the span of the build: rollouts have their own spans. (No environment requires the span, so R is
+  // unchanged.)
   const context = Context.omit(Tracer.ParentSpan)(built) as Context.Context<R>
   const crossing = (cause: unknown): EnvironmentError =>
     cause instanceof EnvironmentError

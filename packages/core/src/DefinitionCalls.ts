@@ -1,7 +1,6 @@
 /**
- * The functions of an environment's definition, called so that a mistake in them is told as one: what they throw names
- * the function, its file and line, and what they return is looked at, since a file that is run without its types being
- * checked may return anything.
+ * Calls the functions of a definition and attributes their mistakes: a throw is reported with function, file and line,
+ * and return values are validated, because a file that runs without type checks may return anything.
  */
 import { Effect, Predicate, Stream } from "effect"
 import { DefinitionFault } from "./EnvironmentError.ts"
@@ -9,7 +8,7 @@ import * as ContentId from "./base/ContentId.ts"
 import * as Reason from "./base/Reason.ts"
 import * as StackFrames from "./base/StackFrames.ts"
 
-/** What a value is, as people say it: `an array`, `a Promise`, `nothing (undefined)`. */
+/** Describes a value's type for messages: `an array`, `a Promise`, `nothing (undefined)`. */
 export const kindOf = (value: unknown): string => {
   if (value === undefined || value === null) return `nothing (${String(value)})`
   if (Array.isArray(value)) return "an array"
@@ -24,11 +23,11 @@ export const kindOf = (value: unknown): string => {
   return typeof value === "number" || typeof value === "boolean" ? `a ${typeof value} (${value})` : `a ${typeof value}`
 }
 
-/** Something that a part of the definition must not be or give. */
+/** An invalid value in a part of the definition. */
 export const wrong = (part: string, what: string): DefinitionFault =>
   new DefinitionFault({ part, message: `${part} ${what}` })
 
-/** What was thrown in a part of the definition. */
+/** Converts a throw in a part of the definition to a fault. */
 export const thrown = (part: string, defect: unknown): DefinitionFault => {
   if (defect instanceof DefinitionFault) return defect
   if (!(defect instanceof Error)) {
@@ -45,7 +44,7 @@ export const thrown = (part: string, defect: unknown): DefinitionFault => {
   })
 }
 
-/** Logs what was thrown with its stack, each mistake once: it is worth reading once, and not for every rollout. */
+/** Logs a throw with its stack, once per distinct mistake instead of once per rollout. */
 export const faultLogger = (environment: string): ((error: unknown) => Effect.Effect<void>) => {
   const logged = new Set<string>()
   return (error) =>
@@ -60,13 +59,15 @@ export const faultLogger = (environment: string): ((error: unknown) => Effect.Ef
     })
 }
 
-/** An effect of a part, with what it throws as a fault of that part. */
+/** Runs a part's effect; what it throws becomes a fault of that part. */
 export const guarded = <A, E, R>(
   part: string,
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | DefinitionFault, R> => Effect.catchDefect(effect, (defect) => Effect.fail(thrown(part, defect)))
 
-/** What a function of the definition returns, which must be an Effect; `instead` says how a plain value becomes one. */
+/**
+ * Calls a function of the definition, which must return an Effect; `instead` states how to turn a plain value into one.
+ */
 export const called = <A, E, R>(
   part: string,
   call: () => Effect.Effect<A, E, R>,
@@ -77,7 +78,7 @@ export const called = <A, E, R>(
     Effect.suspend((): Effect.Effect<A, E | DefinitionFault, R> => {
       const returned: unknown = call()
       if (Effect.isEffect(returned)) return returned as Effect.Effect<A, E, R>
-      // Nobody else waits for it, and its failure would end the process.
+      // Nothing else awaits the promise, and an unhandled rejection would end the process.
       if (Predicate.isPromiseLike(returned)) void returned.then(undefined, () => undefined)
       return Effect.fail(
         wrong(
@@ -90,7 +91,7 @@ export const called = <A, E, R>(
     })
   )
 
-/** The same for a function that gives items, and for what is made of each. */
+/** Like `called`, for functions that return a stream of items, mapped by a second function. */
 export const streamed = <A, B, E, R>(
   part: string,
   call: () => Stream.Stream<A, E, R>,
@@ -103,7 +104,6 @@ export const streamed = <A, B, E, R>(
       : Stream.fail(wrong(part, `is ${kindOf(returned)} where a Stream is wanted, e.g. Stream.fromIterable(…)`))
   }).pipe(Stream.catchDefect((defect) => Stream.fail(thrown(part, defect))))
 
-/** The lasting id of an item. */
 export const identity = <Item>({ id }: { readonly id?: (item: Item) => unknown }): ((item: Item) => string) =>
   id === undefined
     ? (item) => ContentId.of(withoutSeed(item))
@@ -115,7 +115,7 @@ export const identity = <Item>({ id }: { readonly id?: (item: Item) => unknown }
         }
       }
 
-/** How an item is sampled is no part of it. */
+/** The sampling seed is not part of the item's identity. */
 const withoutSeed = (item: unknown): unknown => {
   if (!Predicate.isReadonlyObject(item)) return item
   const { samplingSeed: _, ...rest } = item

@@ -1,4 +1,4 @@
-/** What a definition may say, and that it says nothing else: a misspelt key would do nothing in silence. */
+/** Rejects unknown keys in a definition: a misspelt key would otherwise be ignored silently. */
 import { Effect, Predicate } from "effect"
 import type { Definition, EvaluationDefinition, TestableClaims, Untestable } from "./Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
@@ -44,7 +44,7 @@ const components: Keys<RewardComponents.Rule> = { weights: "other", base: "other
 
 const state: Keys<NonNullable<Definition<unknown, unknown, never>["state"]>> = { save: "other", restore: "function" }
 
-/** What is wrong with the keys of a part, if anything is. */
+/** The fault in the keys of a part, or undefined. */
 const faultIn = (
   part: string,
   given: unknown,
@@ -78,7 +78,7 @@ const faultInRule = (given: unknown): DefinitionFault | undefined => {
   return typeof base === "number" ? undefined : wrong("components.base", `is ${kindOf(base)} where a number is wanted`)
 }
 
-/** Fails where a definition has keys that mean nothing, or lacks those that it needs. */
+/** Fails if a definition has unknown keys or lacks required ones. */
 export const check = (given: {
   readonly evaluation?: unknown
   readonly claims?: unknown

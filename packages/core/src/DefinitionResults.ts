@@ -1,6 +1,5 @@
 /**
- * What the functions of a definition gave, looked at: a file that is run without its types being checked may give
- * anything.
+ * Validates the return values of a definition's functions: a file that runs without type checks may return anything.
  */
 import { Effect, Predicate } from "effect"
 import type { RolloutGroup, Rollouts, Score } from "./Environment.ts"
@@ -20,7 +19,7 @@ const isScore = (value: unknown): value is Score => {
   return typeof score === "number" || (score === undefined && rewards !== undefined)
 }
 
-/** What is wrong with the components of a score. */
+/** The fault in a score's components, or undefined. */
 const faultOfRewards = (value: Score): string | undefined =>
   typeof value === "number" || value.rewards === undefined
     ? undefined
@@ -41,7 +40,7 @@ const badTrajectory = (part: string, given: ReadonlyArray<unknown>): DefinitionF
       )
 }
 
-/** A trajectory whose author has plain lists of numbers, or labels and ones as the wire has them. */
+/** Converts plain lists of numbers to typed arrays, and wire-form labels and logprobs to the internal form. */
 const withArrays = (trajectory: Trajectory): Trajectory => {
   const { logprobs, mask, tokens } = trajectory
   const isTyped = tokens instanceof Int32Array && (logprobs === undefined || logprobs instanceof Float32Array)
@@ -60,7 +59,7 @@ const inArrays = (group: RolloutGroup): RolloutGroup => ({
   trajectories: group.trajectories.map(withArrays)
 })
 
-/** One score for each trajectory. */
+/** Checks that there is one valid score per trajectory. */
 export const scores = (
   part: string,
   given: unknown,
@@ -96,7 +95,6 @@ export const scores = (
 
 const part = "collectTrajectories"
 
-/** What an item gave, as groups. */
 export const rollouts = <Item>(
   given: Rollouts<Item>
 ): Effect.Effect<Exclude<Rollouts<Item>, ReadonlyArray<Trajectory>>, DefinitionFault> =>
@@ -117,7 +115,7 @@ export const rollouts = <Item>(
     return fault === undefined ? Effect.succeed({ ...made, groups: made.groups.map(inArrays) }) : Effect.fail(fault)
   })
 
-/** What an item of an evaluation gave, as a group. */
+/** Normalizes the result of an evaluation item to a group. */
 export const evaluated = (
   given: ReadonlyArray<Trajectory> | RolloutGroup
 ): Effect.Effect<RolloutGroup, DefinitionFault> =>

@@ -1,10 +1,9 @@
 /**
- * An environment: where items come from, how they are rolled out, and what a rollout is worth.
+ * Defines an environment: its items, how they are rolled out, and how a rollout is scored.
  *
- * It is a service made by a plain function; there is no class to inherit. The item type is closed over: whoever runs an
- * environment sees a name, settings and effects. `score` decides from the trajectories alone wherever it can, which is
- * what makes it testable by property (`Laws`). Replaces the original's `BaseEnv` (atroposlib/envs/base.py); `Rollout`
- * runs it.
+ * An environment is a service made by a plain function, with no class to inherit. The item type is closed over: the
+ * runner sees a name, settings and effects. A `score` that depends on the trajectories alone is testable by property
+ * (`Laws`). Replaces the original's `BaseEnv` (atroposlib/envs/base.py); `Rollout` runs it.
  */
 import { Context, Effect, Layer, type Option, type Schema, type Scope, type Stream } from "effect"
 import { DefinitionFault, EnvironmentError, type Unscorable } from "./EnvironmentError.ts"
@@ -27,20 +26,20 @@ export type { ClaimedItem, Claims, TestableClaims, Untestable } from "./Laws.ts"
 export type { Judged, Score, ScoreDetails } from "./Score.ts"
 export type { Solved } from "./Scoring.ts"
 
-/** Rollouts to be compared with each other, with what the trainer should know beside their scores. */
+/** Rollouts to be compared with each other, plus data for the trainer other than scores. */
 export interface RolloutGroup extends Pick<
   ScoredGroup,
   "refLogprobs" | "generationParams" | "groupOverrides" | "images" | "distillTokenIds" | "distillLogprobs"
 > {
   readonly trajectories: ReadonlyArray<Trajectory>
   /**
-   * One per trajectory where the group was judged while it was made (alternatives of a turn, solved rows): `score` is
-   * not asked about it.
+   * One per trajectory if the group was judged while it was generated (alternatives of a turn, solved rows): `score` is
+   * then not called for it.
    */
   readonly scores?: ReadonlyArray<Score>
 }
 
-/** What an item gave: one group (a plain array), or several, and items to be put back in the queue. */
+/** The result of an item: one group (a plain array), or several groups and items to requeue. */
 export type Rollouts<Item> =
   | ReadonlyArray<Trajectory>
   | { readonly groups: ReadonlyArray<RolloutGroup>; readonly requeue?: ReadonlyArray<Item> }
@@ -49,15 +48,17 @@ export type Rollouts<Item> =
 export interface EvaluationDefinition<Item, E, R> {
   readonly items: Stream.Stream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory> | RolloutGroup, E, R>
-  /** Whether a score counts as solved. Default: the top of the claimed range; unknown if no range is claimed. */
+  /** Decides if a score counts as solved. Default: the top of the claimed range; unknown if no range is claimed. */
   readonly isCorrect?: (score: number, rewards?: Rewards) => boolean
 }
 
-/** What a judged group of a training item means for later ones. */
+/** The consequences of a judged training group for later items. */
 export interface FollowUp<Item> {
-  /** Items to be put in the queue. */
   readonly requeue?: ReadonlyArray<Item>
-  /** Why this group is not to be trained on: too easy for its level, say. It is counted and logged as unscorable. */
+  /**
+   * Reason to exclude this group from training, for example if it is too easy for its level. Counted and logged as
+   * unscorable.
+   */
   readonly leaveOut?: string
 }
 
@@ -69,54 +70,54 @@ export interface JudgedGroup extends RolloutGroup {
 export interface Definition<Item, E, R> {
   readonly items: ItemStream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<Rollouts<Item>, E, R>
-  /** One score per trajectory, in their order. May be left out where every group brings its scores. */
+  /** One score per trajectory, in their order. Optional if every group brings its scores. */
   readonly score?: (
     item: Item,
     group: ReadonlyArray<Trajectory>
   ) => Effect.Effect<ReadonlyArray<Score>, Unscorable | E, R>
   /**
-   * How the components of a score give its number, where they are not just added up: base + Σ weight · component. The
-   * setting `reward_weights` goes before these weights.
+   * Rule that turns components into a score, if it is not their plain sum: base + Σ weight · component. The setting
+   * `reward_weights` overrides these weights.
    */
   readonly components?: Rule
   /**
-   * Told of every group of a training item once it is judged, never of evaluations: where a curriculum learns and items
-   * are followed up.
+   * Called with every judged group of a training item, never for evaluations: curricula update here, and follow-up
+   * items are added.
    */
   readonly afterScore?: (item: Item, group: JudgedGroup) => Effect.Effect<FollowUp<Item> | void, E, R>
   readonly evaluation?: EvaluationDefinition<Item, E, R>
-  /** Whether a score counts as solved, in training and evaluation. Default: that of `evaluation`. */
+  /** Decides if a score counts as solved, in training and evaluation. Default: that of `evaluation`. */
   readonly isCorrect?: (score: number, rewards?: Rewards) => boolean
-  /** Figures of its own, recorded beside those of its rollouts at every step: a curriculum's level, a judge's bias. */
+  /** Custom metrics, recorded at every step with those of the rollouts: a curriculum's level, a judge's bias. */
   readonly metrics?: Effect.Effect<{ readonly [name: string]: number }, never, R>
   /**
-   * State beside the cursor (a curriculum, say) that must survive a restart: JSON out, JSON in. Items under way count
-   * in it already.
+   * State other than the cursor (for example a curriculum) that must survive a restart: JSON out, JSON in. Items in
+   * progress are already counted in it.
    */
   readonly state?: {
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, E, R>
   }
   /**
-   * Items as JSON, so that those put back in the queue survive a restart. Without it the item they came from is rolled
+   * Codec of items as JSON, so that requeued ones survive a restart. Without it, the item that requeued them is rolled
    * out again.
    */
   readonly requeued?: Schema.Codec<Item, unknown>
   /**
-   * What makes an item that item, whatever run, order and seed it comes in: a string is its id as it is, of anything
-   * else the id is made (`ContentId`). Default: the item, without a `samplingSeed`.
+   * Identity of an item across runs, orders and seeds: a string is used as the id, any other value is hashed
+   * (`ContentId`). Default: the item without its `samplingSeed`.
    */
   readonly id?: (item: Item) => unknown
   /** Short text for logs and dead letters. Default: its question, else its JSON (`ItemLabel`). */
   readonly label?: (item: Item) => string
   /**
-   * Where one rollout is several sequences with scores of their own: which (`a group for every turn`). Whoever needs
-   * one reward for an episode refuses the environment with these words.
+   * Set if one rollout consists of several sequences with separate scores: describes them (`a group for every turn`). A
+   * caller that needs one reward per episode rejects the environment with this text.
    */
   readonly severalScores?: string
   /**
-   * Why a stored rollout cannot be scored again, where `score` needs more than the words of it: the world it went
-   * through, what its program returned.
+   * Reason why a stored rollout cannot be re-scored, if `score` needs more than its text: the state of its world, the
+   * result of its program.
    */
   readonly judgedLive?: string
   readonly claims?: Claims<Item>
@@ -134,7 +135,7 @@ type Known = {
           : PropertyKey
 }
 
-/** Keys that mean nothing, as a type that nothing has: what a definition says must be among what it may say. */
+/** Type that rejects unknown keys of a definition. */
 export type OnlyKnown<D> = {
   readonly [K in Exclude<keyof D, keyof Known>]: `${K & string} is no key of a definition`
 } & {
@@ -143,44 +144,46 @@ export type OnlyKnown<D> = {
     : never
 }
 
-/** What rolling one item out gave. */
 export interface RolledOut {
   readonly groups: ReadonlyArray<ScoredGroup>
-  /** Groups that could not be judged, beside those that could. */
+  /** Groups that could not be judged; the others are in `groups`. */
   readonly unscorable: ReadonlyArray<Unscorable>
   readonly requeued: ReadonlyArray<Work>
 }
 
-/** Scores trajectories of an item, stored ones say, as one group; `Unscorable` where only a rollout itself can be. */
+/**
+ * Scores trajectories of an item, for example stored ones, as one group; `Unscorable` if this is only possible during a
+ * rollout.
+ */
 export type JudgeGroup = (
   group: ReadonlyArray<Trajectory>
 ) => Effect.Effect<ReadonlyArray<Judged>, EnvironmentError | Unscorable>
 
-/** One item, closed over. */
+/** One item, with its type closed over. */
 export interface Work {
-  /** Lasting: of the same item always the same. */
+  /** Stable: always the same for the same item. */
   readonly id: string
   readonly label: string
-  /** `Unscorable` where there is nothing else to give. */
+  /** Fails with `Unscorable` if no group could be judged. */
   readonly rollOut: Effect.Effect<RolledOut, EnvironmentError | Unscorable>
   readonly judge: JudgeGroup
-  /** The item as JSON, where it can be saved; undefined where this one cannot. */
+  /** The item as JSON; absent if items cannot be saved, undefined if this one cannot. */
   readonly save?: () => unknown
 }
 
 export interface EvaluatedTrajectory {
   readonly trajectory: Trajectory
   readonly score: number
-  /** Absent if the environment does not say what counts as solved. */
+  /** Absent if the environment does not define what counts as solved. */
   readonly correct?: boolean
-  /** What the score is made of, where it has components. */
+  /** The components of the score, if it has any. */
   readonly rewards?: Rewards
-  /** What the environment says of it beside the score. */
+  /** Details that the environment reports with the score. */
   readonly sample?: { readonly [name: string]: unknown }
 }
 
 export interface EvaluationWork {
-  /** Lasting: of the same item always the same. */
+  /** Stable: always the same for the same item. */
   readonly id: string
   readonly label: string
   readonly evaluate: Effect.Effect<ReadonlyArray<EvaluatedTrajectory>, EnvironmentError | Unscorable>
@@ -190,7 +193,7 @@ export interface EvaluationWork {
 export interface EnvironmentShape {
   readonly name: string
   readonly settings: EnvironmentSettings.Common
-  /** All settings, snake_case, as they are written beside results. */
+  /** All settings in snake_case, as written with results. */
   readonly encodedSettings: { readonly [name: string]: unknown }
   readonly work: (cursor: number) => Stream.Stream<Work, EnvironmentError>
   readonly itemsDigest: Effect.Effect<string | undefined>
@@ -205,29 +208,28 @@ export interface EnvironmentShape {
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, EnvironmentError>
   }>
-  /** Work that was saved (`Work.save`), where the environment's items can be. */
+  /** Restores saved work (`Work.save`), if the environment's items can be saved. */
   readonly requeued: Option.Option<(saved: unknown) => Effect.Effect<Work, EnvironmentError>>
   readonly claims: Option.Option<{
     readonly scoreRange: readonly [minimum: number, maximum: number]
-    /** Why its items have neither gold nor wrong answers, where they have none. */
+    /** Why its items have neither gold nor wrong answers, if so. */
     readonly untestable?: string
     readonly items: Stream.Stream<ClaimedItem, EnvironmentError>
   }>
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
-  /** Which scores one rollout has, where it has several. */
+  /** Describes the separate scores of one rollout, if it has several. */
   readonly severalScores?: string
-  /** How components give a score, with the weights of its settings, where its definition says it. */
+  /** The rule of the definition, if any, with the weights of the settings. */
   readonly components: Option.Option<Rule>
 }
 
 export class Environment extends Context.Service<Environment, EnvironmentShape>()("@atropos/core/Environment") {}
 
-/** Several environments in one program. */
 export class Environments extends Context.Service<Environments, ReadonlyArray<EnvironmentShape>>()(
   "@atropos/core/Environment/Environments"
 ) {}
 
-/** Makes a layer from (partial) settings, and carries what a registry or a command needs to know. */
+/** Makes a layer from (partial) settings; carries metadata for registries and commands. */
 export interface EnvironmentLayer<A, E, R> {
   (settings?: Partial<A>): Layer.Layer<Environment, E, R>
   readonly environmentName: string
@@ -240,13 +242,13 @@ export { field } from "./base/Settings.ts"
 export const settings = EnvironmentSettings.make
 
 /**
- * An environment as a layer: `make` gets the settings and returns the definition, in whose effects it may use other
+ * Makes a layer of an environment: `make` gets the settings and returns the definition, whose effects may use other
  * services. What `make` acquires (a process, a connection) lives as long as the layer.
  */
 export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1, D>(
   name: string,
   settings: Settings.Settings<A>,
-  // Errors of any kind, different ones in each place: they all become the cause of an `EnvironmentError`.
+  // Any error types, possibly different in each function: all become the cause of an `EnvironmentError`.
   make: (settings: A) => Effect.Effect<Definition<Item, unknown, R> & D & OnlyKnown<D>, E1, R1>
 ): EnvironmentLayer<A, E1 | EnvironmentError, R | Exclude<R1, Scope.Scope>> => {
   const build = (chosen: A): Layer.Layer<Environment, E1 | EnvironmentError, R | Exclude<R1, Scope.Scope>> =>
@@ -289,12 +291,12 @@ export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1, D>(
   })
 }
 
-/** Several environments side by side: `Environment.merge(Gsm8k.layer({ inferenceWeight: 2 }), Stories.layer())`. */
+/** Combines several environments: `Environment.merge(Gsm8k.layer({ inferenceWeight: 2 }), Stories.layer())`. */
 export const merge = <const Layers extends ReadonlyArray<Layer.Layer<Environment, unknown, unknown>>>(
   ...layers: Layers
 ): Layer.Layer<Environments, Layer.Error<Layers[number]>, Layer.Services<Layers[number]>> =>
   Layer.effect(
     Environments,
-    // Each layer is built afresh: all provide the same tag, and two of a kind may differ in settings.
+    // Each layer is built fresh: all provide the same tag, and two of the same environment may differ in settings.
     Effect.forEach(layers, (one) => Effect.map(Layer.build(Layer.fresh(one)), Context.get(Environment)))
   ) as Layer.Layer<Environments, Layer.Error<Layers[number]>, Layer.Services<Layers[number]>>

@@ -1,5 +1,5 @@
 /**
- * What every environment can be told, with the original's names, defaults and meaning (atroposlib/envs/base.py,
+ * Settings of every environment, with the original's names, defaults and meaning (atroposlib/envs/base.py,
  * BaseEnvConfig).
  *
  * On the command line they are `--env.<name>`, in the original's snake_case.
@@ -138,12 +138,10 @@ export const commonFields = {
 } as const
 
 export const Common = Schema.Struct(commonFields)
-/** The settings every environment has. */
 export type Common = typeof Common.Type
 
-/** The common settings and an environment's own. */
 export const make = <const Own extends Schema.Struct.Fields>(
   own: Own
 ): Settings<Schema.Struct.Type<typeof commonFields & Own>> =>
-  // A spread of a type parameter is an intersection to the reader, not to the compiler.
+  // A spread of a type parameter is an intersection at run time, but the compiler does not infer it.
   fromFields<typeof commonFields & Own>({ ...commonFields, ...own })

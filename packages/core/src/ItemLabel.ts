@@ -1,12 +1,12 @@
 /**
- * What an item is called in logs and on pages if its environment does not say: its question, where it has one under a
- * name that data sets use; else its JSON. Pure.
+ * Derives an item's default label for logs and pages: its question, under one of the names common in data sets, else
+ * its JSON. Pure.
  */
 import { Formatter, Predicate } from "effect"
 
 const questionFields = ["question", "problem", "prompt", "instruction", "task", "query", "input", "text", "title"]
 
-/** A text, or the last thing that a user says in a chat. */
+/** A text, or the last user message of a chat. */
 const said = (value: unknown): string | undefined => {
   if (typeof value === "string") return value.trim() === "" ? undefined : value
   if (!Array.isArray(value)) return undefined

@@ -1,9 +1,15 @@
-/** The items of an environment, from any of them on. */
+/** Streams the items of an environment from any position. */
 import type { Effect, Stream } from "effect"
 
-/** Items from `cursor` on, in an order that depends on settings (and `state`) alone; cursor = items already taken. */
+/**
+ * Items from `cursor` on, in an order that depends on settings (and `state`) alone; the cursor is the number of items
+ * already taken.
+ */
 export interface ItemStream<Item, E, R> {
   (cursor: number): Stream.Stream<Item, E, R>
-  /** Of the rows that a cursor counts: one saved with another digest starts over. `Dataset.shuffle` has it. */
+  /**
+   * Digest of the rows that a cursor counts: a cursor saved with another digest starts over. `Dataset.shuffle` provides
+   * it.
+   */
   readonly digest?: Effect.Effect<string>
 }

@@ -1,4 +1,4 @@
-/** What a judgement makes of a group: the group as it is sent, with its scores, advantages and overrides. */
+/** Converts judged trajectories into the group that is sent, with scores, advantages and overrides. */
 import type { RolloutGroup } from "./Environment.ts"
 import type { Rewards } from "./RewardComponents.ts"
 import * as Sampling from "./Sampling.ts"
@@ -8,16 +8,16 @@ import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
 import * as Timings from "./Timings.ts"
 import { isTooShort } from "./Trajectory.ts"
 
-/** What a trainer has to know of a rollout that its token limit cut off. */
+/** Marks a rollout that reached its token limit. */
 const cutOff: Overrides = { finish_reason: "length" }
 
-/** What a trainer has to know of a rollout that is too short to learn from. */
+/** Marks a rollout that is too short to train on. */
 const leftAlone: Overrides = { set_advantage_to_zero: true }
 
 /**
- * The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. Rollouts with
- * fewer trained tokens than `minTrainedTokens` keep their scores and are not learned from. With an origin, what
- * trajectories know of the times of their turns goes along.
+ * The wire form of a group: lists that no trajectory has are absent, logprobs are present only if all have them.
+ * Rollouts with fewer trained tokens than `minTrainedTokens` keep their scores but are not trained on. With an origin,
+ * the timings of turns are included.
  */
 export const toScoredGroup = (
   group: RolloutGroup,
@@ -32,14 +32,14 @@ export const toScoredGroup = (
     readonly minTrainedTokens?: number
     readonly itemId?: string
     readonly origin?: Timings.Origin
-    /** Answers that are right, to be shown; an environment's own (`sample.gold`) come first. */
+    /** Correct answers to display; the environment's own (`sample.gold`) take precedence. */
     readonly gold?: ReadonlyArray<string>
     readonly isSolved?: (score: number, rewards?: Rewards) => boolean
   } = {}
 ): ScoredGroup => {
   const { scores: _scores, trajectories, ...beside } = group
   const own = { ...beside.groupOverrides, ...beside.generationParams }
-  // The environment has the last word.
+  // The environment's own overrides take precedence.
   const switches = (sampling: Sampling.Sampling) =>
     Object.fromEntries(Object.entries(Sampling.toSwitches(sampling)).map(([name, value]) => [name, own[name] ?? value]))
   const sampling = trajectories[0]?.sampling

@@ -1,21 +1,20 @@
 /**
- * Masks and sampling logprobs as wires and files write them, and as they are inside.
+ * Converts masks and sampling logprobs between the external form of wires and files and the internal form.
  *
  *     outside   labels: the token id where trained, -100 elsewhere; some write 1 and 0    logprobs: 1 where not sampled
  *     inside    mask: 1 where trained, 0 elsewhere                                      logprobs: NaN where not sampled
  *
- * Outside forms are read and written at the edges alone: JSON and packed groups, saved trajectories, servers that
- * answer with labels, and what an environment's author gives. Writing what was read gives the same numbers, but for a
- * label that is neither the token nor -100: it comes back as the token, or as -100 where it is the 0 of a mask of zeros
- * and ones.
+ * Only edges use the external form: JSON and packed groups, saved trajectories, servers that answer with labels, and
+ * values from an environment's author. A round trip preserves all numbers, except labels that are neither the token nor
+ * -100: they come back as the token, or as -100 for the 0 of a binary mask.
  */
 /** The label of a token that is not trained on. */
 export const untrained = -100
 
-/** The logprob of a token that was not sampled, outside: an impossible value. */
+/** External logprob of a token that was not sampled: an impossible value. */
 export const unsampled = 1
 
-/** A mask of zeros and ones that is not the tokens themselves is taken as what it says. */
+/** Labels of zeros and ones that differ from the tokens are read as a mask. */
 const isBinary = (tokens: ArrayLike<number>, labels: ArrayLike<number>): boolean => {
   let isTokens = true
   for (let t = 0; t < labels.length; t++) {
@@ -26,7 +25,7 @@ const isBinary = (tokens: ArrayLike<number>, labels: ArrayLike<number>): boolean
   return !isTokens
 }
 
-/** (T) the mask of labels. */
+/** (T) labels to mask. */
 export const toMask = (tokens: ArrayLike<number>, labels: ArrayLike<number>): Uint8Array<ArrayBuffer> => {
   const none = isBinary(tokens, labels) ? 0 : untrained
   const mask = new Uint8Array(labels.length)
@@ -34,31 +33,31 @@ export const toMask = (tokens: ArrayLike<number>, labels: ArrayLike<number>): Ui
   return mask
 }
 
-/** Writes the labels of a mask into `labels` from `at` on. */
+/** Writes the labels of a mask into `labels`, starting at `at`. */
 export const write = (labels: Int32Array, at: number, tokens: Int32Array, mask: Uint8Array): void => {
   for (let t = 0; t < mask.length; t++) labels[at + t] = mask[t] === 1 ? tokens[t]! : untrained
 }
 
-/** (T) the labels of a mask. */
+/** (T) mask to labels. */
 export const ofMask = (tokens: Int32Array, mask: Uint8Array): Int32Array<ArrayBuffer> => {
   const labels = new Int32Array(mask.length)
   write(labels, 0, tokens, mask)
   return labels
 }
 
-/** (T) logprobs inside. */
+/** (T) external to internal logprobs. */
 export const toLogprobs = (outside: ArrayLike<number>): Float32Array<ArrayBuffer> => {
   const logprobs = new Float32Array(outside.length)
   for (let t = 0; t < logprobs.length; t++) logprobs[t] = outside[t] === unsampled ? Number.NaN : outside[t]!
   return logprobs
 }
 
-/** Writes logprobs for outside into `into` from `at` on. */
+/** Writes external logprobs into `into`, starting at `at`. */
 export const writeLogprobs = (into: Float32Array, at: number, logprobs: Float32Array): void => {
   for (let t = 0; t < logprobs.length; t++) into[at + t] = Number.isNaN(logprobs[t]!) ? unsampled : logprobs[t]!
 }
 
-/** (T) logprobs for outside. */
+/** (T) internal to external logprobs. */
 export const ofLogprobs = (logprobs: Float32Array): Float32Array<ArrayBuffer> => {
   const outside = new Float32Array(logprobs.length)
   writeLogprobs(outside, 0, logprobs)

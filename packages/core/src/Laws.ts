@@ -1,10 +1,10 @@
 /**
- * What every scoring function promises, as checks to be driven by properties.
+ * Checks the invariants of scoring functions, for property tests.
  *
  * Permuting a group permutes its scores; the same group gets the same scores; scores are finite and in the declared
- * range; a gold answer gets the top of the range, a wrong one less; components give the score by their rule. Each
- * check succeeds, or fails with a `LawBroken` that shows the case. Use them in a test file with `it.effect.prop`,
- * or all at once through `atropos validate`.
+ * range; a gold answer gets the top of the range, a wrong one less; components give the score by their rule. A check
+ * succeeds, or fails with a `LawBroken` that shows the case. Use with `it.effect.prop`, or run all with `atropos
+ * validate`.
  */
 import { Arbitrary, Effect, Schema } from "effect"
 import type { EnvironmentError, Unscorable } from "./EnvironmentError.ts"
@@ -12,22 +12,22 @@ import { type Rule, scoreOf } from "./RewardComponents.ts"
 import type { Judged } from "./Score.ts"
 import { maskFrom, type Trajectory } from "./Trajectory.ts"
 
-/** What `atropos validate` and property tests hold an environment to. */
+/** Claims that `atropos validate` and property tests check. */
 export interface TestableClaims<Item> {
-  /** Completions, or whole episodes, that must get the best score of the range. */
+  /** Completions, or whole episodes, that must get the maximum score. */
   readonly gold: (item: Item) => ReadonlyArray<string | Trajectory>
-  /** Completions, or whole episodes, that must get less. */
+  /** Completions, or whole episodes, that must get less than the maximum. */
   readonly wrong: (item: Item) => ReadonlyArray<string | Trajectory>
   readonly scoreRange: readonly [minimum: number, maximum: number]
 }
 
 /**
- * Why nobody can say beforehand what is right and what is wrong: rows that are solved already, scores that somebody
- * else gives.
+ * States why right and wrong answers cannot be listed in advance: rows that are already solved, scores from an external
+ * source.
  */
 export interface Untestable<Item = never> {
   readonly untestable: string
-  /** Rolls an item out, if `score` needs what only a rollout leaves, such as the result of an agent's run. */
+  /** Rolls an item out, if `score` needs data that only a rollout produces, such as the result of an agent's run. */
   readonly sample?: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory>, unknown>
   /** Default: any finite number. */
   readonly scoreRange?: readonly [minimum: number, maximum: number]
@@ -37,18 +37,16 @@ export type Claims<Item> = TestableClaims<Item> | Untestable<Item>
 
 /** An item with the environment's claims about it, for `validate`. */
 export interface ClaimedItem {
-  /** The one that its work has. */
   readonly id: string
   readonly label: string
   readonly gold: ReadonlyArray<Trajectory>
   readonly wrong: ReadonlyArray<Trajectory>
-  /** Rollouts whose scores have to keep the laws, if there are neither gold nor wrong answers. */
+  /** Rollouts to check the invariants on if there are neither gold nor wrong answers. */
   readonly sample: Effect.Effect<ReadonlyArray<Trajectory>, EnvironmentError | Unscorable>
-  /** Scores these trajectories as one group. */
   readonly score: (
     group: ReadonlyArray<Trajectory>
   ) => Effect.Effect<ReadonlyArray<number>, EnvironmentError | Unscorable>
-  /** The same with all that is said of each score. */
+  /** Like `score`, with all details of each score. */
   readonly judge: (
     group: ReadonlyArray<Trajectory>
   ) => Effect.Effect<ReadonlyArray<Judged>, EnvironmentError | Unscorable>
@@ -61,16 +59,14 @@ export class LawBroken extends Schema.TaggedError<LawBroken>()("LawBroken", {
   message: Schema.String
 }) {}
 
-/** Scores one group: what `score` of an environment is with its item given. */
+/** Scores one group: `score` of an environment, bound to an item. */
 export type ScoreGroup<E, R> = (group: ReadonlyArray<Trajectory>) => Effect.Effect<ReadonlyArray<number>, E, R>
 
 export type Range = readonly [minimum: number, maximum: number]
 
-/**
- * A trajectory that only has words: what a scoring function that reads the completion needs. One token per UTF-16 unit.
- */
+/** A trajectory from text alone, for scoring functions that read only the completion. One token per UTF-16 unit. */
 export const trajectoryOf = (completion: string, finishReason = "stop"): Trajectory => {
-  // Not `Int32Array.from`: on texts of a megabyte, which validating tries, it takes twenty times as long.
+  // `Int32Array.from` is twenty times slower on texts of a megabyte, which `validate` tries.
   const tokens = new Int32Array(completion.length)
   for (let index = 0; index < tokens.length; index++) tokens[index] = completion.charCodeAt(index)
   const messages = [{ role: "assistant", content: completion }]
@@ -80,13 +76,13 @@ export const trajectoryOf = (completion: string, finishReason = "stop"): Traject
 const show = (group: ReadonlyArray<Trajectory>): string =>
   JSON.stringify(group.map(({ completion }) => (completion.length > 200 ? `${completion.slice(0, 200)}…` : completion)))
 
-/** As JSON, but for NaN, which that has no word for. */
+/** Like JSON, but with NaN, which JSON cannot represent. */
 const shown = (scores: ReadonlyArray<number>): string => `[${scores.join(",")}]`
 
 const equalScores = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): boolean =>
   a.length === b.length && a.every((score, index) => score === b[index])
 
-/** score(permuted group) is the permuted score(group). `order` holds the indices 0 … G-1. */
+/** score(permuted group) equals permuted score(group). `order` holds the indices 0 … G-1. */
 export const permutation = Effect.fn("Laws.permutation")(function* <E, R>(
   score: ScoreGroup<E, R>,
   group: ReadonlyArray<Trajectory>,
@@ -102,7 +98,7 @@ export const permutation = Effect.fn("Laws.permutation")(function* <E, R>(
   })
 })
 
-/** The same group gets the same scores. */
+/** Scoring the same group twice gives the same scores. */
 export const determinism = Effect.fn("Laws.determinism")(function* <E, R>(
   score: ScoreGroup<E, R>,
   group: ReadonlyArray<Trajectory>
@@ -116,7 +112,6 @@ export const determinism = Effect.fn("Laws.determinism")(function* <E, R>(
   })
 })
 
-/** Scores are finite and within the range. */
 export const inRange = Effect.fn("Laws.inRange")(function* <E, R>(
   score: ScoreGroup<E, R>,
   group: ReadonlyArray<Trajectory>,
@@ -136,8 +131,8 @@ export const inRange = Effect.fn("Laws.inRange")(function* <E, R>(
 })
 
 /**
- * An item's gold answers as texts, to be shown beside what a model said. A claim that throws is for `validate` to
- * tell; nobody's evaluation fails by it.
+ * An item's gold answers as texts, to display with the model's answer. A claim that throws is ignored here: `validate`
+ * reports it, and evaluations must not fail because of it.
  */
 export const goldTexts = <Item>(
   claims: Claims<Item> | undefined,
@@ -146,14 +141,14 @@ export const goldTexts = <Item>(
   claims === undefined || !("gold" in claims)
     ? Effect.succeed({})
     : Effect.try({ try: () => claims.gold(item), catch: (cause) => cause }).pipe(
-        // Of a result that is no text (an agent's, say) the text stands for it.
+        // A result that is not a text (for example an agent's) is represented by its text.
         Effect.map((gold) => gold.map((one) => (typeof one === "string" ? one : one.completion))),
         Effect.map((gold) => gold.filter((one) => one !== "")),
         Effect.map((gold) => (gold.length === 0 ? {} : { gold })),
         Effect.catch((cause) => Effect.as(Effect.logDebug("an item's gold answers are not known", { cause }), {}))
       )
 
-/** Beside a wrong answer, every gold answer gets the top of the range and the wrong one less. */
+/** In a group with a wrong answer, every gold answer gets the top of the range and the wrong one less. */
 export const goldOnTop = Effect.fn("Laws.goldOnTop")(function* <E, R>(
   score: ScoreGroup<E, R>,
   gold: ReadonlyArray<string | Trajectory>,
@@ -177,10 +172,10 @@ export const goldOnTop = Effect.fn("Laws.goldOnTop")(function* <E, R>(
   })
 })
 
-/** What is lost by adding up in another order. */
+/** Tolerance for sums in a different order. */
 const rounding = 1e-9
 
-/** A score that has components is what they give by the rule. */
+/** A score with components equals their combination by the rule. */
 export const components = Effect.fn("Laws.components")(function* (
   judged: ReadonlyArray<Judged>,
   rule: Rule,

@@ -1,12 +1,12 @@
 /**
- * Chat messages, in the shape inference servers and chat templates take them.
+ * Chat messages, in the form that inference servers and chat templates use.
  *
- * Field names are OpenAI's own (`tool_calls`, `image_url`, `reasoning_content`), inside and on the wire: a message goes
- * to the server, to the chat template and to the trainer as it is. Keys this schema does not know are kept untouched.
+ * Field names are OpenAI's (`tool_calls`, `image_url`, `reasoning_content`), internally and on the wire: a message is
+ * passed unchanged to the server, the chat template and the trainer. Unknown keys are preserved.
  */
 import { Schema } from "effect"
 
-/** A call the model asked for; `arguments` is JSON text, as the model wrote it. */
+/** A call requested by the model; `arguments` is JSON text exactly as the model wrote it. */
 export const ToolCall = Schema.StructWithRest(
   Schema.Struct({
     id: Schema.optionalKey(Schema.String),
@@ -20,8 +20,8 @@ export const ToolCall = Schema.StructWithRest(
 export type ToolCall = typeof ToolCall.Type
 
 /**
- * One piece of a multimodal message: `{ type: "text", text }`, `{ type: "image_url", image_url: { url } }` (https or
- * data URL), or a kind of the server's own.
+ * One part of a multimodal message: `{ type: "text", text }`, `{ type: "image_url", image_url: { url } }` (https or
+ * data URL), or a server-specific type.
  */
 export const ContentPart = Schema.StructWithRest(
   Schema.Struct({
@@ -33,7 +33,7 @@ export const ContentPart = Schema.StructWithRest(
 )
 export type ContentPart = typeof ContentPart.Type
 
-/** A turn of a chat. `role` is usually system, user, assistant or tool; environments may name others. */
+/** A turn of a chat. `role` is usually system, user, assistant or tool; environments may use others. */
 export interface Message {
   readonly role: string
   readonly content: string | null | ReadonlyArray<ContentPart>
@@ -62,6 +62,6 @@ export const system = (content: string): Message => ({ role: "system", content }
 export const user = (content: string | ReadonlyArray<ContentPart>): Message => ({ role: "user", content })
 export const assistant = (content: string): Message => ({ role: "assistant", content })
 
-/** The words of a message: its string content, or the text parts joined; empty when there are none. */
+/** The text of a message: its string content, or the text parts joined; empty if there are none. */
 export const text = ({ content }: Message): string =>
   typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("")

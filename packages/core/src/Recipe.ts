@@ -1,16 +1,17 @@
 /**
- * How a small model is trained from scratch on an environment of short texts: its vocabulary of characters, what it is
- * shown before reinforcement learning, and settings below a file and flags.
+ * Describes how to train a small model from scratch on short texts: its character vocabulary, warm start, and default
+ * settings (overridden by files and flags).
  *
- * A file that exports one beside its environment (`export const recipe = Recipe.of(settings, { … })`) is trained by
- * `atropos up` with nothing to download. Prompts are texts, or chats: of those a model from scratch sees the contents,
- * each followed by a line feed.
+ * `atropos up` trains a file that exports a recipe next to its environment (`export const recipe = Recipe.of(settings,
+ * { … })`) without downloads. Prompts are texts or chats; of a chat the model sees the contents, each followed by a
+ * line feed.
  */
 import type { Settings } from "./base/Settings.ts"
 import type { Message } from "./Message.ts"
 
 /**
- * A prompt with a completion to imitate, which need not be right: it teaches the form, and the reward what is left out.
+ * A prompt with a completion to imitate, which may be wrong: demonstrations teach the format, the reward teaches the
+ * rest.
  */
 export interface Demonstration {
   readonly prompt: string | ReadonlyArray<Message>
@@ -27,22 +28,22 @@ export interface WarmStart {
 /** Settings by section, as a file has them: snake_case. */
 export type Section = { readonly [name: string]: unknown }
 
-/** A recipe for an environment with these settings. */
+/** A recipe for an environment with settings `A`. */
 export interface Recipe<A> {
-  /** ASCII characters that prompts and answers consist of; all others the model does not see. */
+  /** ASCII characters that prompts and answers consist of; the model does not see any others. */
   readonly characters: string | ((settings: A) => string)
-  /** Number i; each is used once. Without demonstrations the model begins with answers at random. */
+  /** Returns demonstration i; each is used once. Without demonstrations the model starts from random answers. */
   readonly demonstration?: (index: number, settings: A) => Demonstration
   /** Default: 200 steps of 64, learning rate 2e-3. */
   readonly warmStart?: Partial<WarmStart>
-  /** Longest prompt and answer together, characters. Default: the longest demonstration, and half as much again. */
+  /** Max characters of prompt and answer together. Default: 1.5 times the longest demonstration. */
   readonly longest?: number
-  /** Of the first embeddings, 0.02 by default; 0.25 where the task is to tell characters apart. */
+  /** Standard deviation of the initial embeddings. Default 0.02; use 0.25 if the task is to distinguish characters. */
   readonly embeddingDeviation?: number
   readonly env?: Section
   readonly trainer?: Section
   readonly loss?: Section
 }
 
-/** A recipe with the type of its environment's settings. */
+/** Makes a recipe, inferring the type of the environment's settings. */
 export const of = <A>(_settings: Settings<A>, recipe: Recipe<A>): Recipe<A> => recipe

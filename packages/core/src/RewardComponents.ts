@@ -1,42 +1,41 @@
 /**
- * Components of a reward, kept apart: `{ correct: 1, format: 0.5 }`.
+ * Keeps the components of a reward separate: `{ correct: 1, format: 0.5 }`.
  *
- * An environment's score may be made of them (`Environment.Score`): their weighted sum by its setting `reward_weights`
- * is the sequence's score, and the components go along with the group (`ScoredGroup.rewards`), to metrics and viewer.
- * On the wires they are `overrides[i].rewards`, where a service and a trainer of the original leave them be.
+ * An environment's score may consist of components (`Environment.Score`): their sum weighted by the setting
+ * `reward_weights` is the sequence's score, and the components are sent with the group (`ScoredGroup.rewards`) to
+ * metrics and the viewer. On the wire they are `overrides[i].rewards`, which an original service and trainer ignore.
  */
 import { Predicate } from "effect"
 import * as ValueText from "./base/ValueText.ts"
 
-/** Raw values by name, before any weight. */
+/** Raw unweighted values by name. */
 export type Rewards = { readonly [component: string]: number }
 
-/** By component; one that is not named counts as it is. */
+/** By component; the default weight is 1. */
 export type Weights = { readonly [component: string]: number }
 
-/** How components give a score: base + Σ weight · value. */
+/** Combines components into a score: base + Σ weight · value. */
 export interface Rule {
   readonly weights: Weights
   /** Default: 0. */
   readonly base?: number
 }
 
-/** An environment's rule with the weights of its setting `reward_weights`, which go before. */
+/** An environment's rule with the weights of its setting `reward_weights`, which take precedence. */
 export const ruleOf = ({ rewardWeights }: { readonly rewardWeights: Weights }, { base, weights }: Rule): Rule => ({
   weights: { ...weights, ...rewardWeights },
   ...(base !== undefined && { base })
 })
 
-/** The score of components by a rule. */
 export const scoreOf = (rewards: Rewards, { base = 0, weights }: Rule): number => base + weighted(rewards, weights)
 
-/** Names become names of metrics, so they are kept short and plain. */
+/** Component names become metric names, so they are kept short and plain. */
 const name = /^[A-Za-z_][\w.-]{0,63}$/
 
-/** Each becomes a metric. */
+/** Max components; each becomes a metric. */
 const most = 32
 
-/** What is wrong with it as components, in words; undefined: nothing. That numbers are finite is left to filters. */
+/** Describes why a value is not valid as components; undefined if it is. Filters check that the numbers are finite. */
 export const faultOf = (given: unknown): string | undefined => {
   if (!Predicate.isReadonlyObject(given))
     return "rewards must be an object of numbers, such as { correct: 1, format: 0.5 }"
@@ -52,17 +51,14 @@ export const faultOf = (given: unknown): string | undefined => {
     : `the component ${odd[0]} is ${ValueText.of(odd[1]) ?? typeof odd[1]}; a component must be a number`
 }
 
-/**
- * The same for components that are all there is of a score: at least one is needed, as nothing would count as 0 without
- * notice.
- */
+/** Like `faultOf`, for components without a score: at least one is required, since none would silently count as 0. */
 export const faultOfScore = (given: unknown): string | undefined =>
   faultOf(given) ??
   (Predicate.isReadonlyObject(given) && Object.keys(given).length === 0
     ? "it names no component, and would silently count as 0; give a number, or components such as { correct: 1, format: 0.5 }"
     : undefined)
 
-/** Whether it is components, with finite numbers alone. */
+/** True if the value is valid components with finite numbers only. */
 export const isRewards = (given: unknown): given is Rewards =>
   faultOf(given) === undefined && Object.values(given as Rewards).every(Number.isFinite)
 
@@ -73,16 +69,16 @@ export const weighted = (rewards: Rewards, weights: Weights = {}): number =>
     0
   )
 
-/** How often a component was given, and the sum of its values. */
+/** Number of occurrences of a component, and the sum of its values. */
 export interface Total {
   readonly count: number
   readonly sum: number
 }
 
-/** An environment that names components by its items must not become as many metrics. */
+/** Bound for environments that generate component names from their items. */
 const mostTotals = 64
 
-/** By component, of those that were known first. */
+/** Totals by component; at the limit, components already in `known` are kept. */
 export const totals = (
   all: Iterable<Rewards>,
   known: Iterable<readonly [component: string, total: Total]> = []
@@ -97,12 +93,11 @@ export const totals = (
   return found
 }
 
-/** The switch of a sequence that holds its components. */
 const key = "rewards"
 
 type Overrides = { readonly [key: string]: unknown }
 
-/** What a group says of its sequences, with the components where wires have them. */
+/** The overrides of a group's sequences, with components in their place on the wire. */
 export const toOverrides = (
   overrides: ReadonlyArray<Overrides> | undefined,
   rewards: ReadonlyArray<Rewards> | undefined
@@ -114,7 +109,7 @@ export const toOverrides = (
         return isEmpty(own) ? switches : { ...switches, [key]: own }
       })
 
-/** The components apart from the other switches, where all that a wire has by their name are components. */
+/** Separates the components from the other overrides, if every value under their key is valid components. */
 export const ofOverrides = (
   overrides: ReadonlyArray<Overrides> | undefined
 ): { readonly overrides?: ReadonlyArray<Overrides>; readonly rewards?: ReadonlyArray<Rewards> } => {

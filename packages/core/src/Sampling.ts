@@ -1,42 +1,43 @@
 /**
- * How a sequence was sampled: what a trainer must know to compute the same distribution.
+ * Records how a sequence was sampled, so that a trainer can compute the same distribution.
  *
- * Recorded by the back end with every answer, carried by the trajectory, and on the wire in the group's
- * `generation_params`, or, where the sequences of a group were sampled differently, in `overrides[i]` (`temperature` is
- * the original's key there, the others are vLLM's names).
+ * Recorded by the backend with every answer, carried by the trajectory, and sent in the group's `generation_params`, or
+ * in `overrides[i]` if the sequences of a group were sampled differently (`temperature` is the original's key there,
+ * the others are vLLM's names).
  */
 import { Equal, Schema } from "effect"
 
 /**
- * What a sampled token's logprob is of, z being the model's own logits:
+ * Definition of a sampled token's logprob, with z the model's raw logits:
  *
  *     raw         log softmax(z), whatever the temperature
  *     tempered    log softmax(z / temperature) over the whole vocabulary
  *     processed   the distribution that was drawn from: after penalties, bias, temperature, top-k, top-p and min-p
  *
- * The trainer computes the second. Of `processed` logprobs it can allow for top-p, not for what `isShifted` names.
+ * The trainer computes `tempered`. For `processed` logprobs it can correct for top-p, but not for anything in
+ * `isShifted`.
  */
 export const LogprobsMode = Schema.Literals(["raw", "tempered", "processed"])
 export type LogprobsMode = typeof LogprobsMode.Type
 
 export interface Sampling {
-  /** 0: greedy; logprobs are then those of temperature 1. */
+  /** 0: greedy; logprobs are then at temperature 1. */
   readonly temperature: number
   /** 1: all tokens. */
   readonly topP: number
   /** 0: all tokens. */
   readonly topK: number
-  /** Least probability as a share of the likeliest token's; 0: all tokens. */
+  /** Min probability as a fraction of the most likely token's; 0: all tokens. */
   readonly minP: number
-  /** Logits of tokens in prompt or answer are divided by it where positive, else multiplied. Absent: 1, off. */
+  /** Divides positive logits of tokens in the prompt or answer, multiplies negative ones. Absent: 1, off. */
   readonly repetitionPenalty?: number
-  /** Taken from the logits of tokens in the answer so far. Absent: 0, off. */
+  /** Subtracted from the logits of tokens already in the answer. Absent: 0, off. */
   readonly presencePenalty?: number
-  /** The same for each time that the answer has the token. */
+  /** Subtracted once per occurrence in the answer. Absent: 0, off. */
   readonly frequencyPenalty?: number
   /** Added to the logits of these tokens, by id. Absent: none. */
   readonly logitBias?: LogitBias
-  /** Whether a grammar or a JSON schema left out tokens. Absent: no. */
+  /** True if a grammar or a JSON schema masked tokens. Absent: no. */
   readonly isConstrained?: true
   readonly logprobs: LogprobsMode
 }
@@ -46,7 +47,7 @@ export interface LogitBias {
   readonly [tokenId: string]: number
 }
 
-/** What of a request decides how it is sampled. */
+/** The fields of a request that determine its sampling. */
 export interface Asked {
   readonly temperature?: number
   readonly topP?: number
@@ -56,7 +57,7 @@ export interface Asked {
   readonly presencePenalty?: number
   readonly frequencyPenalty?: number
   readonly logitBias?: LogitBias
-  /** The server's own names win, as they do in the request. */
+  /** Server-specific names, which take precedence as in the request. */
   readonly extra?: { readonly [key: string]: unknown }
 }
 
@@ -71,7 +72,7 @@ const biasOf = (switches: { readonly [key: string]: unknown } | undefined): Logi
 }
 const isBias = Schema.is(Schema.Record(Schema.String, Schema.Finite))
 
-/** Requests for answers of a form, in the words of OpenAI, vLLM and SGLang. */
+/** Request keys for constrained output, as named by OpenAI, vLLM and SGLang. */
 const constraints = [
   "structured_outputs",
   "guided_json",
@@ -90,7 +91,7 @@ const isConstraining = (switches: { readonly [key: string]: unknown } | undefine
   return type !== "text" || constraints.some((word) => (switches[word] ?? null) !== null)
 }
 
-/** How a request is sampled by a server that does as it is told; what it leaves out is off, and temperature 1. */
+/** The sampling of a compliant server for a request; absent fields are off, and temperature 1. */
 export const ofRequest = (asked: Asked, logprobs: LogprobsMode): Sampling => {
   const { extra, minP, temperature, topK, topP } = asked
   const repetitionPenalty = numberOf(extra, "repetition_penalty") ?? asked.repetitionPenalty ?? 1
@@ -112,7 +113,7 @@ export const ofRequest = (asked: Asked, logprobs: LogprobsMode): Sampling => {
   }
 }
 
-/** Whether logits were changed one by one, or tokens left out by what they mean: a trainer cannot compute that. */
+/** True if logits were changed individually or tokens were masked by a constraint: a trainer cannot reproduce that. */
 export const isShifted = (sampling: Omit<Sampling, "temperature" | "topP" | "topK" | "minP" | "logprobs">): boolean =>
   sampling.repetitionPenalty !== undefined ||
   sampling.presencePenalty !== undefined ||
@@ -122,12 +123,12 @@ export const isShifted = (sampling: Omit<Sampling, "temperature" | "topP" | "top
 
 export const areEqual = (a: Sampling | undefined, b: Sampling | undefined): boolean => a === b || Equal.equals(a, b)
 
-/** What to tell whoever sampled parts of one sequence differently. */
+/** Warning for parts of one sequence that were sampled differently. */
 export const mixed =
   "its turns were sampled at different temperatures, top-p, top-k, min-p, penalties or constraints, so no trainer can compute their probabilities: " +
   "sample the turns of one sequence alike, or in sessions of their own"
 
-/** One line for people: `temperature 0.7, top-p 0.95, raw logprobs`. */
+/** One human-readable line: `temperature 0.7, top-p 0.95, raw logprobs`. */
 export const describe = (sampling: Sampling): string =>
   [
     `temperature ${sampling.temperature}`,
@@ -142,7 +143,7 @@ export const describe = (sampling: Sampling): string =>
     `${sampling.logprobs} logprobs`
   ].join(", ")
 
-/** The record as keys of `generation_params` or `overrides[i]`; what is off and newer than the first five is absent. */
+/** The record as keys of `generation_params` or `overrides[i]`; fields other than the first five are absent if off. */
 export const toSwitches = (sampling: Sampling) => ({
   temperature: sampling.temperature,
   top_p: sampling.topP,
@@ -158,7 +159,7 @@ export const toSwitches = (sampling: Sampling) => ({
 
 export const isMode = Schema.is(LogprobsMode)
 
-/** The record in switches of a group; absent where they say no mode of logprobs, as the original's do not. */
+/** The record in a group's switches; undefined if they state no logprobs mode, as the original's do not. */
 export const ofSwitches = (switches: { readonly [key: string]: unknown } | undefined): Sampling | undefined => {
   const mode = switches?.["logprobs_mode"]
   return isMode(mode) ? ofRequest(switches === undefined ? {} : { extra: switches }, mode) : undefined

@@ -1,7 +1,7 @@
 /**
- * Sampling parameters as settings and requests write them, in vLLM's names: `{ "min_p": 0.05, "top_k": 40 }`.
+ * Sampling parameters of settings and requests, under vLLM's names: `{ "min_p": 0.05, "top_k": 40 }`.
  *
- * Ranges are those of OpenAI and vLLM. What is left out is up to whoever asks.
+ * Ranges are those of OpenAI and vLLM. Absent parameters are left to the caller.
  */
 import { Schema } from "effect"
 

@@ -1,6 +1,6 @@
 /**
- * A trajectory as JSON and back, for items that carry some and must survive a restart (`requeued` of a definition): its
- * arrays as base64 of their bytes, a third of what lists of numbers take.
+ * Converts trajectories to and from JSON, for items that contain some and must survive a restart (`requeued` of a
+ * definition). Arrays are base64 of their bytes, a third of the size of lists of numbers.
  */
 import { Schema, SchemaTransformation } from "effect"
 import * as Labels from "./Labels.ts"
@@ -11,7 +11,7 @@ import type { Trajectory } from "./Trajectory.ts"
 const toBase64 = ({ buffer, byteLength, byteOffset }: Int32Array | Float32Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("base64")
 
-/** Whole numbers of four bytes; what is left over is nobody's. */
+/** Whole 4-byte numbers; trailing bytes are ignored. */
 const fromBase64 = (text: string): ArrayBuffer => {
   const bytes = Buffer.from(text, "base64")
   return new Uint8Array(bytes.subarray(0, bytes.length - (bytes.length % 4))).buffer

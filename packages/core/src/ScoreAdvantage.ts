@@ -1,6 +1,6 @@
 /**
- * What a sequence's score is worth beside its group's: the rule that the trainer trains by, and that the viewer shows.
- * Without dependencies, for a page has it too.
+ * Computes advantages from the scores of a group, for the trainer and the viewer. Has no dependencies, because the page
+ * bundles it.
  *
  * With r the group's scores:
  *
@@ -10,16 +10,15 @@
  *     batch          A_i = (r_i - mean of all scores of the batch) / d (REINFORCE++, arXiv 2501.03262)
  *     none           A_i = r_i
  *
- * and d (the paper of GRPO does not say which deviation):
+ * and d (the GRPO paper does not specify the deviation):
  *
  *     sample-std       sqrt(Σ (r - mean)² / (G - 1)) + 1e-4, as TRL
  *     population-std   sqrt(Σ (r - mean)² / G) + 1e-8, as the original's trainer
  *     batch-std        sqrt(Σ (r - mean)² / (N - 1)) + 1e-4 over all N scores of the batch, as TRL's "batch"
  *     none             1: Dr. GRPO, 2503.20783, section 3.2
  *
- * A group of one has nothing to compare with: its score is its advantage, as in the original (example_trainer/data.py).
- * Scores that differ by no more than rounding are equal: their advantages are 0, where the original divided rounding
- * errors by 1e-8.
+ * In a group of one, the score is the advantage, as in the original (example_trainer/data.py). Scores that differ only
+ * by rounding count as equal: their advantages are 0, whereas the original divided rounding errors by 1e-8.
  */
 export const baselines = ["group", "leave-one-out", "batch", "none"] as const
 export type Baseline = (typeof baselines)[number]
@@ -29,11 +28,10 @@ export type Scale = (typeof scales)[number]
 
 export interface Rule {
   readonly baseline: Baseline
-  /** What score advantages are divided by. */
   readonly advantageScale: Scale
 }
 
-/** What a rule may have to know of all the scores of a batch. */
+/** Statistics of all scores of a batch that a rule may need. */
 export interface BatchScores {
   readonly mean: number
   /** d of `batch-std`. */
@@ -41,21 +39,19 @@ export interface BatchScores {
   readonly areEqual: boolean
 }
 
-/** Whether a group alone does not tell its advantages. */
+/** True if advantages cannot be computed from a group alone. */
 export const needsBatch = ({ advantageScale, baseline }: Rule): boolean =>
   baseline === "batch" || (baseline !== "none" && advantageScale === "batch-std")
 
-/** The rule of a run, and whose it is. */
+/** The rule of a run, and its source. */
 export interface Recipe extends Rule {
-  /** Name of the loss. */
   readonly loss: string
-  /** Whether the loss looks at advantages at all. */
   readonly isUsed: boolean
-  /** Name of the program's own function that makes them, where it is no such rule: others do not know them. */
+  /** Name of the program's custom advantage function, if it is not this rule; others cannot compute it. */
   readonly computedBy?: string
 }
 
-/** Scores closer than this, relative to the largest, are equal: float32 rounding of a sum of a few terms. */
+/** Relative to the largest score: float32 rounding of a sum of a few terms. */
 const tolerance = 1e-6
 
 export const areEqual = (scores_G: ArrayLike<number>): boolean => {
@@ -79,7 +75,7 @@ const divisor = (scale: Exclude<Scale, "batch-std">, variance: number, count: nu
   }
 }
 
-/** A = (r - mean(r)) / d. A constant group gives zeros. */
+/** A = (r - mean(r)) / d; zeros for a constant group. */
 export const groupRelative = (
   rewards_G: ArrayLike<number>,
   { scale: kind = "sample-std" }: { readonly scale?: Exclude<Scale, "batch-std"> } = {}
@@ -95,17 +91,14 @@ const moments = (scores: Float64Array) => {
   return { mean, variance: scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / Math.max(1, scores.length) }
 }
 
-/** Of the scores of all groups of a batch, in any order. */
+/** Statistics of the scores of all groups of a batch, in any order. */
 export const ofBatch = (scores_N: ArrayLike<number>): BatchScores => {
   const scores = Float64Array.from(scores_N)
   const { mean, variance } = moments(scores)
   return { mean, divisor: divisor("sample-std", variance, scores.length), areEqual: areEqual(scores) }
 }
 
-/**
- * One advantage per sequence. `batch` must be given where the rule needs it (`needsBatch`): else it is taken to be this
- * group.
- */
+/** One advantage per sequence. `batch` is required if `needsBatch`; otherwise it defaults to this group. */
 export const ofScores = (
   scores_G: ArrayLike<number>,
   { advantageScale, baseline }: Rule,
@@ -127,7 +120,7 @@ export const ofScores = (
   return baseline === "group" ? relative_G : relative_G.map((advantage) => (advantage * count) / (count - 1))
 }
 
-/** (G) The rollout that each sequence is of, by the switch `session`; undefined: one of its own. */
+/** (G) Rollout of each sequence, from its override `session`; undefined: a separate rollout. */
 export const sessionsOf = ({
   overrides,
   scores
@@ -136,7 +129,7 @@ export const sessionsOf = ({
   readonly scores: ArrayLike<number>
 }): ReadonlyArray<unknown> => Array.from(scores, (_, i) => overrides?.[i]?.["session"])
 
-/** The score of each rollout (S), and which of them each sequence belongs to (G). */
+/** The score of each rollout (S), and the rollout index of each sequence (G). */
 export const rollouts = (scores_G: ArrayLike<number>, sessions_G: ReadonlyArray<unknown>) => {
   const places = new Map<unknown, number>()
   const scores_S: Array<number> = []
@@ -151,9 +144,9 @@ export const rollouts = (scores_G: ArrayLike<number>, sessions_G: ReadonlyArray<
 }
 
 /**
- * One advantage per sequence of a group in which a rollout may be several: its `session` (any value; undefined is one
- * of its own) tells which belong together. Rollouts are compared, each with the score of its first sequence, and all of
- * its sequences have its advantage.
+ * One advantage per sequence of a group in which several sequences may belong to one rollout, identified by `session`
+ * (any value; undefined: a separate rollout). Rollouts are compared by the score of their first sequence, and all
+ * sequences of a rollout share its advantage.
  */
 export const ofSessions = (
   scores_G: ArrayLike<number>,

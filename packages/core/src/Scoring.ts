@@ -1,7 +1,4 @@
-/**
- * How the groups of an environment get their scores: from its definition, checked, each with its number; and which
- * scores count as solved.
- */
+/** Scores the groups of an environment with its definition, validates the scores, and decides which count as solved. */
 import { Effect, Option } from "effect"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
@@ -12,19 +9,18 @@ import { type Rewards, ruleOf, type Weights } from "./RewardComponents.ts"
 import { type Judged, judged } from "./Score.ts"
 
 /**
- * Which scores count as solved, in evaluations and summaries of rollouts. An environment has none if it neither says so
- * nor claims a range of scores.
+ * Decides which scores count as solved, in evaluations and rollout summaries. Undefined if the environment neither
+ * defines it nor claims a score range.
  */
 export interface Solved {
   readonly isCorrect: (score: number, rewards?: Rewards) => boolean
-  /** In words: `a score of 1, the top of the range`. */
+  /** Human-readable: `a score of 1, the top of the range`. */
   readonly meaning: string
 }
 
-/** Why a group that brings no scores has none. */
 export const none = "its definition has no score, so every group has to bring its scores"
 
-/** The scores of a group: those it brings, else those the definition gives it. */
+/** Scores of a group: those it brings, else those of the definition. */
 export const make = <Item, E, R>(
   { claims, components = { weights: {} }, score }: Definition<Item, E, R>,
   crossing: (cause: unknown) => EnvironmentError,
@@ -53,7 +49,7 @@ export const make = <Item, E, R>(
   })
 }
 
-/** Says once that a weight is of no component: a misspelt one would do nothing in silence. */
+/** Warns once about weights that match no component: a misspelt one would be ignored silently. */
 const unusedWeights = (
   weights: Weights,
   known: ReadonlyArray<string>
@@ -73,7 +69,7 @@ const unusedWeights = (
   }
 }
 
-/** Whether a score is outside of a range; NaN is for the filters. */
+/** Tests if a score is outside of a range; NaN is left to the filters. */
 const outsideOf = ([bottom, top]: Range): ((score: number) => boolean) => {
   const tolerance = rounding * (top - bottom)
   return (score) => score < bottom - tolerance || score > top + tolerance
@@ -81,7 +77,10 @@ const outsideOf = ([bottom, top]: Range): ((score: number) => boolean) => {
 
 export type Judging = Pick<EnvironmentShape, "claims" | "settings">
 
-/** Whether a score is outside of what an environment claims; with `reward_weights`, scores have another scale. */
+/**
+ * Tests if a score is outside of the environment's claims; with `reward_weights`, scores have a different scale, so
+ * never.
+ */
 export const outsideClaims = ({ claims, settings }: Judging): ((score: number) => boolean) =>
   Option.isNone(claims) || hasWeights(settings.rewardWeights) ? () => false : outsideOf(claims.value.scoreRange)
 
@@ -106,10 +105,13 @@ const warningOutside = (
   }
 }
 
-/** Rounding may leave a sum of parts this share of the range below its top. */
+/** Rounding may put a sum of parts below its top by this share of the range. */
 const rounding = 1e-9
 
-/** Which scores count as solved, and that in words; none if nothing says it. A broken score never does. */
+/**
+ * The definition of solved, with a description; None if there is none. NaN, infinite or out-of-range scores never
+ * count.
+ */
 export const solvedBy = (
   {
     claims,

@@ -1,10 +1,10 @@
 /**
- * When the turns of a rollout happened: what a waterfall of an episode is drawn from.
+ * Records when the turns of a rollout happened, for the waterfall of an episode.
  *
- * All times are whole milliseconds. A trajectory's own are of the clock; a scored group's count from the moment its
- * item's rollout began, the same for all its rollouts, so that these can be held against each other. Between an answer
- * and the next question the environment acts: its tools, its game, its other players. They are for people alone: no
- * score, advantage or batch depends on them, and the original's wire has none.
+ * All times are whole milliseconds. A trajectory's are clock times; a scored group's count from the start of its item's
+ * rollout, the same for all its rollouts. Between an answer and the next request the environment acts: its tools, its
+ * game, its other players. For display only: no score, advantage or batch depends on them, and the original's wire has
+ * none.
  *
  *     row (packed)   Int32: scored from, scored to (-1, -1: unknown), then asked, sent, answered of every turn;
  *                    empty: null
@@ -12,23 +12,21 @@
  */
 import { Predicate } from "effect"
 
-/** One answer of the policy. */
 export interface Turn {
-  /** The environment asked for it. */
+  /** When the environment requested it. */
   readonly asked: number
-  /** The request that was answered went to a server; until then it waited for room, or for a server that failed. */
+  /** When the answered request was sent to a server; before, it waited for capacity or on a server that failed. */
   readonly sent: number
   readonly answered: number
 }
 
 export interface Timings {
-  /** In their order. */
   readonly turns: ReadonlyArray<Turn>
-  /** When its group was scored; absent where that is not known. */
+  /** When its group was scored; absent if unknown. */
   readonly scored?: { readonly from: number; readonly to: number }
 }
 
-/** What times count from, and when the group was scored, by the same clock as its trajectories' turns. */
+/** The zero of the times, and when the group was scored, by the clock of its trajectories' turns. */
 export interface Origin {
   readonly startedAt: number
   readonly scored?: NonNullable<Timings["scored"]>
@@ -44,7 +42,7 @@ const isSound = ({ scored, turns }: Timings): boolean =>
   turns.every(({ answered, asked, sent }) => isTime(asked) && isTime(sent) && isTime(answered)) &&
   (scored === undefined || (isTime(scored.from) && isTime(scored.to)))
 
-/** Turns counted from an origin; null where there are none, or they are not of this rollout (before it began). */
+/** Turns relative to an origin; null if there are none, or if they began before the rollout did. */
 export const since = (turns: ReadonlyArray<Turn> | undefined, { scored, startedAt }: Origin): Timings | null => {
   if (turns === undefined) return null
   const from = (time: number): number => Math.round(time - startedAt)
@@ -59,7 +57,7 @@ export const since = (turns: ReadonlyArray<Turn> | undefined, { scored, startedA
   return isSound(timings) ? timings : null
 }
 
-/** As packed groups have it. */
+/** Encodes for packed groups. */
 export const toRow = (timings: Timings | null): Int32Array =>
   timings === null
     ? new Int32Array()
@@ -69,7 +67,7 @@ export const toRow = (timings: Timings | null): Int32Array =>
         ...timings.turns.flatMap(({ answered, asked, sent }) => [asked, sent, answered])
       ])
 
-/** From a packed row; undefined where it is none. */
+/** Decodes a packed row; undefined if invalid. */
 export const ofRow = (row: Int32Array): Timings | null | undefined => {
   if (row.length === 0) return null
   const [from = -1, to = -1] = row
@@ -85,18 +83,17 @@ export const ofRow = (row: Int32Array): Timings | null | undefined => {
   return isSound(timings) ? timings : undefined
 }
 
-/** As JSON has it. */
 export const toJson = (timings: Timings | null) =>
   timings && {
     turns: timings.turns.map(({ answered, asked, sent }) => [asked, sent, answered]),
     ...(timings.scored && { scored: [timings.scored.from, timings.scored.to] })
   }
 
-/** From JSON that anybody may have written; null where it is none. */
+/** Decodes untrusted JSON; null if invalid. */
 export const ofJson = (value: unknown): Timings | null => {
   if (!Predicate.isReadonlyObject(value) || !Array.isArray(value["turns"])) return null
   const { scored, turns } = value
-  // Each is looked at below.
+  // Each is validated below.
   const triples = turns as ReadonlyArray<ReadonlyArray<number> | null>
   const [from, to] = Array.isArray(scored) ? (scored as ReadonlyArray<number>) : []
   const timings: Timings = {

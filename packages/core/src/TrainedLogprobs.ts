@@ -1,29 +1,28 @@
 /**
- * What a trainer computed of the sequences of a group before it learned from them: its own logprobs of their tokens, to
- * be held against the sampler's. They are for people alone, and kept of a share of each step's sequences.
+ * Records a trainer's own logprobs of a group's tokens before it trained on them, to compare with the sampler's. For
+ * display only, for a share of each step's sequences.
  *
- * Arrays begin at the first token that was recorded, and have NaN where a token was not trained on.
+ * Arrays begin at the first recorded token, and are NaN for tokens that were not trained on.
  *
  *     JSON   "trainer_logprobs": [null, [1, 1, -0.25, …]], "trainer_version": 12
  *
- * A row of JSON begins at token 0 and ends with the last that was recorded; 1 stands for "not recorded", as it stands
- * for "not sampled" among the sampler's; null for a sequence that nothing was recorded of.
+ * A JSON row begins at token 0 and ends with the last recorded token; 1 means "not recorded", as it means "not sampled"
+ * in the sampler's logprobs; null if nothing was recorded for a sequence.
  */
 import * as Labels from "./Labels.ts"
 
-/** Of one sequence of T tokens. */
+/** A sequence of T tokens. */
 export interface TrainedRow {
-  /** Place of the first token that was recorded, from 0. */
+  /** Index of the first recorded token, from 0. */
   readonly from: number
-  /** Nats, at the temperature of the sequence, of the tokens from there on; at most T - `from`. */
+  /** Nats, at the sequence's temperature, of the tokens from there on; at most T - `from`. */
   readonly logprobs: Float32Array
 }
 
-/** Of one group. */
 export interface TrainedLogprobs {
-  /** Version of the weights that computed them; null where nobody told. */
+  /** Version of the weights that computed them; null if unknown. */
   readonly policyVersion: number | null
-  /** (G) null: nothing was recorded of it. */
+  /** (G) null: nothing was recorded for this sequence. */
   readonly rows: ReadonlyArray<TrainedRow | null>
 }
 
@@ -33,9 +32,9 @@ const outside = ({ from, logprobs }: TrainedRow): Float32Array => {
   return row
 }
 
-/** Its keys in the JSON of a group, in pieces of text: without braces, to stand behind other keys. */
+/** Encodes as keys of a group's JSON, without braces, to append after other keys. */
 export const toJson = ({ policyVersion, rows }: TrainedLogprobs): string => {
-  // Single precision: more digits than nine say nothing.
+  // Single precision has at most nine significant digits.
   const written = rows.map((row) =>
     row === null ? "null" : `[${Array.from(outside(row), (value) => String(Number(value.toPrecision(9)))).join(",")}]`
   )
@@ -49,7 +48,7 @@ const toRow = (value: unknown): TrainedRow | null => {
   return from < 0 ? null : { from, logprobs: logprobs.subarray(from) }
 }
 
-/** Reads them from the JSON of a group of `sequences`; undefined where there are none, or they are of another form. */
+/** Decodes from the JSON of a group of `sequences`; undefined if absent or invalid. */
 export const ofJson = (
   { trainer_logprobs: rows, trainer_version: version }: { readonly [key: string]: unknown },
   sequences: number

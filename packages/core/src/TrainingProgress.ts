@@ -1,15 +1,14 @@
 /**
- * How far training has come, for environments whose limits grow with it.
+ * Training progress, for environments whose limits grow with it.
  *
- * What runs inside a training rollout finds the trainer's step in its context, as far as it is known there. Where
- * nothing is trained (`process`, evaluations, tests) there is none.
+ * A training rollout reads the trainer's step from its context, if known. Without a trainer (`process`, evaluations,
+ * tests) it is absent.
  */
 import { Context, Effect } from "effect"
 
 export interface TrainingProgress {
-  /** Steps that the trainer has made. */
   readonly step: number
-  /** Steps after which the run ends; infinite where it has no end. */
+  /** Steps after which the run ends; Infinity if it has no end. */
   readonly totalSteps: number
 }
 
@@ -17,15 +16,15 @@ export const TrainingProgress = Context.Reference<TrainingProgress | undefined>(
   defaultValue: () => undefined
 })
 
-/** Runs a rollout of a training run that has come this far. */
+/** Runs a training rollout with this progress in its context. */
 export const at =
   (progress: TrainingProgress) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.provideService(effect, TrainingProgress, progress)
 
 /**
- * A whole number that grows evenly from `start` at the first step to `end` at the last; `end` where nothing is trained,
- * `start` where training has no end.
+ * A whole number that grows linearly from `start` at the first step to `end` at the last; `end` without a trainer,
+ * `start` if training has no end.
  */
 export const grown = (progress: TrainingProgress | undefined, start: number, end: number): number => {
   if (progress === undefined) return end

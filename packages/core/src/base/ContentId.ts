@@ -1,16 +1,18 @@
 /**
- * The lasting id of a content: the same whenever it comes and in whatever order, another one for another content.
+ * The stable id of a content: the same in any order and run, and different for different contents.
  *
- * It is the first 16 hexadecimal digits (64 bits) of the SHA-256 of its JSON, whose keys are sorted; among a million
- * contents two share an id with a chance of 3 in 100 million. Bytes and number arrays count, functions do not.
+ * The first 16 hexadecimal digits (64 bits) of the SHA-256 of its JSON with sorted keys; among a million contents, two
+ * share an id with a chance of 3 in 100 million. Bytes and number arrays are included, functions are not.
  */
 import { createHash } from "node:crypto"
 
-/** As JSON has it: keys in order, and what JSON has no form for as something else. `above`: what holds the value. */
+/**
+ * JSON with sorted keys, and replacements for values without a JSON form. `above`: the values that contain this one.
+ */
 const inOrder = (value: unknown, above: ReadonlyArray<object>): unknown => {
   if (typeof value === "bigint") return String(value)
   if (typeof value !== "object" || value === null) return value
-  // What holds itself has no end.
+  // A value that contains itself.
   if (above.includes(value)) return "circular"
   const inside = [...above, value]
   if (ArrayBuffer.isView(value)) {
@@ -24,7 +26,7 @@ const inOrder = (value: unknown, above: ReadonlyArray<object>): unknown => {
   return Object.fromEntries(keys.map(([key, one]) => [key, inOrder(one, inside)]))
 }
 
-/** The JSON that the id is of. */
+/** The JSON that is hashed. */
 export const canonical = (content: unknown): string => JSON.stringify(inOrder(content, [])) ?? "null"
 
 export const of = (content: unknown): string =>
@@ -32,12 +34,12 @@ export const of = (content: unknown): string =>
 
 const longest = 128
 
-/** That in words, for messages. */
+/** Describes `isPlain` in messages. */
 export const plain = `an id of an item: 1 to ${longest} characters, none of them a control character`
 
-/** What an id must be to stand on wires and in addresses: up to 128 characters, none of them a control character. */
+/** Requirement for ids on wires and in URLs: up to 128 characters without control characters. */
 export const isPlain = (id: string): boolean =>
   id.length > 0 && id.length <= longest && id.isWellFormed() && !/\p{Cc}/u.test(id)
 
-/** An id that somebody gave, as it is where it can stand on wires; the id of any other content. */
+/** A given id if it is valid on wires; otherwise the id of the content. */
 export const named = (given: unknown): string => (typeof given === "string" && isPlain(given) ? given : of(given))

@@ -1,4 +1,4 @@
-/** Where the documentation lies: `docs/` of a checkout, or the copy that this package brings when it is installed. */
+/** Locates the documentation: `docs/` of a checkout, or the copy in the installed package. */
 import { existsSync, realpathSync } from "node:fs"
 import { isAbsolute, relative } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -8,10 +8,10 @@ const folder = new URL(
   import.meta.url
 )
 
-/** The path of a page, as it can be opened from the working folder: `path("training.md")`. */
+/** The path of a page relative to the working folder: `path("training.md")`. */
 export const path = (page: string): string => {
   const file = fileURLToPath(new URL(page, folder))
-  // pnpm keeps packages elsewhere, under long names, with a link here.
+  // pnpm stores packages elsewhere, under long names, with a link here.
   const link = `node_modules/@atropos/core/docs/${page}`
   if (existsSync(link) && realpathSync(link) === file) return link
   const fromHere = relative(process.cwd(), file)

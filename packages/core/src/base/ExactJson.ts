@@ -1,17 +1,17 @@
 /**
- * Reads and writes JSON without changing its numbers: `JSON.parse` rounds integers beyond 2^53 and forgets how a number
+ * Reads and writes JSON without changing its numbers: `JSON.parse` rounds integers beyond 2^53 and loses how a number
  * was written.
  *
- * `parse` gives values as Python does: integers are exact at any length (a `bigint` beyond 2^53), fractions are
- * doubles. `parseWritten` also keeps the text: a number that `String` would write differently (`1.0`, `1e5`,
- * `2432902008176640001`) becomes a `Numeral`, which every `JSON.stringify` writes back as it was; the
- * order of keys is remembered (`KeyOrder`), for templates and `write`. `plain` turns the
- * second form into the first. Both throw `SyntaxError` where `JSON.parse` does.
+ * `parse` gives values like Python: integers are exact at any length (a `bigint` beyond 2^53), fractions are doubles.
+ * `parseWritten` also keeps the text: a number that `String` would write differently (`1.0`, `1e5`,
+ * `2432902008176640001`) becomes a `Numeral`, which every `JSON.stringify` writes back unchanged; the order of keys is
+ * recorded (`KeyOrder`), for templates and `write`. `plain` converts the second form to the first. Both throw
+ * `SyntaxError` if `JSON.parse` does.
  */
 import * as Predicate from "effect/Predicate"
 import * as KeyOrder from "./KeyOrder.ts"
 
-/** ES2026, which Node has had since 21; not yet in TypeScript's library. */
+/** ES2026, in Node since 21; not yet in TypeScript's library. */
 interface SourceJson {
   readonly parse: (
     text: string,
@@ -21,7 +21,7 @@ interface SourceJson {
 }
 const json = JSON as unknown as SourceJson
 
-/** A number as it is written in JSON. */
+/** A number as written in JSON. */
 export class Numeral {
   readonly text: string
   constructor(text: string) {
@@ -37,7 +37,7 @@ export class Numeral {
 
 const integer = /^-?\d+$/
 
-/** An integer as a `number` up to 2^53, beyond which `String` writes other digits. */
+/** An integer as a `number` up to 2^53, beyond which `String` writes different digits. */
 export const ofInteger = (value: bigint): number | bigint =>
   Number.isSafeInteger(Number(value)) ? Number(value) : value
 
@@ -46,15 +46,17 @@ const valueOf = (source: string): number | bigint => {
   return Number.isSafeInteger(double) || !integer.test(source) ? double : ofInteger(BigInt(source))
 }
 
-/** A number by its text: a `number` if that is written the same. */
+/** A number from its text: a `number` if that is written identically. */
 export const numeral = (source: string): number | Numeral => {
   const double = Number(source)
   return String(double) === source ? double : new Numeral(source)
 }
 
-/** Runs of digits that a double may not hold. */
+/** Runs of digits that a double may not represent. */
 const long = /\d{16}/
-/** The same, and what may be written differently: exponents, trailing zeros, small fractions, minus zero. */
+/**
+ * Like `long`, plus anything that may be written differently: exponents, trailing zeros, small fractions, minus zero.
+ */
 const unusual = /\d[\d.]{15}|\d[eE]|\.\d*0(?!\d)|0\.0{6}|-0/
 
 export const parse = (text: string): unknown =>
@@ -73,7 +75,7 @@ const withNumerals = (text: string): unknown =>
       )
     : JSON.parse(text)
 
-/** The value without numerals, as `parse` gives it; itself if it holds none. */
+/** The value without numerals, as `parse` gives it; the same object if it has none. */
 export const plain = (value: unknown): unknown => {
   if (value instanceof Numeral) return valueOf(value.text)
   if (Array.isArray(value)) {
@@ -85,7 +87,7 @@ export const plain = (value: unknown): unknown => {
   return entries.some(([key, one]) => one !== value[key]) ? KeyOrder.copy(value, Object.fromEntries(entries)) : value
 }
 
-/** The value with a numeral for each `bigint`, for a foreign library that calls `JSON.stringify`. */
+/** The value with a numeral for each `bigint`, for a library that calls `JSON.stringify`. */
 export const sendable = (value: unknown): unknown => {
   if (typeof value === "bigint") return new Numeral(String(value))
   if (Array.isArray(value)) return value.map(sendable)
@@ -94,7 +96,7 @@ export const sendable = (value: unknown): unknown => {
     : value
 }
 
-/** Members whose numbers matter as they are written: tools and their arguments, schemas. */
+/** Members whose numbers must be kept as written: tools and their arguments, schemas. */
 const exact = new Set(
   "tools functions response_format structured_outputs guided_json text tool_config output_config output_format".split(
     " "
@@ -103,7 +105,7 @@ const exact = new Set(
 const hasExact = new RegExp(`"(?:${[...exact, "input"].join("|")})"\\s*:`)
 
 const isExact = (key: string, value: unknown): boolean =>
-  // A list called `input` is a chat, an object are the arguments of a call.
+  // A list named `input` is a chat, an object is the arguments of a call.
   exact.has(key) || (key === "input" && isRecord(value))
 
 const doubles = (value: unknown): unknown => {
@@ -117,8 +119,8 @@ const doubles = (value: unknown): unknown => {
 }
 
 /**
- * The body of a request for a model: its parameters are doubles, tools, schemas and arguments of calls have numerals,
- * which are rendered and sent on as they were written.
+ * Parses the body of a request to a model: its parameters are doubles; tools, schemas and arguments of calls have
+ * numerals, which are rendered and sent on as written.
  */
 export const parseRequest = (text: string): unknown =>
   !hasExact.test(text)
@@ -127,15 +129,14 @@ export const parseRequest = (text: string): unknown =>
       ? doubles(parseWritten(text))
       : KeyOrder.remember(text, JSON.parse(text))
 
-/** An object that JSON can hold, not bytes, a date or another instance. */
+/** An object that JSON can represent, not bytes, a date or another instance. */
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   Predicate.isObject(value) &&
   !Array.isArray(value) &&
   (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null)
 
 /**
- * JSON text of a value of either form, with keys in the order in which they were read; undefined where `JSON.stringify`
- * gives none.
+ * JSON text of a value of either form, with keys in the order they were read; undefined if `JSON.stringify` gives none.
  */
 export const write = (value: unknown): string | undefined => {
   if (KeyOrder.isMoved(value)) return inOrder(value)

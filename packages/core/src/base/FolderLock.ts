@@ -1,12 +1,12 @@
 /**
- * One process per folder: a lock that the operating system lets go of when its holder dies, however it dies.
+ * Locks a folder for one process; the operating system releases the lock when its holder dies, for any reason.
  *
- * It is SQLite's lock on `lock.sqlite` in the folder, a file that stays empty: `fcntl` on Linux and macOS, `LockFileEx`
- * on Windows. The one step that takes it (`BEGIN IMMEDIATE`) has one winner among any number of processes, and nothing
- * stale is ever to be removed. Nothing else in the holder's process may open `lock.sqlite`, not even to copy it: where
- * such a file is closed, `fcntl` lets go. Between machines it holds as far as the file system's locks do
- * (docs/operations.md); a file system that keeps none is refused. It needs `node:sqlite` (Node 22.13): elsewhere
- * locking fails, and says so. Who holds it stands in `lock.json`, for refusals to say; nothing is decided by that.
+ * Uses SQLite's lock on `lock.sqlite` in the folder, a file that stays empty: `fcntl` on Linux and macOS, `LockFileEx`
+ * on Windows. Taking it is one step (`BEGIN IMMEDIATE`) with one winner, and nothing stale ever has to be removed. No
+ * other code in the holder's process may open `lock.sqlite`, not even to copy it: closing such a file makes `fcntl`
+ * release the lock. Between machines it is as reliable as the file system's locks (docs/operations.md); a file system
+ * without locks is rejected. Requires `node:sqlite` (Node 22.13). `lock.json` names the holder, for error messages
+ * only.
  */
 import { Effect, FileSystem, Option, Path, Schedule, Schema, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
@@ -14,12 +14,12 @@ import { hostname } from "node:os"
 import type { DatabaseSync } from "node:sqlite"
 import { isAlive } from "./Platform.ts"
 
-/** The folder is in use by another living process, or cannot be locked. */
+/** The folder is in use by another live process, or cannot be locked. */
 export class FolderLockError extends Schema.TaggedError<FolderLockError>()("FolderLockError", {
   message: Schema.String,
-  /** Whether somebody living holds it; else something is wrong with the folder. */
+  /** True if a live process holds it; otherwise there is a problem with the folder. */
   isHeld: Schema.Boolean,
-  /** Process that holds it, where known. */
+  /** Process that holds it, if known. */
   holder: Schema.NullOr(Schema.Int)
 }) {}
 
@@ -27,9 +27,9 @@ const Holder = Schema.fromJsonString(Schema.Struct({ pid: Schema.Int, host: Sche
 const decodeHolder = Schema.decodeUnknownEffect(Holder)
 const encodeHolder = Schema.encodeSync(Holder)
 
-/** SQLite's number for a lock that somebody else has, and for one that the file system does not keep. */
+/** SQLite's error codes for a lock held by another connection, and for one that the file system does not support. */
 const busy = 5
-/** And for a file that this user may not write. */
+/** The error code for a file without write permission. */
 const readOnly = 8
 
 class NotTaken extends Schema.TaggedError<NotTaken>()("NotTaken", {
@@ -38,7 +38,7 @@ class NotTaken extends Schema.TaggedError<NotTaken>()("NotTaken", {
 }) {}
 
 const notTaken = (cause: unknown): NotTaken => {
-  // What node:sqlite throws is an Error, with SQLite's number.
+  // node:sqlite throws an Error with SQLite's code.
   const { errcode = null, message } = cause as Error & { readonly errcode?: number }
   const reason =
     errcode === readOnly
@@ -47,7 +47,7 @@ const notTaken = (cause: unknown): NotTaken => {
   return new NotTaken({ message: reason, number: errcode })
 }
 
-/** A connection that has the file's one write lock until it is closed; none where another has it. */
+/** A connection that holds the file's only write lock until it is closed; None if another one has it. */
 const take = Effect.fnUntraced(function* (file: string): Effect.fn.Return<Option.Option<DatabaseSync>, NotTaken> {
   const sqlite = yield* Effect.tryPromise({
     try: () => import("node:sqlite"),
@@ -60,9 +60,9 @@ const take = Effect.fnUntraced(function* (file: string): Effect.fn.Return<Option
   const database = yield* Effect.try({ try: () => new sqlite.DatabaseSync(file), catch: notTaken })
   const isTaken = yield* Effect.try({
     try: () => {
-      // With a journal in a file, there would be a stale one to remove after a kill, under a lock again.
-      // Of a file that may only be read, `BEGIN IMMEDIATE` alone takes a lock that any number have: a write, never
-      // kept, is refused.
+      // A journal file would leave a stale one after a kill, to be removed under another lock. On a read-only file,
+      // `BEGIN IMMEDIATE` alone takes a lock that any number of processes can hold; the write, which is never
+      // committed, is rejected.
       database.exec("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE; PRAGMA user_version = 1")
       return true
     },
@@ -84,7 +84,7 @@ const letGo = (taken: Option.Option<DatabaseSync>) =>
     if (Option.isSome(taken)) taken.value.close()
   })
 
-/** Whether a file of which nobody knows can be locked. */
+/** Tests if the file system supports locks, with a new file. */
 const keepsLocks = Effect.fnUntraced(function* (root: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -96,7 +96,7 @@ const keepsLocks = Effect.fnUntraced(function* (root: string) {
   )
 })
 
-/** Who holds it, as its sign says. One that was killed has left its own, which the next one is about to replace. */
+/** The holder according to its sign. A killed process leaves its sign, which the next holder is about to replace. */
 const holderOf = (sign: string, host: string) =>
   Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readFileString(sign)).pipe(
     Effect.flatMap(decodeHolder),
@@ -110,7 +110,7 @@ const holderOf = (sign: string, host: string) =>
     Effect.option
   )
 
-/** Holds `folder` until the scope closes; fails where another process holds it. */
+/** Holds `folder` until the scope closes; fails if another process holds it. */
 export const hold = Effect.fn("FolderLock.hold")(function* (
   folder: string
 ): Effect.fn.Return<void, FolderLockError, FileSystem.FileSystem | Path.Path | Scope.Scope> {
@@ -124,7 +124,7 @@ export const hold = Effect.fn("FolderLock.hold")(function* (
 
   const taken = yield* Effect.acquireRelease(Effect.mapError(take(path.join(root, "lock.sqlite")), cannot), letGo)
   if (Option.isSome(taken)) {
-    // The lock holds without a sign too, on a full disk say.
+    // The lock is valid without a sign, for example on a full disk.
     return yield* Effect.acquireRelease(
       Effect.ignore(fs.writeFileString(sign, encodeHolder({ pid: process.pid, host })), { log: "Warn" }),
       () => Effect.ignore(fs.remove(sign, { force: true }), { log: "Warn" })

@@ -1,17 +1,16 @@
 /**
- * Bounds on what a JSON body is made of, checked before anything parses it. A parser takes microseconds and a hundred
- * bytes for a list of two characters, ten of either for a key that no other object has, and seconds for a million of
- * them; what recurses over its result breaks on depth. Long texts cost nothing.
+ * Limits the structure of a JSON body before parsing: a parser takes microseconds and a hundred bytes for a list of two
+ * characters, ten times both for a key that no other object has, and recursion over the result fails on depth. Long
+ * texts cost nothing.
  *
- * Counted in one pass over the bytes, in pieces between which others have their turn; it ends at the first bound that
- * is passed. Any bytes will do, and what is no JSON has some answer.
+ * Counts in one pass over the bytes, in chunks that yield to other fibers; ends at the first exceeded limit. Any bytes
+ * are accepted; the result for invalid JSON is unspecified.
  */
 import { Effect } from "effect"
 import { mostLevels } from "./Nesting.ts"
 
 export interface Bounds {
   readonly levels: number
-  /** Lists and maps. */
   readonly opened: number
   /** Keys of all maps together. */
   readonly keys: number
@@ -19,10 +18,10 @@ export interface Bounds {
   readonly values: number
 }
 
-/** Some 50 ms of a parser's time, for each of the three. */
+/** About 50 ms of a parser's time, for each of the three. */
 export const usual: Bounds = { levels: mostLevels, opened: 100_000, keys: 65_536, values: 1_000_000 }
 
-/** Counts what it is fed; tells the bound that is passed, as soon as it is. */
+/** A counter of bytes; returns the exceeded limit as soon as there is one. */
 export const counter = ({ keys: maxKeys, levels: maxLevels, opened: maxOpened, values: maxValues }: Bounds) => {
   let levels = 0
   let opened = 0
@@ -30,7 +29,7 @@ export const counter = ({ keys: maxKeys, levels: maxLevels, opened: maxOpened, v
   let commas = 0
   let isText = false
   let isEscaped = false
-  /** The bytes from `from` to `to`. */
+  /** Counts the bytes from `from` to `to`. */
   return (json: Uint8Array, from: number, to: number): string | undefined => {
     for (let at = from; at < to; at++) {
       const code = json[at]
@@ -52,10 +51,10 @@ export const counter = ({ keys: maxKeys, levels: maxLevels, opened: maxOpened, v
   }
 }
 
-/** Bytes between two turns of others. */
+/** Bytes between yields. */
 const pieceBytes = 4 * 2 ** 20
 
-/** What is too much about a body; undefined if nothing is. */
+/** The exceeded limit of a body; undefined if none is. */
 export const excess = Effect.fnUntraced(function* (
   json: Uint8Array,
   bounds: Bounds = usual

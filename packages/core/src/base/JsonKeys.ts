@@ -1,4 +1,4 @@
-/** Reads the keys of a JSON text as they are written: a parser keeps the last of equal ones, and may move them. */
+/** Reads the keys of a JSON text as written: a parser keeps the last of equal ones, and may reorder them. */
 // Threads use this too, and should start fast.
 import * as Result from "effect/Result"
 
@@ -9,8 +9,8 @@ const read = (literal: string): string =>
   )
 
 /**
- * Calls `open` for each object as it begins, and `see` with what that returned and each of its keys, in the order of
- * the text, until `see` returns true. Returns how deep the text was. Linear in the text; for text that is JSON.
+ * Calls `open` for each object as it begins, and `see` with the result and each of its keys, in the order of the text,
+ * until `see` returns true. Returns the depth of the text. Linear in the text; requires valid JSON.
  */
 export const scan = <State>(json: string, open: () => State, see: (object: State, key: string) => boolean): number => {
   const around: Array<State | undefined> = []

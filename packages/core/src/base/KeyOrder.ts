@@ -1,15 +1,15 @@
 /**
- * Remembers in which order a JSON text has the keys of its objects. A JavaScript object moves keys that are digits to
- * the front, so that a template would show `{"b": …, "1": …}` otherwise than Python does.
+ * Records the order of keys in a JSON text's objects. A JavaScript object moves integer keys to the front, so that a
+ * template would render `{"b": …, "1": …}` differently than Python.
  *
- * The order is kept beside an object, not in it: code that copies the object calls `copy`, and code that writes or
+ * The order is stored separately from the object: code that copies the object calls `copy`, and code that writes or
  * renders it calls `entries`.
  */
 import * as JsonKeys from "./JsonKeys.ts"
 
 const written = new WeakMap<object, ReadonlyArray<string>>()
 
-/** Keys that JavaScript moves. */
+/** Keys that JavaScript reorders. */
 const digits = /"(?:0|[1-9]\d{0,9})"\s*:/
 
 const maxDepth = 512
@@ -34,7 +34,7 @@ const scan = (json: string): ReadonlyArray<ReadonlyArray<string>> | undefined =>
   return isRepeated || depth > maxDepth ? undefined : all.map((keys) => [...keys])
 }
 
-/** Remembers the order of keys in `value`, which was read from this text. */
+/** Records the order of keys in `value`, which was parsed from this text. */
 export const remember = <A>(json: string, value: A): A => {
   const all = digits.test(json) ? scan(json) : undefined
   if (all === undefined) return value
@@ -50,11 +50,11 @@ export const remember = <A>(json: string, value: A): A => {
   return value
 }
 
-/** A number that is an object (`ExactJson.Numeral`). */
+/** A number represented as an object (`ExactJson.Numeral`). */
 const isLeaf = (value: object): boolean =>
   Object.getPrototypeOf(value) !== Object.prototype && Object.getPrototypeOf(value) !== null
 
-/** The members of an object, in the order in which its text has them. */
+/** The members of an object, in the order of its text. */
 export const entries = (value: object): ReadonlyArray<readonly [key: string, value: unknown]> => {
   const keys = written.get(value)
   return keys === undefined
@@ -62,14 +62,14 @@ export const entries = (value: object): ReadonlyArray<readonly [key: string, val
     : keys.map((key) => [key, (value as Readonly<Record<string, unknown>>)[key]] as const)
 }
 
-/** Gives a copy of an object, with the same keys, its order. */
+/** Transfers the key order of an object to a copy with the same keys. */
 export const copy = <A extends object>(from: object, to: A): A => {
   const keys = written.get(from)
   if (keys !== undefined) written.set(to, keys)
   return to
 }
 
-/** Whether a value holds an object whose keys JavaScript has moved. */
+/** True if a value contains an object whose keys JavaScript has reordered. */
 export const isMoved = (value: unknown): boolean =>
   typeof value === "object" &&
   value !== null &&

@@ -1,6 +1,6 @@
 /**
- * Libraries of this package that are loaded where they are needed: to be tried beforehand, better than to be missed in
- * the middle of a run.
+ * Lazily loaded libraries of this package: tried in advance, so that a missing one is not discovered in the middle of a
+ * run.
  */
 export const lazy: { readonly [name: string]: () => Promise<unknown> } = {
   "@huggingface/tokenizers": () => import("@huggingface/tokenizers"),

@@ -1,12 +1,12 @@
 /**
- * Makes a folder, with those above it. Node's own recursion never ends where the system says of a folder that is there
- * that it can hold no other (`/proc/mine`): here that fails like any other folder that cannot be made.
+ * Creates a folder and its parents. Node's own recursion never ends if the system reports that an existing folder
+ * cannot contain others (`/proc/mine`): here that fails like any other error.
  */
 import { Effect, FileSystem, Path, type PlatformError } from "effect"
 
 type Making = Effect.Effect<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path>
 
-/** What is there already is fine, where it is a folder. */
+/** An existing folder is not an error. */
 const one = (folder: string): Making =>
   FileSystem.FileSystem.use((fs) =>
     Effect.catchIf(

@@ -19,7 +19,7 @@ export const editDistance = (a: string, b: string): number => {
   return previous[b.length]!
 }
 
-/** `env.group-size` and `groupSize` are spelled `group_size` for comparison. */
+/** Normalizes `env.group-size` and `groupSize` to `group_size` for comparison. */
 const plain = (name: string): string =>
   name
     .replaceAll("-", "_")
@@ -29,7 +29,8 @@ const plain = (name: string): string =>
 const lastPart = (name: string): string => name.slice(name.lastIndexOf(".") + 1)
 
 /**
- * The name most likely meant, if one is near: a third of its letters may be wrong, or its part before the dot missing.
+ * The most likely intended name, if one is near: up to a third of its letters may be wrong, or its part before the dot
+ * missing.
  */
 export const nearest = (input: string, candidates: Iterable<string>): string | undefined => {
   const wanted = plain(input)
@@ -46,7 +47,7 @@ export const nearest = (input: string, candidates: Iterable<string>): string | u
   return best?.name
 }
 
-/** `; did you mean "x"?`, or nothing. */
+/** `; did you mean "x"?`, or empty. */
 export const hint = (input: string, candidates: Iterable<string>): string => {
   const name = nearest(input, candidates)
   return name === undefined ? "" : `; did you mean "${name}"?`

@@ -1,15 +1,16 @@
 /**
- * How deep a JSON text goes and how much it opens, counted before anything parses it: a parser takes seconds and
- * gigabytes for megabytes of brackets, and what recurses over its result (writing it again, comparing it) breaks; an
- * empty list of two characters takes a hundred bytes and a microsecond once it is parsed.
+ * Counts the depth and the number of containers of a JSON text before parsing: a parser takes seconds and gigabytes for
+ * megabytes of brackets, recursion over the result (writing, comparing) fails, and an empty list of two characters
+ * takes a hundred bytes and a microsecond once parsed.
  *
- * One rule for texts and for bytes. Linear in the text; any text will do, and what is no JSON has some answer.
+ * One rule for texts and for bytes. Linear in the text; any text is accepted, and the result for invalid JSON is
+ * unspecified.
  */
 
-/** JSON as a string or in UTF-8: what counts here is the same code in both. */
+/** JSON as a string or in UTF-8: the relevant characters have the same code in both. */
 type Json = string | Uint8Array
 
-/** Deeper than this nothing goes that is meant to be read. */
+/** Max depth of readable data. */
 export const mostLevels = 200
 
 const quote = 0x22
@@ -24,7 +25,7 @@ const codeAt = (json: Json, at: number): number => (typeof json === "string" ? j
 const quoteAfter = (json: Json, at: number): number =>
   typeof json === "string" ? json.indexOf('"', at + 1) : json.indexOf(quote, at + 1)
 
-/** From the opening quote of a string to behind the closing one, or to the end of the text. */
+/** From the opening quote of a string to after the closing one, or to the end of the text. */
 export const skipString = (json: Json, from: number): number => {
   let at = from
   for (;;) {
@@ -36,10 +37,10 @@ export const skipString = (json: Json, from: number): number => {
   }
 }
 
-/** Whether brackets outside of strings nest deeper than so many levels. */
+/** True if brackets outside of strings are nested deeper than this. */
 export const isDeep = (json: Json, levels = mostLevels): boolean => exceeds(json, { levels })
 
-/** Whether a text has more levels, or more lists and maps in all, than these. */
+/** True if a text has more levels, or more lists and maps in total, than allowed. */
 export const exceeds = (json: Json, most: { readonly levels?: number; readonly opened?: number }): boolean => {
   const { levels: mostDeep = mostLevels, opened: mostOpened = Number.POSITIVE_INFINITY } = most
   let levels = 0

@@ -1,11 +1,11 @@
 /**
- * Says at once that Node is too old. It is the first import of each package: without it, whatever an old Node happens
- * to miss first would be all that is told.
+ * Reports immediately that Node is too old. The first import of each package: otherwise an old Node would only report
+ * the first missing feature.
  *
- * No module of the packages may import by name what Node 20 does not export: names are looked up before anything here
+ * No module of the packages may import by name what Node 20 does not export: names are resolved before any code here
  * can run.
  */
-/** Effect's HTTP client asks for no less. */
+/** Required by Effect's HTTP client. */
 export const needed = "22.19"
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)

@@ -1,8 +1,7 @@
-/** Something beside the policy that an environment cannot do without, and that nobody configured. */
+/** A required component other than the policy that is not configured. */
 import { Schema } from "effect"
 
 export class NotConfigured extends Schema.TaggedError<NotConfigured>()("NotConfigured", {
-  /** `judge`, `teacher`, … */
   what: Schema.String,
   message: Schema.String
 }) {}

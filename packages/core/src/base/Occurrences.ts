@@ -1,11 +1,10 @@
-/** How often things were seen, so that what happens over and over is told the first time and then ever more rarely. */
+/** Counts occurrences, so that repeated events are logged the first time and then ever more rarely. */
 
 export interface Occurrences {
-  /** Counts one more, and says how many there are now. */
   readonly count: (what: string) => number
 }
 
-/** Different things that are remembered; reasons may hold texts of models. */
+/** Distinct events remembered; reasons may contain model output. */
 const remembered = 1_000
 
 export const make = (): Occurrences => {
@@ -20,5 +19,5 @@ export const make = (): Occurrences => {
   }
 }
 
-/** Of the first, second, fourth, eighth, … time. */
+/** True for the first, second, fourth, eighth, … time. */
 export const isWorthLogging = (times: number): boolean => Number.isInteger(Math.log2(times))

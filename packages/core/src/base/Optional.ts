@@ -1,4 +1,4 @@
-/** Packages that only some programs need, and that are therefore not installed with this one. */
+/** Loads packages that only some programs need, and that are therefore not dependencies. */
 import { Effect, Schema } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
 import * as Installed from "./Installed.ts"
@@ -27,7 +27,7 @@ const isMissing = (cause: unknown): boolean =>
   "code" in cause &&
   (cause.code === "ERR_MODULE_NOT_FOUND" || cause.code === "MODULE_NOT_FOUND")
 
-/** Loads a module that needs these packages; what else the module throws is a defect. */
+/** Loads a module that needs these packages; any other throw of the module is a defect. */
 export const attempt = <A>(packages: Names, use: string, module: () => Promise<A>): Effect.Effect<A, NotInstalled> =>
   Effect.tryPromise(module).pipe(
     Effect.catch(({ cause }) =>
@@ -35,11 +35,11 @@ export const attempt = <A>(packages: Names, use: string, module: () => Promise<A
     )
   )
 
-/** Loads it. That a package is missing is a defect: no program can go on without what it is made of. */
+/** Loads a module. A missing package is a defect: the program cannot continue without it. */
 export const load = <A>(packages: Names, use: string, module: () => Promise<A>): Effect.Effect<A> =>
   Effect.orDie(attempt(packages, use, module))
 
-/** The folder of the first, where none is missing: for its files, or for a thread that loads them. */
+/** The folder of the first package, if none is missing: for its files, or for a thread that loads them. */
 export const folder = (packages: Names, use: string): Effect.Effect<string, NotInstalled> =>
   Effect.suspend(() => {
     const [first, ...others] = packages.map((name) => Installed.folder(name, import.meta.url))

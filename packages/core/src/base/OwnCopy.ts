@@ -1,6 +1,6 @@
 /**
- * Copies what plain data holds, for foreign code that may change it: lists and plain objects are new, with keys in
- * their order; texts, numbers, bytes and instances of classes are the same.
+ * Copies plain data for external code that may modify it: lists and plain objects are new, with keys in order; strings,
+ * numbers, bytes and class instances are shared.
  */
 import * as KeyOrder from "./KeyOrder.ts"
 
@@ -11,7 +11,7 @@ const isPlain = (value: object): boolean => {
 
 export const of = <A>(value: A): A => copied(value, new Map()) as A
 
-/** `known` holds the copies so far, by what they are of: a value may contain itself. */
+/** `known` maps originals to copies so far: a value may contain itself. */
 const copied = (value: unknown, known: Map<object, unknown>): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (!Array.isArray(value) && !isPlain(value)) return value

@@ -1,7 +1,7 @@
-/** What Node gives: files, paths, processes. */
+/** Node's platform services: files, paths, processes. */
 import { Effect, Layer } from "effect"
 
-/** Files and paths, loaded when a layer needs them: whoever only asks for help need not wait for them. */
+/** Files and paths, loaded when a layer needs them, so that `--help` does not wait for them. */
 export const layer = Layer.unwrap(
   Effect.map(
     Effect.promise(() => import("@effect/platform-node/NodeServices")),
@@ -9,7 +9,9 @@ export const layer = Layer.unwrap(
   )
 )
 
-/** Whether a process of this machine runs. Signal 0 only asks; EPERM means that it exists and is another user's. */
+/**
+ * True if a process runs on this machine. Signal 0 only tests; EPERM means that it exists and belongs to another user.
+ */
 export const isAlive = (pid: number): Effect.Effect<boolean> =>
   Effect.try({
     try: () => process.kill(pid, 0),

@@ -1,4 +1,4 @@
-/** Reads the escapes of Python's string literals. */
+/** Decodes the escapes of Python's string literals. */
 
 const simple: { readonly [letter: string]: string } = {
   n: "\n",
@@ -17,8 +17,8 @@ const simple: { readonly [letter: string]: string } = {
 const escape = /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})|([\s\S]))/g
 
 /**
- * The text between the quotes of a literal. An escape that Python does not know stays as it is; one that Python refuses
- * (`\N{…}`, `\x4`, a code beyond Unicode's) is what `refused` makes of it.
+ * The text between the quotes of a literal. An escape unknown to Python is kept; one that Python rejects (`\N{…}`,
+ * `\x4`, a code beyond Unicode's) is passed to `refused`.
  */
 export const unescape = (quoted: string, refused: (escape: string) => string): string =>
   quoted

@@ -1,10 +1,10 @@
 /**
- * Keys that a JSON text gives twice in one object. A parser keeps the last of them and says nothing, so that one answer
- * can hold two, and whoever reads it by another parser takes the other one: what is judged must not be read so.
+ * Finds repeated keys in an object of a JSON text. A parser silently keeps the last one, so that one answer can contain
+ * two, and another parser may use the other one: judged data must not be read like that.
  */
 import * as JsonKeys from "./JsonKeys.ts"
 
-/** The first key that is given twice; undefined if there is none. Linear in the text; for text that is JSON. */
+/** The first repeated key; undefined if there is none. Linear in the text; requires valid JSON. */
 export const find = (json: string): string | undefined => {
   let twice: string | undefined
   JsonKeys.scan(

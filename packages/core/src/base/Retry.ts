@@ -1,4 +1,4 @@
-/** Pauses between attempts: ever longer, up to a limit, and jittered, so that many do not come back at once. */
+/** Pauses between attempts: growing up to a limit, and jittered, so that clients do not retry simultaneously. */
 import { type Duration, Effect, Random, Schedule } from "effect"
 
 /**
@@ -13,9 +13,9 @@ export const backoffMillis = (
     Math.ceil(Math.max(atLeast, jitter * Math.min(cap, 1000 * 2 ** Math.min(attempt - 1, 20))))
   )
 
-/** Pauses that double from `first` up to `longest`, for ever. */
+/** Pauses that double from `first` up to `longest`, forever. */
 export const growing = (first: Duration.Input, longest: Duration.Input) =>
   Schedule.min([Schedule.exponential(first), Schedule.spaced(longest)])
 
-/** How to come back to a service that cannot be reached: soon at first, then every five seconds. */
+/** Reconnects to an unavailable service: quickly at first, then every five seconds. */
 export const reconnecting = Schedule.jittered(growing("200 millis", "5 seconds"))

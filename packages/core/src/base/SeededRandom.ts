@@ -5,14 +5,12 @@
  * public-domain constructions: splitmix32 over the seed and index.
  */
 export interface SeededRandom {
-  /** An integer from `minimum` to `maximum`, both included. */
+  /** An integer from `minimum` to `maximum`, inclusive. */
   readonly between: (minimum: number, maximum: number) => number
   readonly pick: <A>(choices: ReadonlyArray<A>) => A
-  /** True with this probability. */
   readonly chance: (probability: number) => boolean
-  /** The same elements in random order. */
   readonly shuffle: <A>(elements: ReadonlyArray<A>) => Array<A>
-  /** `count` different elements, or all there are, in random order. */
+  /** `count` distinct elements, or all if there are fewer, in random order. */
   readonly sample: <A>(elements: ReadonlyArray<A>, count: number) => Array<A>
 }
 
@@ -49,7 +47,7 @@ export const seeded = (seed: number, index: number): SeededRandom => {
   }
 }
 
-/** A number that depends on every character of a text: a seed, or a place among others. */
+/** A hash of every character of a text, for seeds or partitions. */
 export const hashOf = (text: string): number => {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)

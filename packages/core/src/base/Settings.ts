@@ -1,12 +1,12 @@
 /**
- * Settings of anything that a user configures: an environment, inference servers, sinks of metrics, a trainer.
+ * Declares settings of anything that a user configures: an environment, inference servers, metrics sinks, a trainer.
  *
- * One declaration gives the defaults, the flags, the YAML keys, `--help` and the validation errors. Inside, names are
- * camelCase; on the command line and in files they are snake_case.
+ * One declaration provides the defaults, the flags, the YAML keys, `--help` and the validation errors. Names are
+ * camelCase internally, and snake_case on the command line and in files.
  */
 import { Effect, Schema, String } from "effect"
 
-/** A field with a default and a description; the default is shown by `--help`. */
+/** A field with a default and a description; `--help` shows the default. */
 export const field = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(
   schema: S,
   fallback: S["Type"] & S["Encoded"],
@@ -16,19 +16,17 @@ export const field = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(
 /** camelCase name -> the snake_case name on the command line and in files. */
 export const wireName = (name: string): string => String.camelToSnake(name)
 
-/** A set of fields as settings. */
 export interface Settings<A> {
   /** By camelCase name; each with `description` and `default` annotations. */
   readonly fields: Schema.Struct.Fields
-  /** Decodes the snake_case form (YAML, flags), defaults filled in. */
+  /** Decodes the snake_case form (YAML, flags), filling in defaults. */
   readonly decode: (encoded: unknown) => Effect.Effect<A, Schema.SchemaError>
   /** Completes settings given in code. Throws `SchemaError` for a value out of range. */
   readonly complete: (given: Partial<A>) => A
-  /** The snake_case form, to be written beside results. */
+  /** The snake_case form, to be written with results. */
   readonly encode: (settings: A) => { readonly [name: string]: unknown }
 }
 
-/** Settings of these fields alone. */
 export const fromFields = <const Fields extends Schema.Struct.Fields>(
   fields: Fields
 ): Settings<Schema.Struct.Type<Fields>> => {

@@ -1,14 +1,11 @@
-/**
- * Where in its author's files something was thrown: the frames of a stack that are neither ours, nor Effect's, nor
- * Node's.
- */
+/** Locates a throw in its author's files: the stack frames that are neither ours, nor Effect's, nor Node's. */
 import { relative } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const core = new URL("../", import.meta.url).href
 
 const location = /(?:\(|at (?:async )?)((?:file:\/\/|\/|[A-Za-z]:[\\/]).*?):(\d+):(\d+)\)?$/
-/** What Node puts before the stack of a file that it cannot read as a program. */
+/** Node's line before the stack for a file that it cannot parse. */
 const heading = /^(file:\/\/.*):(\d+)$/
 
 const isOwn = (frame: string): boolean => {
@@ -24,7 +21,7 @@ const near = (file: string): string => {
   return fromHere.startsWith("..") ? path : fromHere
 }
 
-/** The first such frame as `my-env.ts:13:5`, from the working folder; undefined where there is none. */
+/** The first such frame as `my-env.ts:13:5`, relative to the working folder; undefined if there is none. */
 export const place = (stack: string): string | undefined => {
   const lines = stack.split("\n")
   const [, unread, at] = heading.exec(lines[0] ?? "") ?? []
@@ -34,7 +31,7 @@ export const place = (stack: string): string | undefined => {
   return file === undefined ? undefined : `${near(file)}:${line}:${column}`
 }
 
-/** The stack with its author's frames alone; all of it where there are none. */
+/** The stack with only its author's frames; all of it if there are none. */
 export const trimmed = (stack: string): string => {
   const lines = stack.split("\n")
   const own = lines.filter((line) => isFrame(line) && isOwn(line))

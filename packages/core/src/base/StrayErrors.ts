@@ -1,16 +1,15 @@
 /**
- * Attributes errors that nothing awaits, and calls of `process.exit`, to the function of a user's file that caused
- * them.
+ * Attributes unhandled errors, and calls of `process.exit`, to the function of a user's file that caused them.
  *
- * Node ends the process on a rejection without a handler and on an error thrown by a timer or an event. Within `owned`
- * these go to the owner instead, found by the asynchronous context, and `process.exit` throws. What has no owner goes
- * to the reporter of the running program; without one, it ends the process as in plain Node.
+ * Node ends the process on an unhandled rejection and on an error thrown by a timer or an event. Within `owned` these
+ * go to the owner instead, found by the asynchronous context, and `process.exit` throws. Without an owner, they go to
+ * the reporter of the running program; without one, the process ends as in plain Node.
  */
 import { AsyncLocalStorage } from "node:async_hooks"
 
 export type Owner = (cause: unknown) => void
 
-/** An error or an exit that no owner is known of; it has to end the process. */
+/** Handles an error or an exit without a known owner; must end the process. */
 export type Reporter = (cause: unknown) => void
 
 const owners = new AsyncLocalStorage<Owner>()
@@ -18,19 +17,19 @@ const owners = new AsyncLocalStorage<Owner>()
 let reporter: Reporter | undefined
 let isInstalled = false
 
-/** Calls `run`; what it and all that it starts leave unhandled goes to `owner`, also after it has returned. */
+/** Calls `run`; everything that it and what it starts leave unhandled goes to `owner`, even after it has returned. */
 export const owned = <A>(owner: Owner, run: () => A): A => {
   install()
   return owners.run(owner, run)
 }
 
-/** Reports errors without an owner, and exits, from now on; undefined: no more. For the program the process runs. */
+/** Reports errors without an owner, and exits, from now on; undefined: stops. For the program that the process runs. */
 export const report = (to: Reporter | undefined): void => {
   reporter = to
   install()
 }
 
-/** What `process.exit` throws within `owned`. */
+/** Thrown by `process.exit` within `owned`. */
 export class ExitCalled extends Error {
   override readonly name = "ExitCalled"
   constructor(code: number | string | null | undefined) {
@@ -48,7 +47,7 @@ const install = (): void => {
     if (cause instanceof ExitCalled) return
     const to = owners.getStore() ?? reporter
     if (to !== undefined) return to(cause)
-    // What Node does without a listener: the stack, and exit code 1.
+    // Node's default without a listener: the stack, and exit code 1.
     process.off("uncaughtException", handle)
     throw cause
   }

@@ -1,15 +1,15 @@
 /**
- * Worker threads that run files of ours: started, asked, and ended with their scope.
+ * Runs our files in worker threads: starts them, sends requests, and ends them with their scope.
  *
- * A thread is asked one question at a time, and posts one message for each; whoever asks it from several fibers sees to
- * the turns. What ends it fails the question it was asked and every later one. Threads whose messages are more than
- * answers (several questions at once, progress, an end of their own) are made by `spawn`, and are their owner's.
+ * A thread handles one question at a time, and posts one message per question; callers with several fibers must
+ * serialize them. A failure of the thread fails the current question and every later one. Threads with more message
+ * types (several concurrent questions, progress, their own end) are made by `spawn`, and managed by their owner.
  */
 import { Effect, Schema, type Scope } from "effect"
 import { Worker, type WorkerOptions } from "node:worker_threads"
 import * as Reason from "./Reason.ts"
 
-/** A thread could not be started, or is no more. */
+/** A thread could not be started, or has ended. */
 export class ThreadError extends Schema.TaggedError<ThreadError>()("ThreadError", {
   reason: Schema.Literals(["notStarted", "failed", "outOfMemory", "exited"]),
   message: Schema.String,
@@ -17,25 +17,25 @@ export class ThreadError extends Schema.TaggedError<ThreadError>()("ThreadError"
 }) {}
 
 export interface Thread<Question, Answer> {
-  /** Posts a question, whose `transfer` moves there without a copy, and waits for the answer. */
+  /** Posts a question, moving `transfer` without a copy, and waits for the answer. */
   readonly ask: (question: Question, transfer?: ReadonlyArray<ArrayBuffer>) => Effect.Effect<Answer, ThreadError>
-  /** Waits for a message that nobody asked for: that it is ready, say. */
+  /** Waits for an unsolicited message, for example that it is ready. */
   readonly next: Effect.Effect<Answer, ThreadError>
-  /** Whether it alone keeps the process running. Default: it does. */
+  /** Sets whether it alone keeps the process running. Default: it does. */
   readonly keepsProcess: (keeps: boolean) => void
 }
 
 /**
- * A file beside the module that names it (`import.meta.url`). tsc rewrites extensions in import statements only, not in
- * URLs, so the extension is the module's own: `.ts` where sources run under type stripping, `.js` in a build.
+ * A file next to the module that names it (`import.meta.url`). tsc rewrites extensions in import statements only, not
+ * in URLs, so the extension is the module's own: `.ts` if sources run under type stripping, `.js` in a build.
  */
 export const fileBeside = (moduleUrl: string, name: string): URL =>
   new URL(`./${name}${moduleUrl.endsWith(".ts") ? ".ts" : ".js"}`, moduleUrl)
 
 /**
- * A thread of such a file, which its caller ends. One that runs sources must also resolve the other packages to
- * sources. Of the process's other flags, V8's hold for its threads anyway (and are refused here), and `NODE_OPTIONS`
- * is read by each of them.
+ * A thread that runs such a file, ended by its caller. If it runs sources it must also resolve the other packages to
+ * sources. Of the process's other flags, V8's apply to its threads anyway (and are rejected here), and each thread
+ * reads `NODE_OPTIONS`.
  */
 export const spawn = (file: URL, options: WorkerOptions = {}): Worker =>
   new Worker(file, {
@@ -55,7 +55,7 @@ export const start = <Question, Answer>(
       Effect.try({
         try: () => {
           const worker = spawn(file, options)
-          // At once: what a thread says before somebody listens is lost, its end too.
+          // Immediately: messages before there is a listener are lost, including its end.
           return { worker, thread: toThread<Question, Answer>(worker) }
         },
         catch: (cause) =>
@@ -77,7 +77,7 @@ const toThread = <Question, Answer>(worker: Worker): Thread<Question, Answer> =>
   const unread: Array<Answer> = []
   let failure: ThreadError | undefined
   let waiting: ((result: Effect.Effect<Answer, ThreadError>) => void) | undefined
-  /** Questions whose asker was interrupted: their answers, which still come, belong to nobody. */
+  /** Questions whose caller was interrupted: their answers still arrive, and are dropped. */
   let abandoned = 0
   const settle = (result: Effect.Effect<Answer, ThreadError>) => {
     const resume = waiting
@@ -85,7 +85,7 @@ const toThread = <Question, Answer>(worker: Worker): Thread<Question, Answer> =>
     resume?.(result)
   }
   const end = (error: ThreadError) => settle(Effect.fail((failure ??= error)))
-  // Also while nobody waits: a message must not be lost, and an error that nobody hears would end the process.
+  // Even if nothing waits: a message must not be lost, and an unhandled error would end the process.
   worker.on("message", (message: Answer) => {
     if (abandoned > 0) abandoned--
     else if (waiting === undefined) unread.push(message)
@@ -102,7 +102,7 @@ const toThread = <Question, Answer>(worker: Worker): Thread<Question, Answer> =>
       if (failure !== undefined) return resume(Effect.fail(failure))
       waiting = resume
       return Effect.sync(() => {
-        // Else its answer has come.
+        // Otherwise its answer has arrived.
         if (waiting !== resume) return
         waiting = undefined
         if (isAsked) abandoned++
@@ -111,7 +111,7 @@ const toThread = <Question, Answer>(worker: Worker): Thread<Question, Answer> =>
   return {
     ask: (question, transfer = []) =>
       Effect.suspend(() => {
-        // What came unasked is no answer to this question.
+        // Unsolicited messages are not answers to this question.
         unread.length = 0
         if (failure === undefined) worker.postMessage(question, [...transfer])
         return receive(true)

@@ -1,8 +1,8 @@
 /**
- * An end to foreign code that runs in this thread and may not come to one: a pattern that backtracks, a template that
+ * Interrupts external code that runs in this thread and may not terminate: a pattern that backtracks, a template that
  * loops.
  *
- * Costs some 80 microseconds a call. What it interrupts is unwound as by an exception that cannot be caught.
+ * Costs about 80 microseconds per call. The interrupted code is unwound as by an uncatchable exception.
  */
 import { type Context, createContext, Script } from "node:vm"
 import { Predicate } from "effect"
@@ -13,11 +13,11 @@ export class TimeLimitError extends Error {
 
 const call = new Script("work()")
 
-/** What runs, innermost; one context is for all, as making one takes longer than most of what runs in it. */
+/** The innermost running work; one context is shared, because creating one takes longer than most work. */
 let running: (() => void) | undefined
 let context: Context | undefined
 
-/** What `work` gives; throws what it throws, or a `TimeLimitError` after so many milliseconds. */
+/** Returns the result of `work`; throws what it throws, or a `TimeLimitError` after `millis`. */
 export const run = <A>(millis: number, work: () => A): A => {
   let result: { readonly value: A } | undefined
   context ??= createContext({ work: () => running?.() })
@@ -34,6 +34,6 @@ export const run = <A>(millis: number, work: () => A): A => {
   } finally {
     running = outer
   }
-  // The script has come to its end, so `work` has.
+  // The script has ended, so `work` has.
   return result!.value
 }

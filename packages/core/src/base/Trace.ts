@@ -1,12 +1,12 @@
 /**
- * Traces of a run: which of them are recorded, and how one crosses from process to process.
+ * Traces of a run: sampling, and propagation between processes.
  *
  * A trace begins at an item (`Rollout.item`), an evaluation (`Rollout.evaluation`) or a trainer's step
- * (`Trainer.step`); nothing else begins one, so that polls and heartbeats leave no traces of their own. A group carries
- * the context of its item as a W3C traceparent (https://www.w3.org/TR/trace-context/): the trainer's span of the group
- * (`Trainer.group`) is in the item's trace, and is linked with the step.
+ * (`Trainer.step`), and nowhere else, so that polls and heartbeats leave no traces. A group carries the context of its
+ * item as a W3C traceparent (https://www.w3.org/TR/trace-context/): the trainer's span of the group (`Trainer.group`)
+ * is in the item's trace, and is linked with the step.
  *
- * Without a tracer nothing is recorded, and nothing crosses.
+ * Without a tracer nothing is recorded or propagated.
  */
 import { Context, Effect, Option, References, Tracer } from "effect"
 
@@ -18,8 +18,8 @@ export const roots = {
 } as const
 
 /**
- * A tracer that records this share of the items (evenly spaced, no draw), all evaluations and steps, and what they and
- * other processes began.
+ * A tracer that records this share of the items (evenly spaced, not random), all evaluations and steps, and their
+ * descendants, including those of other processes.
  */
 export const sampled = (tracer: Tracer.Tracer, shareOfItems: number): Tracer.Tracer => {
   let items = 0
@@ -30,7 +30,7 @@ export const sampled = (tracer: Tracer.Tracer, shareOfItems: number): Tracer.Tra
     return Math.floor(items * shareOfItems) > Math.floor((items - 1) * shareOfItems)
   }
   const recorded = new WeakSet<Tracer.AnySpan>()
-  // Another tracer's spans (those of before this one was there) begin nothing here.
+  // Spans of another tracer (from before this one was installed) begin nothing here.
   const goesOn = (parent: Tracer.AnySpan): boolean => parent._tag === "ExternalSpan" || recorded.has(parent)
   return Tracer.make({
     ...(tracer.context && { context: tracer.context }),
@@ -43,21 +43,21 @@ export const sampled = (tracer: Tracer.Tracer, shareOfItems: number): Tracer.Tra
   })
 }
 
-/** The current span, where it is one that is recorded. */
+/** The current span, if it is recorded. */
 export const current: Effect.Effect<Tracer.Span | undefined> = Effect.gen(function* () {
   if ((yield* Effect.tracer) === Tracer.nativeTracer) return undefined
   const span = Option.getOrUndefined(yield* Effect.option(Effect.currentSpan))
   return span?.sampled === true ? span : undefined
 })
 
-/** The context of a span as it is written: `00-<trace>-<span>-01`. */
+/** The traceparent of a span: `00-<trace>-<span>-01`. */
 export const traceparentOf = ({ sampled, spanId, traceId }: Tracer.AnySpan): string =>
   `00-${traceId.padStart(32, "0")}-${spanId}-${sampled ? "01" : "00"}`
 
-/** What `traceparentOf` writes. */
+/** The format of `traceparentOf`. */
 export const traceparentPattern = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/** The span, of another process, that a traceparent speaks of; none where it is not one, or not recorded. */
+/** The external span of a traceparent; undefined if invalid, or not recorded. */
 export const parse = (traceparent: string | undefined): Tracer.ExternalSpan | undefined => {
   if (traceparent === undefined || !traceparentPattern.test(traceparent)) return undefined
   const [, traceId, spanId, flags] = traceparent.split("-")
@@ -67,7 +67,7 @@ export const parse = (traceparent: string | undefined): Tracer.ExternalSpan | un
 
 export interface Begun {
   readonly name: string
-  /** When it began, nanoseconds since the epoch: perhaps a while ago. */
+  /** Start time in nanoseconds since the epoch, possibly in the past. */
   readonly startTime: bigint
   /** Undefined: the span begins a trace. */
   readonly parent?: Tracer.AnySpan | undefined
@@ -76,7 +76,7 @@ export interface Begun {
   readonly attributes?: { readonly [name: string]: unknown }
 }
 
-/** A span that began at a time of its own; whoever has it ends it. Undefined where it is not recorded. */
+/** A span with an explicit start time; the caller ends it. Undefined if it is not recorded. */
 export const begin = ({
   attributes = {},
   kind = "internal",

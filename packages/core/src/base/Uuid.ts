@@ -1,17 +1,17 @@
 /**
- * Random UUIDs, made at once. Version 7 begins with the time, so that neighbours in time are neighbours in an index:
- * each of this thread sorts behind the one before it, also where the clock goes back. They tell when they were made,
- * and so are no secrets.
+ * Synchronous random UUIDs. Version 7 begins with the time, so that neighbours in time are neighbours in an index: each
+ * one of this thread sorts after the previous one, even if the clock goes back. They reveal when they were made, so
+ * they must not be used as secrets.
  *
- * Effect's own maker stands under another name in each of the versions that are supported.
+ * Effect's own generator has different names in the supported versions.
  */
 import { randomBytes, randomUUID } from "node:crypto"
 
-/** Nothing but chance. */
+/** Fully random. */
 export const v4 = (): string => randomUUID()
 
 let time = 0
-/** Twelve bits behind the time, which count within a millisecond. */
+/** Twelve bits after the time, counting within a millisecond. */
 let count = 0
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, "0")

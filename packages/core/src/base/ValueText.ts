@@ -1,12 +1,12 @@
 /**
- * Writes a value of foreign code as text, whatever it is: JSON with exact integers, or, if JSON cannot represent it (it
- * contains itself, a getter throws), its parts as JavaScript writes them. Never throws.
+ * Formats any value of external code as text: JSON with exact integers or, if JSON cannot represent it (it contains
+ * itself, a getter throws), its parts as JavaScript writes them. Never throws.
  */
 import * as Formatter from "effect/Formatter"
 import * as Result from "effect/Result"
 import * as ExactJson from "./ExactJson.ts"
 
-/** Undefined for what JSON leaves out: undefined, functions, symbols. */
+/** Undefined for what JSON omits: undefined, functions, symbols. */
 export const of = (value: unknown): string | undefined =>
   Result.getOrElse(
     Result.try(() => ExactJson.write(value)),

@@ -1,11 +1,11 @@
-/** Waiting for what may not come: aloud, so that nothing waits in silence, and for a limited time. */
+/** Waits with log messages, and with time limits. */
 import { type Duration, Effect, type Exit, Fiber } from "effect"
 
 const firstMillis = 3_000
 const secondMillis = 30_000
 const sparsestMillis = 600_000
 
-/** Reports after 3 seconds, 33, 66, 132, … and then every ten minutes, so that no log fills with it; never ends. */
+/** Reports after 3 seconds, 33, 66, 132, … and then every ten minutes, to limit the log; never ends. */
 export const reminders = (report: (seconds: number) => Effect.Effect<void>): Effect.Effect<never> =>
   Effect.gen(function* () {
     let waited = 0
@@ -18,7 +18,7 @@ export const reminders = (report: (seconds: number) => Effect.Effect<void>): Eff
     }
   })
 
-/** An effect that reports what it waits for as long as it runs; `report` gets the seconds so far. */
+/** Reports what an effect waits for while it runs; `report` gets the seconds so far. */
 export const telling =
   (report: (seconds: number) => Effect.Effect<void>) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -26,7 +26,7 @@ export const telling =
       Effect.onExit(effect, () => Fiber.interrupt(reporter))
     )
 
-/** Runs an effect for at most so long, in a fiber of its own: also in a finalizer, where nothing can be interrupted. */
+/** Runs an effect with a time limit, in its own fiber: also in a finalizer, where nothing is interruptible. */
 export const within = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.Input

@@ -1,27 +1,27 @@
 /**
- * Columns of a data set chosen by configuration: which one is the prompt, which one the answer.
+ * Reads configured columns of a data set, such as the prompt's and the answer's.
  *
- * A column is named as the rows have it, or by a path into it (`answers.text.0`). One that is not there is an error
- * that names the setting, the column and the columns there are; a value of the wrong kind says which row and column. Of
- * the rows only what is asked for is kept in memory.
+ * A column is named as in the rows, or by a path into it (`answers.text.0`). A missing one is an error that names the
+ * setting, the column and the existing columns; a value of the wrong type is reported with row and column. Only the
+ * requested columns are kept in memory.
  */
 import { Effect, Option, Result, Schema, Stream } from "effect"
 import { Dataset, DatasetError } from "./Dataset.ts"
 import * as ExactJson from "../base/ExactJson.ts"
 import * as Message from "../Message.ts"
 
-/** What the values of a column have to be. */
+/** The required type of a column's values. */
 export interface Kind<out A> {
   readonly expected: string
-  /** Undefined where the value is of another kind. */
+  /** Undefined if the value has another type. */
   readonly read: (value: unknown) => A | undefined
 }
 
-/** The text of a number as it is written; any other value as it is. */
+/** The text of a number as written; any other value unchanged. */
 export const asWritten = (value: unknown): unknown =>
   typeof value === "number" || typeof value === "bigint" || value instanceof ExactJson.Numeral ? String(value) : value
 
-/** A text that is not blank; a number counts as what it is written as. */
+/** A non-blank text; a number is read as its written text. */
 export const text: Kind<string> = {
   expected: "a text",
   read: (value) => {
@@ -30,7 +30,7 @@ export const text: Kind<string> = {
   }
 }
 
-/** Texts in a list; a text that holds a JSON list is one too (CSV has no lists). */
+/** A list of texts; a text that contains a JSON list is one too (CSV has no lists). */
 export const texts: Kind<ReadonlyArray<string>> = {
   expected: "a list of texts",
   read: (value) => {
@@ -53,7 +53,7 @@ export const bytes: Kind<Uint8Array> = {
     if (typeof value === "object" && value !== null && "bytes" in value) return bytes.read(value.bytes)
     if (typeof value !== "string") return undefined
     const encoded = value.startsWith("data:") ? value.slice(value.indexOf(",") + 1) : value
-    // Node skips what is no base64: it would make bytes of any text.
+    // Node skips invalid base64, and would decode any text.
     return /^[A-Za-z0-9+/\s]+(?:={1,2}\s*)?$/.test(encoded) ? Buffer.from(encoded, "base64") : undefined
   }
 }
@@ -69,40 +69,39 @@ export const chat: Kind<ReadonlyArray<Message.Message>> = {
   }
 }
 
-/** Whatever is there; integers that no `number` holds are of the type `bigint`. */
+/** Any value; integers beyond the range of `number` are `bigint`. */
 export const anything: Kind<NonNullable<unknown>> = {
   expected: "a value",
   read: (value) => ExactJson.plain(value) ?? undefined
 }
 
-/** The same, with numbers as they are written (`ExactJson.Numeral`). */
+/** Any value, with numbers as written (`ExactJson.Numeral`). */
 export const written: Kind<NonNullable<unknown>> = { expected: "a value", read: (value) => value ?? undefined }
 
-/** A value that need not be there: null where it is not. */
+/** An optional value: null if absent. */
 export const optional = <A>({ expected, read }: Kind<A>): Kind<A | null> => ({
   expected: `${expected}, or nothing`,
   read: (value) => (value === undefined || value === null ? null : read(value))
 })
 
 export interface Column<A> {
-  /** Name of the setting that names the column, for messages. */
+  /** Name of the setting that selects the column, for messages. */
   readonly setting: string
   readonly column: string
   readonly kind: Kind<A>
 }
 
-/** Columns by the names they are asked for under. */
+/** Columns by the names used in code. */
 export type Columns = { readonly [name: string]: Column<unknown> }
 
-/** What the columns of a row give. */
+/** The values of a row's columns. */
 export type Picked<Wanted extends Columns> = {
   readonly [Name in keyof Wanted]: Wanted[Name] extends Column<infer A> ? A : never
 }
 
-/** A row as it is. */
 export const Row = Schema.Record(Schema.String, Schema.Unknown)
 
-/** Why a row shows that all rows of its source are read wrongly, those too that could be read. */
+/** Evidence in a row that all rows of its source are misread, including readable ones. */
 export class Misread {
   readonly reason: string
   constructor(reason: string) {
@@ -111,10 +110,10 @@ export class Misread {
 }
 
 /**
- * What `make` makes of the wanted columns of each row of a source, in order. A first row whose columns do not fit is an
- * error: they are named wrongly. Other rows that do not fit (a blank answer, say), or of which `make` says why it
- * cannot, are left out, counted, and told once; if none is left, that is an error too, and so is a row that is
- * `Misread`.
+ * Applies `make` to the requested columns of each row of a source, in order. If the first row's columns do not match,
+ * it is an error: the names are wrong. Other mismatching rows (for example with a blank answer), or rows for which
+ * `make` returns a reason, are skipped, counted, and reported once; if none is left, that is an error too, and so is a
+ * `Misread` row.
  */
 export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extends Columns, A>(
   source: string,
@@ -155,7 +154,6 @@ export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extend
   return made
 })
 
-/** The wanted columns themselves. */
 export const rows = <const Wanted extends Columns>(
   source: string,
   wanted: Wanted
@@ -181,11 +179,11 @@ const pick = <Wanted extends Columns>(
     }
     picked.push([name, read])
   }
-  // Every wanted name was read as its column says.
+  // Every requested name was read as its column's type.
   return Result.succeed(Object.fromEntries(picked) as Picked<Wanted>)
 }
 
-/** The value of a column, or of a path into one; undefined where there is none. */
+/** The value of a column, or of a path into one; undefined if absent. */
 export const at = (row: typeof Row.Type, column: string): unknown =>
   Object.hasOwn(row, column)
     ? row[column]

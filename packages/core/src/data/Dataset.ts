@@ -1,10 +1,10 @@
 /**
- * Rows for environments: from the Hugging Face hub, from local files, or from memory in tests.
+ * Reads rows for environments: from the Hugging Face hub, from local files, or from memory in tests.
  *
  * A source is a string: `owner/name/[config/]split` on the hub (`openai/gsm8k/main/train`), or a path to a `.parquet`,
- * `.jsonl`, `.json` or `.csv` file (`./rows.jsonl`). Rows are decoded by a Schema; a row that does not fit says file,
- * line (or row) and field. What comes from the hub is kept on disk (`HF_HOME`, else `.atropos`); `HF_TOKEN` opens gated
- * sets, `HF_ENDPOINT` names another hub.
+ * `.jsonl`, `.json` or `.csv` file (`./rows.jsonl`). Rows are decoded by a Schema; errors name file, line (or row) and
+ * field. Downloads from the hub are kept on disk (`HF_HOME`, else `.atropos`); `HF_TOKEN` gives access to gated sets,
+ * `HF_ENDPOINT` selects another hub.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Option, Path, Schema, SchemaIssue, Stream } from "effect"
@@ -23,15 +23,15 @@ export { DatasetError } from "./DatasetError.ts"
 /** Stream and list of the rows of a source; `row` is compiled once per call. */
 export interface DatasetShape {
   /**
-   * The rows in order, decoded as they are read. Integers that no `number` holds are of the type `bigint`; with
-   * `asWritten`, a number that a `number` would round or write differently is an `ExactJson.Numeral`.
+   * The rows in order, decoded as they are read. Integers beyond the range of `number` are `bigint`; with `asWritten`,
+   * a number that a `number` would round or write differently is an `ExactJson.Numeral`.
    */
   readonly stream: <A, I, RD>(
     source: string,
     row: Schema.Codec<A, I, RD, unknown>,
     options?: { readonly asWritten?: boolean }
   ) => Stream.Stream<A, DatasetError, RD>
-  /** All rows of a source, decoded. The first call reads (and caches on disk what came from the hub). */
+  /** All rows of a source, decoded. The first call reads (and caches downloads on disk). */
   readonly rows: <A, I, RD>(
     source: string,
     row: Schema.Codec<A, I, RD, unknown>
@@ -40,7 +40,6 @@ export interface DatasetShape {
 
 export class Dataset extends Context.Service<Dataset, DatasetShape>()("@atropos/core/Dataset") {}
 
-/** Rows from the hub and from files. */
 export const layerNoDeps: Layer.Layer<Dataset, never, FileSystem.FileSystem | Path.Path | HttpClient.HttpClient> =
   Layer.effect(
     Dataset,
@@ -63,7 +62,7 @@ export const layerNoDeps: Layer.Layer<Dataset, never, FileSystem.FileSystem | Pa
 /** Rows from the hub and from files, on Node. */
 export const layer: Layer.Layer<Dataset> = layerNoDeps.pipe(Layer.provide([NodeServices.layer, FetchHttpClient.layer]))
 
-/** Tables in memory, by source; rows are decoded as those of files are. */
+/** Tables in memory, by source; rows are decoded like those of files. */
 export const layerMemory = (tables: { readonly [source: string]: ReadonlyArray<unknown> }): Layer.Layer<Dataset> =>
   Layer.succeed(
     Dataset,
@@ -80,7 +79,7 @@ export const layerMemory = (tables: { readonly [source: string]: ReadonlyArray<u
     })
   )
 
-/** All rows of a source, endlessly, in a fresh order every epoch; see `shuffle`. */
+/** All rows of a source, endlessly, in a new order every epoch; see `shuffle`. */
 export const shuffled = Effect.fn("Dataset.shuffled")(function* <A, I, RD>(
   source: string,
   row: Schema.Codec<A, I, RD, unknown>,
@@ -92,7 +91,7 @@ export const shuffled = Effect.fn("Dataset.shuffled")(function* <A, I, RD>(
   return shuffle(rows, options)
 })
 
-/** Items from a cursor on, with the digest of what a cursor into them counts. */
+/** Items from a cursor on, with the digest of the rows that a cursor counts. */
 export interface Shuffled<A> {
   (cursor: number): Stream.Stream<A>
   readonly digest: Effect.Effect<string>
@@ -100,8 +99,7 @@ export interface Shuffled<A> {
 
 /**
  * Endless rows from a cursor (rows already taken) on. The order of an epoch depends on seed, epoch and number of rows
- * alone, so a stream that starts at a cursor goes on exactly where another stopped, at no cost for the epochs before.
- * Empty for no rows.
+ * only, so a stream resumes exactly at its cursor, at no cost for earlier epochs. Empty without rows.
  */
 export const shuffle = <A>(rows: ReadonlyArray<A>, { seed }: { readonly seed: number }): Shuffled<A> =>
   Object.assign(
@@ -117,10 +115,9 @@ export const shuffle = <A>(rows: ReadonlyArray<A>, { seed }: { readonly seed: nu
     { digest: digestOf(rows, seed) }
   )
 
-/** Rows that are hashed before other fibers run again. */
 const hashedAtOnce = 256
 
-/** Of the rows in their order and the seed: of other rows, or of the same in another order, it is another one. */
+/** Digest of the rows in order and the seed: changes with the rows and with their order. */
 const digestOf = Effect.fn("Dataset.digestOf")(function* (rows: ReadonlyArray<unknown>, seed: number) {
   const hash = createHash("sha256").update(String(seed))
   for (const [index, row] of rows.entries()) {
@@ -130,7 +127,7 @@ const digestOf = Effect.fn("Dataset.digestOf")(function* (rows: ReadonlyArray<un
   return hash.digest("hex").slice(0, 16)
 })
 
-/** Rows held out for tests, chosen by the seed; both parts keep the order of `rows`. */
+/** Holds out rows for tests, selected by the seed; both parts keep the order of `rows`. */
 export const split = <A>(
   rows: ReadonlyArray<A>,
   { seed, testFraction }: { readonly seed: number; readonly testFraction: number }

@@ -2,7 +2,7 @@
  * The parquet files of a Hugging Face data set, downloaded once: `owner/name/[config/]split`.
  *
  * The hub lists them at `/api/datasets/<owner>/<name>/parquet/<config>/<split>`; listing and files are kept on disk, so
- * that a second run needs no network. To fetch a data set afresh, delete its folder in the cache.
+ * that a second run needs no network. To download a data set again, delete its folder in the cache.
  */
 import { Effect, FileSystem, Path, Schema, Stream } from "effect"
 import { DatasetError } from "./DatasetError.ts"
@@ -13,7 +13,7 @@ const Overview = Schema.fromJsonString(
   Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Array(Schema.String)))
 )
 
-/** Paths of the local copies, in order, each as soon as it is there. */
+/** Paths of the local copies, in order, each as soon as it exists. */
 export const files = Effect.fn("HubDataset.files")(function* (source: string) {
   const path = yield* Path.Path
   const fileSystem = yield* FileSystem.FileSystem
@@ -60,7 +60,7 @@ export const files = Effect.fn("HubDataset.files")(function* (source: string) {
   )
   const addresses = yield* readJson(listing, Schema.decodeUnknownEffect(Listing))
   return Stream.fromArray(addresses.map((address, index) => ({ address, index }))).pipe(
-    // The next file comes while this one is read.
+    // The next file is downloaded while this one is read.
     Stream.mapEffect(
       ({ address, index }) => {
         const file = path.join(folder, configuration, split, `${index}.parquet`)

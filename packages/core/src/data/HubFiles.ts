@@ -1,9 +1,9 @@
 /**
  * Files of the Hugging Face hub, downloaded once and kept on disk.
  *
- * A file is written beside its place and renamed when complete, so that a file that exists is whole; a download that
- * broke off is continued where it stopped, unless the file changed on the hub meanwhile. Several processes may download
- * at the same time. Settings: `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_OFFLINE`, `HF_HOME` (files lie in `$HF_HOME/atropos`,
+ * A file is written under a temporary name and renamed when complete, so that an existing file is complete; an
+ * interrupted download is resumed, unless the file changed on the hub meanwhile. Several processes may download
+ * simultaneously. Settings: `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_OFFLINE`, `HF_HOME` (files are in `$HF_HOME/atropos`,
  * else in `.atropos`).
  */
 import {
@@ -40,31 +40,28 @@ export class HubError extends Schema.TaggedError<HubError>()("HubError", {
 }) {}
 
 export interface HubFiles {
-  /** A folder of the cache, made if need be. */
+  /** A folder of the cache, created if necessary. */
   readonly cacheFolder: (...parts: ReadonlyArray<string>) => Effect.Effect<string, HubError>
-  /**
-   * Puts what `address` (below the endpoint, or a whole URL) holds into the file `target`; does nothing where the file
-   * exists.
-   */
+  /** Downloads `address` (below the endpoint, or a whole URL) to the file `target`; does nothing if the file exists. */
   readonly fetch: (address: string, target: string) => Effect.Effect<void, HubError>
 }
 
-/** A name of the hub: no dots alone, which lead elsewhere. */
+/** A name on the hub: not only dots, which lead outside of the cache. */
 const segment = /^(?!\.+$)[\w.-]+$/
-/** A commit, a tag or a branch, such as `refs/pr/1`: git has no names with two dots or a part that begins with one. */
+/** A commit, a tag or a branch, such as `refs/pr/1`: git allows neither two dots nor a part that begins with a dot. */
 const revisionPattern = /^\w[\w.+-]*(\/\w[\w.+-]*)*$/
 
 export interface Repository {
   /** `owner/name`, or `name` */
   readonly id: string
   readonly revision: string
-  /** Under the cache, and no deeper than one folder. */
+  /** Under the cache, and exactly one level deep. */
   readonly folder: string
-  /** Of its files, below the endpoint. */
+  /** The address of its files, below the endpoint. */
   readonly address: string
 }
 
-/** Reads `owner/name` or `owner/name@revision`; nothing where it is neither, so that no name leads out of the cache. */
+/** Parses `owner/name` or `owner/name@revision`; undefined otherwise, so that no name leads outside of the cache. */
 export const repository = (name: string): Repository | undefined => {
   const at = name.indexOf("@")
   const id = at === -1 ? name : name.slice(0, at)
@@ -75,7 +72,7 @@ export const repository = (name: string): Repository | undefined => {
   return { id, revision, folder: `${parts.join("--")}@${encoded}`, address: `${id}/resolve/${encoded}` }
 }
 
-/** Whether a part of a name is one, and no way to somewhere else. */
+/** True if a part of a name is valid, and no path to another folder. */
 export const isName = (part: string): boolean => segment.test(part)
 
 const settings = Config.all({
@@ -85,7 +82,7 @@ const settings = Config.all({
   offline: Config.Boolean("HF_HUB_OFFLINE").pipe(Config.withDefault(false))
 })
 
-/** One download of a file at a time in this process, whoever asks. */
+/** One concurrent download per file in this process. */
 const locks = new Map<string, Semaphore.Semaphore>()
 
 const lockOf = (target: string): Semaphore.Semaphore => {
@@ -98,7 +95,7 @@ const partialPattern = /\.(\d+)\.partial$/
 
 const retries = Schedule.exponential("250 millis").pipe(Schedule.jittered, Schedule.upTo({ times: 3 }))
 
-/** Reads the settings; every failure of theirs names the variable. */
+/** Reads the settings; failures name the variable. */
 export const make = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -118,7 +115,7 @@ export const make = Effect.gen(function* () {
 
   const request = (url: string, from: number, version: Option.Option<string>): HttpClientRequest.HttpClientRequest =>
     HttpClientRequest.get(url).pipe(
-      // The token belongs to the hub alone; a listing may name addresses elsewhere.
+      // The token is only sent to the hub; a listing may contain addresses elsewhere.
       Option.isSome(token) && url.startsWith(`${base}/`)
         ? HttpClientRequest.bearerToken(Redacted.value(token.value))
         : (same) => same,
@@ -127,7 +124,6 @@ export const make = Effect.gen(function* () {
         : (same) => same
     )
 
-  /** One attempt, from where an earlier one stopped. */
   const download = Effect.fnUntraced(function* (url: string, partial: string) {
     const versionFile = `${partial}.etag`
     const version = yield* files.readFileString(versionFile).pipe(Effect.option)
@@ -138,7 +134,7 @@ export const make = Effect.gen(function* () {
     const response = yield* client.execute(request(url, have, version)).pipe(
       Effect.timeout("60 seconds"),
       Effect.mapError((cause) => unreachable(url, cause)),
-      // 416: what lies on disk is the whole file already, or more than the file has; both end in a fresh download.
+      // 416: the file on disk is already complete, or too long; both lead to a new download.
       Effect.tap(({ status }) => (status === 416 ? files.remove(partial).pipe(onDisk(url, partial)) : Effect.void)),
       Effect.filterOrElse(
         ({ status }) => status === 200 || status === 206,
@@ -161,7 +157,7 @@ export const make = Effect.gen(function* () {
     yield* files.remove(versionFile, { force: true }).pipe(onDisk(url, versionFile))
   })
 
-  /** This process's unfinished file; one that a dead process left behind is taken over. */
+  /** This process's unfinished file; one left behind by a dead process is taken over. */
   const adoptPartial = Effect.fnUntraced(function* (target: string) {
     const own = `${target}.${process.pid}.partial`
     const name = path.basename(target)
@@ -174,13 +170,13 @@ export const make = Effect.gen(function* () {
     const first = path.join(path.dirname(target), left[0])
     return yield* files.rename(first, own).pipe(
       Effect.andThen(files.rename(`${first}.etag`, `${own}.etag`)),
-      // Another process was faster, or the file has no version to continue by: start from nothing.
+      // Another process was faster, or the file has no version to resume by: start from scratch.
       Effect.ignore,
       Effect.as(own)
     )
   })
 
-  /** Whatever a name was made of: nothing is written but below the cache. */
+  /** Writes are only allowed below the cache, whatever the name. */
   const inCache = (file: string): Effect.Effect<void, HubError> => {
     const way = path.relative(root, file)
     return way === ".." || way.startsWith(`..${path.sep}`) || path.isAbsolute(way)
@@ -197,7 +193,7 @@ export const make = Effect.gen(function* () {
   })
 
   const downloadTo = Effect.fnUntraced(function* (url: string, target: string) {
-    // Somebody else may have fetched it while this one waited.
+    // Another fiber may have downloaded it while this one waited.
     if (yield* files.exists(target).pipe(onDisk(url, target))) return
     yield* files.makeDirectory(path.dirname(target), { recursive: true }).pipe(onDisk(url, target))
     const partial = yield* adoptPartial(target)

@@ -1,10 +1,9 @@
 /**
- * Lines of a text file, each with its number and its place in bytes: the one way in which JSON Lines are read.
+ * Reads lines of a text file, each with its number and its byte position; used for all JSON Lines.
  *
- * A file is read in pieces of 256 KiB, so its size does not matter. A line that cannot be text of a value (longer than
- * the bound, no UTF-8) comes as a fault with its number, and the reading goes on behind it; blank lines count and are
- * left out. What is no file of lines at all (a folder, parquet, an archive, UTF-16) fails at the start and says what
- * was expected.
+ * A file is read in chunks of 256 KiB, so its size does not matter. An invalid line (longer than the limit, not UTF-8)
+ * becomes a fault with its number, and reading continues after it; blank lines are counted and skipped. A file in
+ * another format (a folder, parquet, an archive, UTF-16) fails at the start with the expected format.
  */
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Array as Arr, Effect, FileSystem, Result, Schema, Stream } from "effect"
@@ -12,14 +11,14 @@ import type { PlatformError } from "effect/PlatformError"
 import { createReadStream } from "node:fs"
 import * as Reason from "../base/Reason.ts"
 
-/** The file is absent, unreadable, or of another format. */
+/** The file is absent, unreadable, or in another format. */
 export class JsonLinesError extends Schema.TaggedError<JsonLinesError>()("JsonLinesError", {
   path: Schema.String,
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** Where a line begins: bytes before it, lines before it. */
+/** The beginning of a line: bytes before it, lines before it. */
 export interface Position {
   readonly offset: number
   readonly lines: number
@@ -32,18 +31,17 @@ interface Place {
   readonly number: number
   /** Its first byte. */
   readonly start: number
-  /** The byte behind it, its line break included. */
+  /** The byte after it, including its line break. */
   readonly end: number
 }
 
 export interface TextLine extends Place {
   readonly _tag: "Text"
   readonly text: string
-  /** Whether a line break follows; a last line without one may have been cut off, or be still in the making. */
+  /** True if a line break follows; a last line without one may be truncated, or still being written. */
   readonly isTerminated: boolean
 }
 
-/** A line that is no text of a value. */
 export interface FaultyLine extends Place {
   readonly _tag: "Faulty"
   readonly problem: string
@@ -54,7 +52,7 @@ export type Line = TextLine | FaultyLine
 export interface Options {
   /** Default: the beginning of the file. */
   readonly from?: Position
-  /** Longer lines are faults. Default: 64 MiB, four times what the service takes as a group. */
+  /** Longer lines are faults. Default: 64 MiB, four times the service's limit of a group. */
   readonly maxLineBytes?: number
 }
 
@@ -63,7 +61,7 @@ const chunkSize = 256 * 1024
 const newline = 0x0a
 const carriageReturn = 0x0d
 
-/** Cuts bytes, as they come, into lines. */
+/** Splits bytes into lines as they arrive. */
 export const cutter = (from: Position = start, maxLineBytes: number = defaultMaxLineBytes) => {
   const decoder = new TextDecoder("utf-8", { fatal: true })
   let { lines, offset } = from
@@ -99,13 +97,13 @@ export const cutter = (from: Position = start, maxLineBytes: number = defaultMax
         at = end + 1
       }
       const rest = chunk.subarray(at)
-      // What is beyond the bound is counted, not kept.
+      // Anything beyond the limit is counted, not kept.
       if (pendingBytes + rest.length <= maxLineBytes) parts.push(rest)
       else parts = []
       pendingBytes += rest.length
       return complete
     },
-    /** The last line, where the file does not end in a line break. */
+    /** The last line, if the file does not end in a line break. */
     end: (): ReadonlyArray<Line> => (pendingBytes === 0 ? [] : take(new Uint8Array(), false))
   }
 }
@@ -129,7 +127,7 @@ const unreadable = (path: string) => (cause: PlatformError) =>
     cause
   })
 
-/** Fails where a path is no file of lines; `what` says what each line should be. */
+/** Fails if a path is not a file of lines; `what` describes the expected lines. */
 export const inspect = Effect.fn("JsonLines.inspect")(function* (path: string, what: string) {
   const fs = yield* FileSystem.FileSystem
   const { type } = yield* Effect.mapError(fs.stat(path), unreadable(path))
@@ -146,7 +144,7 @@ export const inspect = Effect.fn("JsonLines.inspect")(function* (path: string, w
   }
 }, Effect.scoped)
 
-/** The lines of a file from a position to its end, as it is when that is reached. */
+/** The lines of a file from a position to its end at the time it is reached. */
 export const read = (
   path: string,
   { from = start, maxLineBytes = defaultMaxLineBytes }: Options = {}
@@ -154,7 +152,7 @@ export const read = (
   Stream.suspend(() => {
     const cutting = cutter(from, maxLineBytes)
     return NodeStream.fromReadable<Uint8Array, JsonLinesError>({
-      // Pipes are read too, which a file system with positions does not.
+      // Supports pipes, unlike a file system with positions.
       evaluate: () =>
         createReadStream(path, { highWaterMark: chunkSize, ...(from.offset > 0 && { start: from.offset }) }),
       onError: (cause) => new JsonLinesError({ path, message: `${path} cannot be read: ${Reason.of(cause)}`, cause })

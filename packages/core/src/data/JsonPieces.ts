@@ -1,20 +1,20 @@
 /**
- * Cuts a growing text into the JSON values it holds, the elements of one array or values one after another, each with
- * the row it is, without parsing the whole.
+ * Splits a growing text into its JSON values, either the elements of one array or consecutive values, each with its row
+ * number, without parsing the whole.
  */
 
-/** One value's text, and where it stands (counted from 1). */
+/** One value's text, and its row (from 1). */
 export interface Piece {
   readonly text: string
   readonly row: number
 }
 
 export interface Cutter {
-  /** The pieces that are complete once this text is added. */
+  /** The pieces completed by this text. */
   readonly push: (text: string) => ReadonlyArray<Piece>
   /** The last piece, once the text has ended. */
   readonly end: () => ReadonlyArray<Piece>
-  /** Whether the values are the elements of one array, as far as the text has come. */
+  /** True if the values are the elements of one array, as far as the text has arrived. */
   readonly isArray: () => boolean
 }
 
@@ -31,7 +31,7 @@ export const elements = (): Cutter => {
   let scanned = 0
   let row = 0
   let depth = 0
-  // The depth of an element: 1 inside an array, 0 for values one after another; known once the first character is.
+  // The depth of an element: 1 inside an array, 0 for consecutive values; known after the first character.
   let base: 0 | 1 | undefined
   let isInString = false
 
@@ -60,7 +60,7 @@ export const elements = (): Cutter => {
         if (depth === 0) cut(base === 1 ? at : at + 1, at + 1)
       } else if (code === comma && base === 1 && depth === 1) cut(at, at + 1)
     }
-    // An escape at the very end counts the character that is yet to come.
+    // An escape at the very end includes the character that has not arrived yet.
     scanned = at - start
     rest = rest.slice(start)
     return pieces

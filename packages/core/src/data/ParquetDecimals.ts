@@ -1,13 +1,13 @@
 /**
- * Decimals of Parquet at full precision: hyparquet makes doubles of them, so their columns are read as the integers
- * and bytes that are stored, and written out as decimal text here.
+ * Reads Parquet decimals at full precision: hyparquet makes doubles of them, so their columns are read as the stored
+ * integers and bytes, and converted to decimal text here.
  */
 import type { FileMetaData, SchemaElement } from "hyparquet"
 import * as ExactJson from "../base/ExactJson.ts"
 
 const marked = "\u0000decimal"
 
-/** Decimal text on its way between threads, which carry no instances of classes. */
+/** Decimal text on its way between threads, which cannot transfer class instances. */
 export interface Marked {
   readonly [marked]: string
 }
@@ -22,7 +22,6 @@ export const unmarked = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, unmarked(one)]))
 }
 
-/** A column, or what a column consists of. */
 interface Node {
   readonly element: SchemaElement
   readonly children: ReadonlyArray<Node>
@@ -34,7 +33,7 @@ const isDecimal = ({ converted_type: converted, logical_type: logical }: SchemaE
 const scaleOf = ({ logical_type: logical, scale }: SchemaElement): number =>
   scale ?? (logical?.type === "DECIMAL" ? logical.scale : 0)
 
-/** The metadata by which hyparquet leaves decimals as they are stored. */
+/** Metadata with which hyparquet leaves decimals as stored. */
 export const stored = (metadata: FileMetaData): FileMetaData => ({
   ...metadata,
   schema: metadata.schema.map((element) => {
@@ -69,7 +68,7 @@ const treeOf = (schema: ReadonlyArray<SchemaElement>): Node => {
 
 const hasDecimals = ({ children, element }: Node): boolean => isDecimal(element) || children.some(hasDecimals)
 
-/** What a list consists of: Parquet has two layers around it, old writers one. */
+/** The element of a list: Parquet has two layers around it, old writers one. */
 const itemOf = (node: Node): Node => {
   const [layer] = node.children
   if (node.children.length !== 1 || layer?.element.repetition_type !== "REPEATED") return node
@@ -78,7 +77,7 @@ const itemOf = (node: Node): Node => {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** Gives rows their decimals, as `make` makes them of decimal text; undefined if the file has none. */
+/** Converts the decimals of rows, with `make` applied to decimal text; undefined if the file has none. */
 export const reader = (metadata: FileMetaData, make: (text: string) => unknown): ((row: Row) => Row) | undefined => {
   const root = treeOf(metadata.schema)
   if (!hasDecimals(root)) return undefined

@@ -14,7 +14,7 @@ export const permutation = (count: number, seed: number, epoch: number): Uint32A
   return order
 }
 
-/** The finaliser of MurmurHash3 over the low 32 bits, moved off zero by the golden ratio. */
+/** The finaliser of MurmurHash3 over the low 32 bits, offset from zero by the golden ratio. */
 const mix = (value: number): number => {
   let hash = (value + 0x9e3779b9) | 0
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)

@@ -1,11 +1,11 @@
 /**
- * Rows of a local `.jsonl`, `.json`, `.csv` or `.parquet` file as a stream of undecoded values with their line or row
+ * Reads a local `.jsonl`, `.json`, `.csv` or `.parquet` file as a stream of undecoded values with their line or row
  * number.
  *
- * A line of JSON Lines that is not JSON (a file cut off, a broken download) is told with its number, skipped and
- * counted; a file without a single good one is an error.
- * Text is read in pieces of 256 KiB and parsed row by row; parquet is read by a worker thread: no file blocks the event
- * loop. CSV takes the first line as names and gives strings.
+ * A line of JSON Lines that is not JSON (a truncated file, a broken download) is reported with its number, skipped and
+ * counted; a file without a single valid one is an error. Text is read in chunks of 256 KiB and parsed row by row;
+ * parquet is read by a worker thread: no file blocks the event loop. CSV uses the first line as names and gives
+ * strings.
  */
 import { Array as Arr, Effect, FileSystem, Option, Predicate, Result, Stream } from "effect"
 import { createReadStream } from "node:fs"
@@ -30,7 +30,7 @@ export interface Row {
 
 type Rows<R = never> = Stream.Stream<Row, DatasetError, R>
 
-/** The rows of the file at `path`; errors speak of `source`. */
+/** The rows of the file at `path`; errors name `source`. */
 export const read = (source: string, path: string): Rows<FileSystem.FileSystem> => {
   const reader = readers[extname(path).toLowerCase()]
   return reader === undefined
@@ -46,7 +46,7 @@ export const read = (source: string, path: string): Rows<FileSystem.FileSystem> 
 const unreadable = (source: string, path: string, cause: unknown): DatasetError =>
   new DatasetError({ source, message: `${path} cannot be read: ${Reason.of(cause)}`, cause })
 
-/** What is nested deeper than any row is no row: whatever recursed over it would end the process. */
+/** Deeper nesting than in any row is rejected: recursion over it would crash the process. */
 const parse = (text: string): Result.Result<unknown, unknown> =>
   Nesting.isDeep(text)
     ? Result.fail(new SyntaxError("nested deeper than 200 levels"))
@@ -59,7 +59,7 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
       const cutter = JsonPieces.elements()
       let rows = 0
       let first: unknown
-      // Read as one row, it would leave every column undefined.
+      // Read as one row, every column would be undefined.
       const wrapper = Effect.suspend(() => {
         const key = rows === 1 && !cutter.isArray() ? wrapperOf(first) : undefined
         return key === undefined
@@ -104,7 +104,7 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
 
 const wrappers: ReadonlySet<string> = new Set(["rows", "data", "items", "examples", "records", "train"])
 
-/** The key of an object that holds rows instead of being one. */
+/** The key of an object that contains rows instead of being one. */
 const wrapperOf = (value: unknown): string | undefined => {
   if (!Predicate.isReadonlyObject(value)) return undefined
   const keys = Object.keys(value)
@@ -115,7 +115,7 @@ const wrapperOf = (value: unknown): string | undefined => {
   })
 }
 
-/** Faults of a file that are told one by one; the rest is counted. */
+/** Faults of a file that are reported individually; the rest is counted. */
 const toldFaults = 5
 
 const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
@@ -161,7 +161,7 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
     })
   )
 
-/** What csv-parse yields with `info`, and its errors' place. */
+/** The output of csv-parse with `info`, and the location of its errors. */
 interface CsvRecord {
   readonly record: { readonly [name: string]: string }
   readonly info: { readonly lines: number }
@@ -173,10 +173,10 @@ const csv = (source: string, path: string): Rows =>
       const { parse } = yield* Effect.promise(() => import("#csv-parse"))
       const file = yield* Effect.acquireRelease(
         Effect.sync(() => createReadStream(path)),
-        // A parser that is destroyed leaves the file it reads from open.
+        // Destroying the parser does not close the file it reads from.
         (stream) => Effect.sync(() => stream.destroy())
       )
-      // Of two columns with one name a record has the second alone.
+      // With two columns of the same name, a record has only the second.
       let names: ReadonlyArray<string> = []
       const columns = (heading: ReadonlyArray<string>): Array<string> => {
         names = heading
@@ -208,7 +208,7 @@ const separators: ReadonlyArray<readonly [mark: string, name: string]> = [
   ["|", "bars"]
 ]
 
-/** What is wrong with the names of a CSV's columns. */
+/** The problem with the names of a CSV's columns, if any. */
 const headingProblem = (names: ReadonlyArray<string>): string | undefined => {
   const [only = ""] = names
   const [, separator] = (names.length === 1 && separators.find(([mark]) => only.includes(mark))) || []

@@ -1,8 +1,8 @@
 /**
- * Reads a parquet file in a thread of its own, since decompressing a row group can take seconds: answers every "next"
- * with up to 1000 rows, and with null after the last. 64-bit integers become numbers where they are exact, decimals
- * `ParquetDecimals.Marked` text. Bytes of a column that does not say that it holds text become text where they are text
- * (old files do not say), and stay bytes elsewhere (images).
+ * Reads a parquet file in its own thread, since decompressing a row group can take seconds: answers every "next" with
+ * up to 1000 rows, and with null after the last. 64-bit integers become numbers if exact, decimals
+ * `ParquetDecimals.Marked` text. Bytes of a column that is not declared as text become text if they are valid text (old
+ * files do not declare it), and stay bytes otherwise (images).
  */
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet"
 import { compressors } from "hyparquet-compressors"
@@ -62,7 +62,7 @@ if (port !== null && typeof workerData === "string") {
   port.on("message", () => {
     iterator.next().then(
       ({ done, value }) => port.postMessage(done === true ? { rows: null } : value),
-      // The library trips over damaged files in words of its own.
+      // The library's errors for damaged files are unspecific.
       (error: unknown) =>
         port.postMessage({
           error: `it is no parquet file, or a damaged one (${error instanceof Error ? error.message : String(error)})`

@@ -1,10 +1,10 @@
 /**
- * Answers by request: asked once, remembered, in memory and (where a file is named) across runs.
+ * Caches answers by request, in memory and (if a file is configured) across runs.
  *
- * Requests that are equal as JSON, keys in any order, have one answer; asked for at the same time they are one request.
- * A failure is not remembered. At most `capacity` answers are kept, the least recently used one goes first. The file
- * has one JSON line per answer; it is read at the start, lines that cannot be read are left out and counted, and it is
- * written anew once it holds twice the capacity.
+ * Requests that are equal as JSON, with keys in any order, share one answer; concurrent ones are a single request.
+ * Failures are not cached. At most `capacity` answers are stored, with LRU eviction. The file has one JSON line per
+ * answer; it is read at the start, unreadable lines are skipped and counted, and it is rewritten once it holds twice
+ * the capacity.
  */
 import {
   Cache,
@@ -25,7 +25,6 @@ import type { ChatRequest, Choice, InferenceError } from "../inference/backend/I
 import { Message, ToolCall } from "../Message.ts"
 import * as Reason from "../base/Reason.ts"
 
-/** The file of answers cannot be used. */
 export class AnswerCacheError extends Schema.TaggedError<AnswerCacheError>()("AnswerCacheError", {
   file: Schema.String,
   message: Schema.String,
@@ -54,7 +53,7 @@ const SavedAnswer = Schema.Struct({
 type SavedAnswer = typeof SavedAnswer.Type
 const decodeLine = Schema.decodeUnknownOption(Schema.fromJsonString(SavedAnswer))
 
-/** A request that is equal to another one with the same key. */
+/** Requests are equal if their keys are. */
 class Question implements Equal.Equal {
   readonly key: string
   readonly request: ChatRequest
@@ -70,7 +69,7 @@ class Question implements Equal.Equal {
   }
 }
 
-/** The way to answers through the cache. */
+/** An `ask` function through the cache. */
 export const make = Effect.fn("AnswerCache.make")(function* ({ ask, capacity, file, model }: Options) {
   const store = Option.isSome(file) ? Option.some(yield* open(file.value, capacity)) : Option.none()
   const cache = yield* Cache.makeWith(
@@ -94,7 +93,7 @@ const keyOf = (model: string, request: ChatRequest): string =>
     .update(JSON.stringify([model, request], sortedKeys))
     .digest("base64url")
 
-/** A replacer that writes objects with their keys in order. */
+/** A JSON replacer that sorts keys. */
 const sortedKeys = (_: string, value: unknown): unknown =>
   Predicate.isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
 
@@ -128,7 +127,7 @@ const open = Effect.fn("AnswerCache.open")(function* (file: string, capacity: nu
     Effect.andThen(
       lines.length > 2 * capacity
         ? Effect.andThen(fs.writeFileString(`${file}.tmp`, written(answers)), fs.rename(`${file}.tmp`, file))
-        : // A last line that was cut off must not swallow the next one.
+        : // A truncated last line must not merge with the next one.
           fs.writeFileString(file, text === "" || text.endsWith("\n") ? "" : "\n", { flag: "a" })
     ),
     Effect.mapError(failing("cannot be written"))

@@ -1,19 +1,18 @@
 /**
- * How much one episode of several turns may use: turns, tokens, tool calls, seconds.
+ * Limits the resources of one multi-turn episode: turns, tokens, tool calls, seconds (from `make` on).
  *
- * `turn` asks a tracked session for the next answer and keeps count; it gives none once something is used up, and the
- * episode is over. Tokens are those of the sequence that is trained on, prompts and observations included; the
- * trainer's `seq_len` bounds them in any case (`SequenceLimit`). An answer may take what is left of them; what stands
- * between two answers is counted with the `Tokenizer` of the context before the model is asked, and without one
- * afterwards. `call` runs a tool within the calls and the time left; that there are no more calls is for the
- * environment to tell the model, whose turns may go on. Time counts from `make` on.
+ * `turn` requests the next answer from a tracked session and counts; it returns none once a limit is reached, and the
+ * episode is over. Tokens are those of the trained sequence, including prompts and observations; the trainer's
+ * `seq_len` always bounds them (`SequenceLimit`). The text between two answers is counted with the `Tokenizer` of the
+ * context before the request, or afterwards if there is none. `call` runs a tool within the remaining calls and time;
+ * reporting exhausted calls to the model is up to the environment, whose turns may continue.
  */
 import { Clock, Effect, Option } from "effect"
 import type { ChatRequest, Choice, InferenceError, TrackedSession } from "../inference/backend/Inference.ts"
 import { SequenceLimit } from "../inference/SequenceLimit.ts"
 import { Tokenizer } from "../inference/tokenizer/Tokenizer.ts"
 
-/** What an episode may use; what is absent is not bounded. */
+/** Limits of an episode; absent ones are unlimited. */
 export interface Limits {
   readonly turns?: number
   readonly tokens?: number
@@ -21,17 +20,15 @@ export interface Limits {
   readonly seconds?: number
 }
 
-/** What an episode ended for. */
 export type Limit = "turns" | "tokens" | "seconds"
 
 export interface Budget {
-  /** Why there are no more turns, if there are none. */
+  /** Why there are no more turns, if so. */
   readonly exhausted: Effect.Effect<Option.Option<Limit>>
-  /** The next answer of a session; none where something is used up before it or the time during it. */
+  /** The next answer of a session; None if a limit is reached before it, or the time during it. */
   readonly turn: (session: TrackedSession, request: ChatRequest) => Effect.Effect<Option.Option<Choice>, InferenceError>
-  /** Runs a tool, as one call; none where calls are used up, or the time is before it has ended. */
+  /** Runs a tool as one call; None if no calls are left, or the time ends before it does. */
   readonly call: <A, E, R>(tool: Effect.Effect<A, E, R>) => Effect.Effect<Option.Option<A>, E, R>
-  /** What was used so far. */
   readonly used: Effect.Effect<Required<Limits>>
 }
 
@@ -56,12 +53,12 @@ export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
       ? Effect.flatMap(seconds, (passed) => Effect.timeoutOption(effect, Math.max(0, mostSeconds - passed) * 1000))
       : Effect.asSome(effect)
 
-  /** Tokens of the sequence when the model is asked. */
+  /** Tokens of the sequence at the time of the request. */
   const prompted = ({ messages, tools = [] }: ChatRequest): number => {
     if (Option.isNone(tokenizer)) return used
     const { applyChatTemplate, encode } = tokenizer.value
     const prompt = applyChatTemplate(messages, { addGenerationPrompt: true, ...(tools.length > 0 && { tools }) })
-    // A template may drop what was thought in earlier turns; the sequence has it all the same.
+    // A template may drop reasoning of earlier turns, which is still in the sequence.
     return Math.max(used, encode(prompt, { addSpecialTokens: false }).length)
   }
 

@@ -1,23 +1,23 @@
 /**
- * A curriculum: the level of new items, raised where groups of that level do well and lowered where they do badly.
+ * Adapts the level of new items: raised if groups of that level do well, lowered if they do badly.
  *
- * A pure fold over (level, average score of a group). Groups of other levels than the present one are too old to count.
- * Over a rolling window of the others, once there are enough of them: a mean above `raiseAbove` raises the level by
- * one, one below `lowerBelow` lowers it, and either empties the window. Levels run from 1 to `levels`. Thresholds and
- * window are those of the original's letter_counting_environment.py. `make` wires the fold to an environment: `level`
- * for its items, `record` for its `afterScore`, `state` and `metrics` as they are.
+ * A pure fold over (level, average score of a group). Groups of other levels are ignored as too old. Over a rolling
+ * window, once it has enough groups, a mean above `raiseAbove` raises the level by one, one below `lowerBelow` lowers
+ * it, and either empties the window. Levels range from 1 to `levels`. Thresholds and window are those of the original's
+ * letter_counting_environment.py. `make` connects the fold to an environment: `level` for its items, `record` for its
+ * `afterScore`, `state` and `metrics` unchanged.
  */
 import { Effect, Ref, Schema } from "effect"
 import * as Evaluation from "../Evaluation.ts"
 
 export interface Options {
-  /** The highest level. */
+  /** Max level. */
   readonly levels: number
   /** The first level. Default 1. */
   readonly start?: number
-  /** Groups the mean is taken over. Default 150. */
+  /** Number of groups that the mean is taken over. Default 150. */
   readonly window?: number
-  /** Fewest groups before anything changes. Default: half the window, at least 10. */
+  /** Min groups before anything changes. Default: half the window, at least 10. */
   readonly minimum?: number
   readonly raiseAbove?: number
   readonly lowerBelow?: number
@@ -27,7 +27,6 @@ export interface Options {
 export const State = Schema.Struct({ level: Schema.Int, averages: Schema.Array(Schema.Finite) })
 export type State = typeof State.Type
 
-/** A judged group. */
 export interface Outcome {
   /** The level its item was made at. */
   readonly level: number
@@ -42,7 +41,7 @@ export const start = ({ levels, start: first = 1 }: Options): State => ({
 /** The state after one more group. */
 export const record = (state: State, { average, level }: Outcome, options: Options): State => {
   const { levels, lowerBelow = 0.2, raiseAbove = 0.8, window = 150 } = options
-  // A window that holds fewer is full before: then that is enough.
+  // A smaller window is full earlier, which then suffices.
   const minimum = Math.min(window, options.minimum ?? Math.max(10, window / 2))
   if (level !== state.level) return state
   const averages = [...state.averages, average].slice(-window)
@@ -53,10 +52,9 @@ export const record = (state: State, { average, level }: Outcome, options: Optio
 }
 
 export interface Curriculum {
-  /** The level of the next item. */
   readonly level: Effect.Effect<number>
   readonly record: (outcome: Outcome) => Effect.Effect<void>
-  /** For a definition's `state`. A saved level that is out of range now becomes the nearest one that is not. */
+  /** For a definition's `state`. A saved level that is out of range is clamped. */
   readonly state: {
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, Schema.SchemaError>

@@ -1,14 +1,14 @@
 /**
- * Episodes of several turns: a game, a simulator, a dialogue that answers by rule, or a world outside.
+ * Plays multi-turn episodes: a game, a simulator, a rule-based dialogue, or an external world.
  *
- * A game is a pure step function: it knows nothing of models, and sampling knows nothing of the game, so rules are
- * tested by replaying. Two ways to make groups of it: `play` gives whole episodes, one trajectory with all its answers
- * trained and exact tokens over all turns; `alternatives` gives a group for every turn, several answers to the same
- * state, each judged by r + V(s') - V(s), and goes on with the best. Plays the part of the original's game environments
- * (environments/game_environments/gymnasium), whose V knew the cards to come.
+ * A game is a pure step function, independent of models and sampling, so that rules can be tested by replaying. `play`
+ * gives whole episodes, one trajectory each with all answers trained and exact tokens over all turns; `alternatives`
+ * gives a group for every turn, several answers to the same state, each judged by r + V(s') - V(s), and continues with
+ * the best. Replaces the original's game environments (environments/game_environments/gymnasium), whose V knew the
+ * cards to come.
  *
- * A world's step is an effect: a browser, a container, another model. What it did cannot be replayed, so `live` gives
- * the rewards beside the trajectory. Several players: `Seats`.
+ * A world's step is an effect: a browser, a container, another model. It cannot be replayed, so `live` also returns the
+ * rewards. Several players: `Seats`.
  */
 import { Effect, type Scope } from "effect"
 import * as Advantage from "../Advantage.ts"
@@ -19,22 +19,21 @@ import { ServerManager } from "../inference/ServerManager.ts"
 import { maskFrom, type Trajectory } from "../Trajectory.ts"
 import * as PolicySeat from "./PolicySeat.ts"
 
-/** What an answer led to. */
+/** The result of an answer. */
 export interface Step<State> {
   readonly state: State
   readonly reward: number
   readonly isOver: boolean
-  /** What the model is told next; not used once the episode is over. */
+  /** The model's next observation; unused once the episode is over. */
   readonly observation: string
 }
 
-/** A world whose step may be an effect; what it needs to be opened and closed is in the scope of whoever plays. */
+/** A world whose step may be an effect; its resources are in the scope of the caller. */
 export interface World<State, E = never, R = never> {
-  /** What the model is told first; the last message is the user's. */
+  /** The initial messages to the model; the last one is the user's. */
   readonly opening: (state: State) => ReadonlyArray<Message>
-  /** Any text is an answer: what cannot be understood has a consequence, too. */
+  /** Any text is an answer: an invalid one has a consequence, too. */
   readonly step: (state: State, answer: string) => Step<State> | Effect.Effect<Step<State>, E, R>
-  /** Turns after which an episode is over in any case. */
   readonly maxTurns: number
 }
 
@@ -45,16 +44,15 @@ export interface Game<State> extends World<State> {
 export type { Form, Sampling } from "./PolicySeat.ts"
 type Sampling = PolicySeat.Sampling
 
-/** What a sequence of answers led to. */
 export interface Played<State> {
   readonly state: State
-  /** One for every turn. */
+  /** One per turn. */
   readonly rewards: ReadonlyArray<number>
-  /** Whether the game has ended by itself. */
+  /** True if the game has ended by itself. */
   readonly isOver: boolean
 }
 
-/** Plays a sequence of answers, as far as the game goes. Pure. */
+/** Plays a sequence of answers until the game ends. Pure. */
 export const replay = <State>(
   { maxTurns, step }: Pick<Game<State>, "step" | "maxTurns">,
   start: State,
@@ -71,13 +69,10 @@ export const replay = <State>(
   return { state, rewards, isOver: false }
 }
 
-/** The answers of an episode, in order. */
 export const answersOf = ({ messages }: Pick<Trajectory, "messages">): ReadonlyArray<string> =>
   messages.filter(({ role }) => role === "assistant").map(text)
 
-/**
- * An episode as it would have been with these answers: for claims and tests. One token per UTF-16 unit of its answers.
- */
+/** The episode that these answers would give, for claims and tests. One token per UTF-16 unit of its answers. */
 export const episodeOf = <State>(game: Game<State>, start: State, answers: ReadonlyArray<string>): Trajectory => {
   const messages = Array.from(game.opening(start))
   let state = start
@@ -100,13 +95,13 @@ export const episodeOf = <State>(game: Game<State>, start: State, answers: Reado
   }
 }
 
-/** An episode in a world, as it went. */
+/** An episode played in a world. */
 export interface Lived<State> extends Played<State> {
   readonly trajectory: Trajectory
 }
 
 /**
- * One whole episode from a state on, with what it led to; `tokens` limits its length (prompt included), none by
+ * One whole episode from a state on, with its result; `tokens` limits its length (including the prompt), unlimited by
  * default.
  */
 export const live = Effect.fn("Episode.live")(function* <State, E = never, R = never>(
@@ -144,7 +139,7 @@ export const live = Effect.fn("Episode.live")(function* <State, E = never, R = n
   return { trajectory, state, rewards, isOver }
 }, Effect.scoped)
 
-/** The trajectory of one whole episode of a game: what it led to, replaying its answers tells. */
+/** The trajectory of one whole episode of a game; replaying its answers gives the result. */
 export const play = <State>(
   game: Game<State>,
   start: State,
@@ -153,9 +148,9 @@ export const play = <State>(
   Effect.map(live(game, start, sampling), ({ trajectory }) => trajectory)
 
 /**
- * A group of `n` alternatives for every turn of one episode, scored with their advantages. `value` is V(s), the return
- * expected from a state on: it must look at nothing that the player cannot see. Only the last `historyTurns` turns stay
- * in the prompt.
+ * A group of `n` alternatives for every turn of one episode, scored with their advantages. `value` is V(s), the
+ * expected return from a state on: it must only depend on what the player can see. Only the last `historyTurns` turns
+ * stay in the prompt.
  */
 export const alternatives = Effect.fn("Episode.alternatives")(function* <State>(
   game: Game<State> & { readonly value: (state: State) => number },
@@ -185,7 +180,7 @@ export const alternatives = Effect.fn("Episode.alternatives")(function* <State>(
       })),
       scores: advantages
     })
-    // Of equals the shorter.
+    // Of equal alternatives, the shorter one.
     const best = Advantage.bestIndex(
       advantages,
       sampled.map(({ tokens }) => tokens.length)

@@ -1,9 +1,9 @@
 /**
- * Environments whose prompt is a short text and whose answer is one exact text, end of sequence included.
+ * Environments whose prompt is a short text and whose answer is one exact text, including the end of sequence.
  *
- * Made for models that are trained from scratch on a vocabulary of characters: prompts are plain text completions, no
- * chat. Reward 1 where the completion is the answer and the model ended it by itself, else 0. A tenth of all prompts is
- * held out for evaluation.
+ * Made for models trained from scratch on a vocabulary of characters: prompts are plain text completions without chat.
+ * Reward 1 if the completion is the answer and the model ended it by itself, else 0. A tenth of all prompts is held out
+ * for evaluation.
  */
 import { Effect } from "effect"
 import * as ItemSource from "./ItemSource.ts"
@@ -17,7 +17,7 @@ export interface Question {
   readonly answer: string
 }
 
-/** A prompt with a completion to imitate, which need not be right: it teaches the form. */
+/** A prompt with a completion to imitate, which may be wrong: it teaches the format. */
 export interface Demonstration {
   readonly prompt: string
   readonly completion: string
@@ -38,11 +38,10 @@ export interface Options {
 
 const key = ({ prompt }: Question): string => prompt
 
-/** Question number `index` of a seed, of the part to train on: the first drawn that belongs to it. */
+/** Training question number `index` of a seed: the first one drawn that belongs to the training part. */
 export const questionAt = (draw: (random: SeededRandom) => Question, seed: number, index: number): Question =>
   ItemSource.drawAt({ draw, key, seed }, index, false)
 
-/** The definition of such an environment. */
 export const definition = (
   servers: Pick<ServerManagerShape, "chat" | "complete">,
   { draw, evaluationItems, groupSize, seed, temperature, wrong }: Options

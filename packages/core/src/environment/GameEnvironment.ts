@@ -1,9 +1,9 @@
 /**
- * An environment made of a game (`Episode`): its settings, its items, whole episodes or a group for each turn, and
- * their evaluation.
+ * Makes an environment from a game (`Episode`): its settings, its items, whole episodes or a group per turn, and
+ * evaluation.
  *
  * All rollouts of a group start from the same state. Whole episodes are scored by replaying their answers, so `score`
- * is pure; the groups of single turns bring their scores, the advantages of the alternatives.
+ * is pure; groups of single turns bring their scores, the advantages of the alternatives.
  */
 import { Effect, Schema, Stream } from "effect"
 import * as Environment from "../Environment.ts"
@@ -17,7 +17,6 @@ import type { Trajectory } from "../Trajectory.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** Settings of every game. */
 export const fields = {
   groupSize: Environment.field(positive, 8, "episodes per item, or alternatives per turn"),
   seed: Environment.field(Schema.Int, 0, "random seed for the games"),
@@ -38,14 +37,13 @@ export interface PlayableGame<State> extends Episode.Game<State> {
   readonly start: (random: SeededRandom) => State
   /** V(s), from what the player can see. */
   readonly value: (state: State) => number
-  /** The score of a whole episode. */
   readonly score: (start: State, played: Episode.Played<State>) => number
-  /** What that is made of, where it has parts; by the rule of the environment they give the same number. */
+  /** The components of the score, if any; the environment's rule combines them to the same number. */
   readonly parts?: (start: State, played: Episode.Played<State>) => Rewards
   readonly form?: Episode.Form
 }
 
-/** A start, and a seed for the sampler, so that a run can be repeated. */
+/** A start, and a seed for the sampler, so that a run is reproducible. */
 export interface Item<State> {
   readonly start: State
   readonly samplingSeed: number
@@ -53,7 +51,6 @@ export interface Item<State> {
 
 const evaluationSeedOffset = 1_000_003
 
-/** The game's part of a definition. */
 export const definition = Effect.fnUntraced(function* <State>(game: PlayableGame<State>, settings: Settings) {
   const servers = yield* ServerManager
   const { evaluationItems, groupSize, historyTurns, maxAnswerTokens, maxTokenLength, mode, seed, temperature } =

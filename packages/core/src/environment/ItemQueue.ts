@@ -1,39 +1,38 @@
 /**
- * A queue of items that come back until they are solved.
+ * Queues items that return until they are solved.
  *
- * A pure fold: `next` takes the item at the front and puts it at the back, `record` retires an item whose group did
- * well enough, or (with `maxAttempts`) one that was tried often enough. As an item never leaves the queue while it is
- * under way, a crash loses none: what was taken and not yet judged is saved, too, and comes first after a restart. Near
- * the end of the queue an item may be under way twice. Items are numbers from 0 to `size` - 1. Follows the adaptive
- * queue of the original's instruction_following_algorithm_environment.py. `make` wires the fold to an environment:
- * `items` for its stream, `record` for its `afterScore`, `state` and `metrics` as they are.
+ * A pure fold: `next` moves the front item to the back, `record` retires an item whose group did well enough, or (with
+ * `maxAttempts`) one that was tried often enough. Items in progress stay in the queue, so a crash loses none: those
+ * taken and not yet judged are saved too, and come first after a restart. Near the end of the queue an item may be in
+ * progress twice. Items are numbers from 0 to `size` - 1. Follows the adaptive queue of the original's
+ * instruction_following_algorithm_environment.py. `make` connects the fold to an environment: `items` for its stream,
+ * `record` for its `afterScore`, `state` and `metrics` unchanged.
  */
 import { Effect, HashMap, HashSet, Option, Ref, Schema, Stream } from "effect"
 
 export interface Options {
   readonly size: number
-  /** A group's average from which on its item is solved. */
+  /** Min group average at which its item is solved. */
   readonly retireFrom: number
-  /** Groups after which an item is given up. Default: never. */
+  /** Groups after which an item is abandoned. Default: never. */
   readonly maxAttempts?: number
-  /** Whether all come back once all are retired, as in the original. Default: no, the queue ends. */
+  /** True if all return once all are retired, as in the original. Default: no, the queue ends. */
   readonly startsOver?: boolean
 }
 
 export interface State {
-  /** The item to look at next. */
+  /** The next item to consider. */
   readonly position: number
   readonly solved: HashSet.HashSet<number>
   readonly givenUp: HashSet.HashSet<number>
-  /** Judged groups of the items that are not retired. */
+  /** Judged groups of items that are not retired. */
   readonly attempts: HashMap.HashMap<number, number>
-  /** Taken, and not judged since. */
+  /** Taken and not judged yet. */
   readonly underWay: HashSet.HashSet<number>
-  /** Under way when the state was saved: to be taken before what is at the front. */
+  /** In progress when the state was saved: taken before the front of the queue. */
   readonly interrupted: ReadonlyArray<number>
 }
 
-/** A state as JSON. */
 export const Saved = Schema.Struct({
   position: Schema.Natural,
   solved: Schema.Array(Schema.Natural),
@@ -42,7 +41,6 @@ export const Saved = Schema.Struct({
   underWay: Schema.optionalKey(Schema.Array(Schema.Natural))
 })
 
-/** A judged group. */
 export interface Outcome {
   readonly index: number
   readonly average: number
@@ -60,7 +58,7 @@ export const start: State = {
 export const isRetired = ({ givenUp, solved }: State, index: number): boolean =>
   HashSet.has(solved, index) || HashSet.has(givenUp, index)
 
-/** The next item and the queue without it in front; none where all are retired and the queue does not start over. */
+/** The next item, and the queue after taking it; None if all are retired and the queue does not start over. */
 export const next = (state: State, options: Options): Option.Option<readonly [index: number, state: State]> => {
   const { size, startsOver = false } = options
   const taken = (index: number, change: Partial<State>): State => ({
@@ -79,7 +77,6 @@ export const next = (state: State, options: Options): Option.Option<readonly [in
   return startsOver && size > 0 ? next(start, options) : Option.none()
 }
 
-/** The state after one more group. */
 export const record = (
   before: State,
   { average, index }: Outcome,
@@ -102,7 +99,7 @@ export const save = ({ attempts, givenUp, interrupted, position, solved, underWa
   underWay: Array.from(new Set([...interrupted, ...underWay])).toSorted((a, b) => a - b)
 })
 
-/** Items that there are no longer are left out. */
+/** Items that no longer exist are dropped. */
 export const load = (saved: typeof Saved.Type, { size }: Options): State => {
   const present = (index: number) => index < size
   return {
@@ -117,8 +114,8 @@ export const load = (saved: typeof Saved.Type, { size }: Options): State => {
 
 export interface ItemQueue {
   /**
-   * Items in the order of the queue, until all are retired: from its front where nothing was taken yet, else from its
-   * own place.
+   * Items in queue order, until all are retired: from the front of the queue at cursor 0, else from the queue's current
+   * position.
    */
   readonly items: (cursor: number) => Stream.Stream<number>
   readonly record: (outcome: Outcome) => Effect.Effect<void>

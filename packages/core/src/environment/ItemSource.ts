@@ -1,10 +1,9 @@
 /**
- * Where the items of an environment come from: drawn with a seed, or rows of a data set; some of them held out for
- * evaluation.
+ * Provides the items of an environment: drawn with a seed, or rows of a data set; some are held out for evaluation.
  *
- * Drawn items are a function of seed and index alone. One in ten is held out by its key (its prompt, say), wherever it
- * is drawn, so that no evaluation item is ever trained on. Rows come in an order shuffled by the seed, endlessly; held
- * out are those of a test source, or without one a tenth chosen by the seed.
+ * Drawn items are a function of seed and index alone. One in ten is held out by its key (for example its prompt),
+ * wherever it is drawn, so that no evaluation item is ever trained on. Rows are shuffled by the seed, endlessly; held
+ * out are those of a test source or, without one, a tenth selected by the seed.
  */
 import { Effect, Result, Schema, Stream } from "effect"
 import * as Columns from "../data/Columns.ts"
@@ -13,7 +12,7 @@ import * as Settings from "../base/Settings.ts"
 import type { ItemStream } from "../ItemStream.ts"
 import { hashOf, seeded, type SeededRandom } from "../base/SeededRandom.ts"
 
-/** What `source` is where items are generated. */
+/** Value of `source` for generated items. */
 export const generated = "generated"
 
 /** Setting of environments that read rows. */
@@ -23,7 +22,7 @@ export const testSource = Settings.field(
   "evaluation rows; null: a tenth of the source"
 )
 
-/** Settings of environments whose items are generated, or rows such as those of an example on the hub. */
+/** Settings of environments with generated items or rows, for example of a set on the hub. */
 export const fields = (example: string) =>
   ({
     source: Settings.field(
@@ -40,35 +39,34 @@ export const fields = (example: string) =>
   }) as const
 
 export interface ItemSource<A, E = never> {
-  /** Training items from a cursor on. */
   readonly items: ItemStream<A, E, never>
   readonly heldOut: Stream.Stream<A, E>
 }
 
 export interface Drawing<A> {
   readonly seed: number
-  /** `samplingSeed` is the item's own: for the sampler, so that a run can be repeated. */
+  /** `samplingSeed` belongs to the item: for the sampler, so that a run is reproducible. */
   readonly draw: (random: SeededRandom, samplingSeed: number) => A
-  /** What makes two items the same. */
+  /** Equal for equal items. */
   readonly key: (item: A) => string
 }
 
 const evaluationSeedOffset = 1_000_003
 const mostDraws = 10_000
 
-/** Few, so that whoever takes one item does not wait for thousands. */
+/** Small, so that taking one item does not wait for thousands. */
 const drawnAtOnce = 16
 
-/** Whether an item is held out: one in ten, by its key alone. */
+/** True for one in ten items, by key alone. */
 export const isHeldOut = (key: string): boolean => seeded(hashOf(key), 0).between(0, 9) === 0
 
-/** Item number `index`, of the wanted part: the first drawn that belongs to it. */
+/** Item number `index` of the requested part: the first one drawn that belongs to it. */
 export const drawAt = <A>({ draw, key, seed }: Drawing<A>, index: number, heldOut: boolean): A => {
   const from = heldOut ? seed + evaluationSeedOffset : seed
   const random = seeded(from, index)
   const samplingSeed = seeded(from, index).between(0, 2 ** 31 - 1)
   let item = draw(random, samplingSeed)
-  // A handful of different items may have none in one part; then the parts are not kept apart.
+  // A handful of distinct items may have none in one part; the parts are then not separated.
   for (let draws = 1; isHeldOut(key(item)) !== heldOut && draws < mostDraws; draws++) {
     item = draw(random, samplingSeed)
   }
@@ -93,15 +91,12 @@ export interface RowOptions<Wanted extends Columns.Columns> {
   readonly columns: Wanted
 }
 
-/** An item of a row's columns, or why there is none. */
+/** An item from a row's columns, or why it is not possible. */
 export type Make<Wanted extends Columns.Columns, A> = (
   picked: Columns.Picked<Wanted>
 ) => Result.Result<A, string | Columns.Misread>
 
-/**
- * The training rows of a source in their own order, and those held out; a test source is read when it is first asked
- * for.
- */
+/** The training rows of a source in their own order, and the held-out ones; a test source is read on first use. */
 export const rowsAs = Effect.fn("ItemSource.rowsAs")(function* <const Wanted extends Columns.Columns, A>(
   { columns, seed, source, testSource }: RowOptions<Wanted>,
   make: Make<Wanted, A>
@@ -118,7 +113,7 @@ export const rowsAs = Effect.fn("ItemSource.rowsAs")(function* <const Wanted ext
   return { train: all, heldOut: Stream.unwrap(Effect.map(test, Stream.fromArray)) }
 })
 
-/** Items made of the rows of a data set, in a fresh order every epoch. */
+/** Items from the rows of a data set, in a new order every epoch. */
 export const shuffledRowsAs = Effect.fn("ItemSource.shuffledRowsAs")(function* <
   const Wanted extends Columns.Columns,
   A

@@ -1,9 +1,9 @@
 /**
- * A judge: another model that compares or grades what the policy wrote.
+ * A judge: another model that compares or grades the policy's answers.
  *
- * It has servers and limits of its own, which no rollout waits for. The same request gets the same answers
- * (`AnswerCache`), so that scores can be repeated and cost is paid once; calls, tokens and cost are counted as the
- * server reports them. An environment that cannot do without one asks for `required`.
+ * It has its own servers and limits, separate from rollouts. The same request gets the same answers (`AnswerCache`), so
+ * that scores are reproducible and cost is paid once; calls, tokens and cost are counted as reported by the server. An
+ * environment that depends on one uses `required`.
  */
 import { Context, Effect, Layer, Option, Schema, Struct } from "effect"
 import { field, fromFields } from "../base/Settings.ts"
@@ -20,11 +20,10 @@ import type { TokenizerError } from "../inference/tokenizer/Tokenizer.ts"
 
 export { AnswerCacheError } from "./AnswerCache.ts"
 
-/** What the judge was asked and what it cost so far. */
 export interface Usage {
-  /** Requests, those that were remembered included. */
+  /** Requests, including cached ones. */
   readonly asked: number
-  /** Requests that went to a server. */
+  /** Requests sent to a server. */
   readonly calls: number
   readonly promptTokens: number
   readonly completionTokens: number
@@ -35,16 +34,16 @@ export interface Usage {
 export interface JudgeShape {
   readonly isConfigured: boolean
   readonly modelName: string
-  /** n answers to a chat: those given before where the same was asked. */
+  /** n answers to a chat; cached ones for a repeated request. */
   readonly ask: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
   readonly usage: Effect.Effect<Usage>
-  /** The usage as figures `judge/…`, for a definition's `metrics`. */
+  /** The usage as metrics `judge/…`, for a definition's `metrics`. */
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
 }
 
 export class Judge extends Context.Service<Judge, JudgeShape>()("@atropos/core/Judge") {}
 
-/** The judge, where there is one. */
+/** The judge; fails if none is configured. */
 export const required = Effect.filterOrFail(
   Judge,
   ({ isConfigured }) => isConfigured,
@@ -53,7 +52,7 @@ export const required = Effect.filterOrFail(
 
 const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
 
-/** What a judge can be told: `--judge.<field>`, and the map or list `judge:` of a file. */
+/** Settings of a judge: `--judge.<field>`, and the map or list `judge:` of a file. */
 export const settings = fromFields({
   baseUrl: field(Schema.String, "", "URL of the judge's server, including /v1; if empty, there is no judge"),
   apiKey,
@@ -90,7 +89,7 @@ const missing = NotConfigured.make(
   "--judge.base_url http://host:port/v1 --judge.model_name NAME (any OpenAI-compatible server), or judge: in the file of --config"
 )
 
-/** The place of a judge where none is configured: whatever is asked of it fails and says how to get one. */
+/** Placeholder without a configured judge: every request fails and states how to configure one. */
 export const layerNone: Layer.Layer<Judge> = Layer.succeed(Judge, {
   isConfigured: false,
   modelName: "none",
@@ -99,7 +98,7 @@ export const layerNone: Layer.Layer<Judge> = Layer.succeed(Judge, {
   metrics: Effect.succeed({})
 })
 
-/** The judge of one or several servers; none where no server has an address. */
+/** The judge on one or several servers; the placeholder if no server has an address. */
 export const layer = (
   servers: ReadonlyArray<Partial<Settings>>,
   manager: Partial<ServerSettings.Manager> = {}
@@ -113,13 +112,12 @@ export const layer = (
     servers: all.map(Struct.omit(["cacheFile", "cacheSize", "completionPrice", "promptPrice"]))
   })
   return layerNoDeps(first).pipe(
-    // Not the policy's: a manager of its own.
+    // Its own manager, not the policy's.
     Layer.provide(Layer.fresh(own)),
     Layer.provide(Platform.layer)
   )
 }
 
-/** A judge that says what a script says. */
 export const layerScripted = (
   script: Parameters<typeof ServerManager.layerScripted>[0],
   given: Partial<Settings> = {}

@@ -1,8 +1,8 @@
 /**
- * Another model at a seat: an opponent to play against, or a simulated user to talk to.
+ * Another model as a player: an opponent, or a simulated user.
  *
- * It has servers and limits of its own, as a judge has, and nothing it says is trained. `player` puts it at a seat of
- * `Seats`. Its answers are drawn, and never remembered. An environment that cannot do without one asks for `required`.
+ * It has its own servers and limits, like a judge, and is never trained. `player` assigns it to a player slot of
+ * `Seats`. Its answers are sampled, and never cached. An environment that depends on one uses `required`.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { field, fromFields } from "../base/Settings.ts"
@@ -17,7 +17,6 @@ import type { TokenizerError } from "../inference/tokenizer/Tokenizer.ts"
 export interface OpponentShape {
   readonly isConfigured: boolean
   readonly modelName: string
-  /** One answer to a chat. */
   readonly say: (request: ChatRequest) => Effect.Effect<string, InferenceError>
   /** `opponent/calls`, `opponent/prompt_tokens`, `opponent/completion_tokens`, for a definition's `metrics`. */
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
@@ -27,7 +26,7 @@ export class Opponent extends Context.Service<Opponent, OpponentShape>()("@atrop
 
 const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
 
-/** What an opponent can be told: `--opponent.<field>`, and the map or list `opponent:` of a file. */
+/** Settings of an opponent: `--opponent.<field>`, and the map or list `opponent:` of a file. */
 export const settings = fromFields({
   baseUrl: field(
     Schema.String,
@@ -48,14 +47,14 @@ const missing = NotConfigured.make(
   "--opponent.base_url http://host:port/v1 --opponent.model_name NAME (any OpenAI-compatible server), or opponent: in the file of --config"
 )
 
-/** The opponent, where there is one. */
+/** The opponent; fails if none is configured. */
 export const required = Effect.filterOrFail(
   Opponent,
   ({ isConfigured }) => isConfigured,
   () => missing
 )
 
-/** The place of an opponent where none is configured: whatever is asked of it fails and says how to get one. */
+/** Placeholder without a configured opponent: every request fails and states how to configure one. */
 export const layerNone: Layer.Layer<Opponent> = Layer.succeed(Opponent, {
   isConfigured: false,
   modelName: "none",
@@ -63,22 +62,21 @@ export const layerNone: Layer.Layer<Opponent> = Layer.succeed(Opponent, {
   metrics: Effect.succeed({})
 })
 
-/** The opponent of one or several servers; none where no server has an address. */
+/** The opponent on one or several servers; the placeholder if no server has an address. */
 export const layer = (
   servers: ReadonlyArray<Partial<Settings>>,
   manager: Partial<ServerSettings.Manager> = {}
 ): Layer.Layer<Opponent, SlurmError | TokenizerError> => {
   const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
   if (all.length === 0) return layerNone
-  // Not the policy's: a manager of its own.
+  // Its own manager, not the policy's.
   return Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layer({ ...manager, servers: all, isTrainedOn: false })))
 }
 
-/** An opponent that says what a script says. */
 export const layerScripted = (script: Parameters<typeof ServerManager.layerScripted>[0]): Layer.Layer<Opponent> =>
   Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layerScripted(script)))
 
-/** The servers in the context as an opponent: an earlier policy in this process, say. */
+/** The servers in the context as an opponent, for example an earlier policy in this process. */
 export const layerNoDeps: Layer.Layer<Opponent, never, ServerManager.ServerManager> = Layer.effect(
   Opponent,
   Effect.gen(function* () {
@@ -109,7 +107,7 @@ export const layerNoDeps: Layer.Layer<Opponent, never, ServerManager.ServerManag
   })
 )
 
-/** The opponent as a player of `Seats`. `instructions` come before what its seat is told: who it is to be. */
+/** The opponent as a player of `Seats`. `instructions` precede its observations: its role. */
 export const player =
   (
     { say }: Pick<OpponentShape, "say">,

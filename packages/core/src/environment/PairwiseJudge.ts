@@ -1,10 +1,10 @@
 /**
- * Answers to one request compared pairwise by a judge, in both orders, ties allowed.
+ * Compares answers to one request pairwise with a judge, in both orders, with ties.
  *
- * The share of an answer: the points of its comparisons over those to be had, 1 for a win and 0.5 for a tie, so 0 to 1
- * with 0.5 as par. Every pair is shown in both orders, so a judge that favours a place favours nobody; how much it does
- * so is measured. An answer that was cut off loses to one that was not, and equal texts tie, without asking. A verdict
- * that cannot be read counts for nobody. Follows rlaif_server.py of the original, for groups of any size.
+ * The share of an answer is its points divided by the possible ones, 1 for a win and 0.5 for a tie, so 0 to 1 with 0.5
+ * as par. Every pair is shown in both orders, so a position bias cancels out; the bias is also measured. A truncated
+ * answer loses to a complete one, and equal texts tie, without a request. Unreadable verdicts are ignored. Follows
+ * rlaif_server.py of the original, for groups of any size.
  */
 import { Effect, Schema } from "effect"
 import { Unscorable } from "../EnvironmentError.ts"
@@ -18,7 +18,7 @@ import type { Trajectory } from "../Trajectory.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** Settings to be spread into those of an environment. */
+/** Settings to spread into those of an environment. */
 export const fields = {
   criteria: field(
     Schema.NonEmptyString,
@@ -32,22 +32,22 @@ export const fields = {
 
 export type Options = { readonly [Name in keyof typeof fields]: (typeof fields)[Name]["Type"] }
 
-/** What is compared of a trajectory. */
+/** The compared fields of a trajectory. */
 export type Answer = Pick<Trajectory, "completion" | "finishReason">
 
 export interface PairwiseJudge {
   /**
-   * The share of every answer. Unscorable where there is nothing to compare with, or no verdict about an answer can be
-   * read.
+   * The share of every answer. Unscorable if there is nothing to compare with, or if no verdict about an answer is
+   * readable.
    */
   readonly shares: (
     request: string,
     answers: ReadonlyArray<Answer>
   ) => Effect.Effect<ReadonlyArray<number>, InferenceError | Unscorable>
   /**
-   * `judge/position_bias`: verdicts for the answer shown first minus those for the second, over all (-1 to 1, 0 without
-   * a bias); `judge/order_agreement`: share of pairs with the same outcome in both orders; ties, unreadable verdicts;
-   * the judge's usage.
+   * `judge/position_bias`: verdicts for the answer shown first minus those for the second, divided by all (-1 to 1, 0
+   * without a bias); `judge/order_agreement`: share of pairs with the same outcome in both orders; ties, unreadable
+   * verdicts; the judge's usage.
    */
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
 }
@@ -55,21 +55,18 @@ export interface PairwiseJudge {
 type Verdict = "first" | "second" | "tie"
 const verdicts: { readonly [word: string]: Verdict } = { a: "first", b: "second", tie: "tie" }
 
-/**
- * What denies a verdict from in front of it (`not [[A]]`, `isn't a clear [[A]]`, `B over [[A]]`), and from behind
- * (`[[A]] is wrong`).
- */
+/** Negations before a verdict (`not [[A]]`, `isn't a clear [[A]]`, `B over [[A]]`), and after it (`[[A]] is wrong`). */
 const deniesNext =
   /(?:(?:\b(?:not|never|nor|neither|cannot)|n['’]t)(?: (?!but )[\w'’]{1,15}){0,2}|\b(?:against|over|than|instead of)) ?$/i
 const deniesLast =
   /^ ?(?:(?:is|was|would be|seems|looks) )?(?:not|wrong|incorrect|worse|false|never|loses|cannot|\w{1,10}n['’]t)\b/i
 
-/** Words around a verdict, without their marks of emphasis. */
+/** The text around a verdict, without emphasis. */
 const plain = (words: string): string => words.replaceAll(/[\s*_`"(]+/g, " ")
 
 /**
- * The verdict a judge's text ends with, after its thinking, if it has one: `[[A]]`, `[[B]]` or `[[tie]]`, the last of
- * several. One that is denied is none: what the judge would have said instead is not known.
+ * The last verdict of a judge's text, after its reasoning: `[[A]]`, `[[B]]` or `[[tie]]`. A negated one does not count:
+ * what the judge prefers instead is unknown.
  */
 export const readVerdict = (text: string): Verdict | undefined => {
   const answer = spoken(text)
@@ -82,7 +79,7 @@ export const readVerdict = (text: string): Verdict | undefined => {
   return isDenied ? undefined : verdicts[last[1]?.toLowerCase() ?? ""]
 }
 
-/** What the judge is asked. The marks around the answers depend on the answers, so that none can pretend to end. */
+/** The prompt of the judge. The delimiters around the answers depend on the answers, so that none can fake its end. */
 export const question = (criteria: string, request: string, first: string, second: string): ReadonlyArray<Message> => {
   const mark = (hashOf(`${request}\n${first}\n${second}`) >>> 0).toString(36)
   const part = (name: string, text: string) => `--- ${name} ${mark} ---\n${text}\n--- end of ${name} ${mark} ---`
@@ -97,8 +94,8 @@ export const question = (criteria: string, request: string, first: string, secon
 }
 
 /**
- * Points of an answer, a win 2 and a tie 1, and how many were to be had: whole numbers, so that their order does not
- * matter.
+ * Points of an answer, 2 for a win and 1 for a tie, and the possible ones: integers, so that the order of summation
+ * does not matter.
  */
 interface Tally {
   readonly points: number
@@ -108,7 +105,7 @@ interface Tally {
 const points = { first: 2, tie: 1, second: 0 } as const
 const isCut = ({ finishReason }: Answer): boolean => finishReason === "length"
 
-/** A way to compare that asks `judge`, and remembers how it judged. */
+/** A comparison that asks `judge` and collects its statistics. */
 export const make = (judge: Pick<JudgeShape, "ask" | "metrics">, options: Options): PairwiseJudge => {
   const { criteria, judgeMaxTokens, judgeTemperature, votes } = options
   const seen = { first: 0, second: 0, tie: 0, unreadable: 0, pairs: 0, agreeing: 0 }

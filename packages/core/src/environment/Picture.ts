@@ -1,17 +1,17 @@
 /**
- * Pictures: drawn from SVG with fonts of our own, so that the same drawing has the same pixels everywhere, and checked
+ * Draws pictures from SVG with bundled fonts, so that a drawing has the same pixels everywhere, and validates pictures
  * before they are sent to a model.
  *
- * They travel as data URLs in messages (`message`) and in the `images` of a group. `check` decodes a picture whole: one
- * that is too large in bytes or pixels, of a format that inference servers do not take, or broken, is refused with what
- * is wrong with it.
+ * They travel as data URLs in messages (`message`) and in the `images` of a group. `check` decodes a picture
+ * completely: one with too many bytes or pixels, in a format that inference servers do not accept, or damaged is
+ * rejected with the reason.
  */
 import { Effect, Schema } from "effect"
 import * as Optional from "../base/Optional.ts"
 import type { Message } from "../Message.ts"
 
 export class PictureRefused extends Schema.TaggedError<PictureRefused>()("PictureRefused", {
-  /** What the picture is called: a row and column, a file. */
+  /** The name of the picture: a row and column, a file. */
   name: Schema.String,
   reason: Schema.Literals(["tooManyBytes", "tooManyPixels", "format", "broken"]),
   message: Schema.String
@@ -32,17 +32,17 @@ export interface Picture {
   readonly bytes: Uint8Array
 }
 
-/** What inference servers take. */
+/** Formats accepted by inference servers. */
 const formats = ["png", "jpeg", "webp", "gif"] as const
 export type Format = (typeof formats)[number]
 
 const isFormat = (format: string | undefined): format is Format => formats.some((one) => one === format)
 
-/** A picture as it goes into a message or a group. */
+/** A picture as it is put into a message or a group. */
 export const dataUrl = ({ bytes, format }: Pick<Picture, "bytes" | "format">): string =>
   `data:image/${format};base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")}`
 
-/** What the user says of a picture: the picture, then the words. */
+/** A user message with pictures, then text. */
 export const message = (text: string, ...pictures: ReadonlyArray<Pick<Picture, "bytes" | "format">>): Message => ({
   role: "user",
   content: [
@@ -51,7 +51,7 @@ export const message = (text: string, ...pictures: ReadonlyArray<Pick<Picture, "
   ]
 })
 
-/** Decodes a picture and tells what it is; `name` says in errors which one. */
+/** Decodes a picture and returns its properties; `name` identifies it in errors. */
 export const check = Effect.fn("Picture.check")(function* (
   name: string,
   bytes: Uint8Array,
@@ -70,7 +70,7 @@ export const check = Effect.fn("Picture.check")(function* (
       ? refused("format", `this is no picture of a known format; ${allowed}`)
       : refused("broken", `the picture cannot be read: ${message}`)
   }
-  // The limit is checked below, where it can be told; sharp's own would only say that there is one.
+  // The limit is checked below with a specific error; sharp's own error would be generic.
   const image = sharp(bytes, { failOn: "error", limitInputPixels: false, sequentialRead: true })
   const { format, height, width } = yield* Effect.tryPromise({ try: () => image.metadata(), catch: broken })
   if (!isFormat(format)) {
@@ -79,7 +79,7 @@ export const check = Effect.fn("Picture.check")(function* (
   if (width * height > maxPixels) {
     return yield* refused("tooManyPixels", `the picture is ${width} x ${height}; ${maxPixels} pixels are allowed`)
   }
-  // A truncated file tells its size all the same: only decoding shows it.
+  // A truncated file still has a size: only decoding detects it.
   yield* Effect.tryPromise({ try: () => image.stats(), catch: broken })
   return { bytes, format, height, width } satisfies Picture
 })

@@ -1,10 +1,9 @@
 /**
- * What environments share whose items are a picture and a question about it: the prompt, the group with its picture,
- * and the answer.
+ * Shared parts of environments whose items are a picture and a question about it: the prompt, the group with its
+ * picture, and the answer.
  *
- * The picture goes to the model in the user's message and to the service in the group's `images`, once for every
- * rollout, as the original's multimodal environments do. The answer is what stands in the only `<answer>` tag after the
- * thinking.
+ * The picture is sent to the model in the user's message and to the service in the group's `images`, once per rollout,
+ * as in the original's multimodal environments. The answer is in the only `<answer>` tag after the reasoning.
  */
 import { Effect } from "effect"
 import type { RolloutGroup } from "../Environment.ts"
@@ -16,11 +15,11 @@ import type { Rule } from "../RewardComponents.ts"
 import type { Options } from "./SingleTurn.ts"
 import * as Thinking from "./Thinking.ts"
 
-/** What is asked about a picture. */
+/** A question about a picture. */
 export interface Asked {
   readonly picture: Pick<Picture.Picture, "bytes" | "format">
   readonly question: string
-  /** How to answer. Default: in an `<answer>` tag. */
+  /** Instructions for answering. Default: in an `<answer>` tag. */
   readonly instructions?: string
 }
 
@@ -32,10 +31,10 @@ export const messages = ({ instructions = inTag, picture, question }: Asked): Re
   Picture.message(question, picture)
 ]
 
-/** An answer counts where it is right; its form alone earns nothing. */
+/** Only correctness counts; the format alone earns nothing. */
 export const rule: Rule = { weights: { format: 0, correct: 1 } }
 
-/** Whether a completion has one answer, and whether that is right. */
+/** Components: whether a completion has one answer, and whether it is right. */
 export const judge = (
   completion: string,
   isRight: (reply: string) => boolean

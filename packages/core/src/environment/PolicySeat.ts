@@ -1,8 +1,8 @@
 /**
- * The policy at one seat of a game: a chat that grows turn by turn, with exact tokens over all of them.
+ * The policy as a player of a game: a chat that grows turn by turn, with exact tokens over all of them.
  *
- * A seat is one tracked session on one server. An answer is asked for with whatever the seat was told since its last
- * one; there is none once its budget, or the longest sequence, is used up.
+ * A seat is one tracked session on one server. An answer is requested with the messages since its last one; there is
+ * none once its budget, or the max sequence length, is used up.
  */
 import { Effect, Option, type Scope } from "effect"
 import * as Budget from "./Budget.ts"
@@ -11,7 +11,7 @@ import { ServerManager } from "../inference/ServerManager.ts"
 import { assistant, type Message, text } from "../Message.ts"
 import type { Trajectory } from "../Trajectory.ts"
 
-/** How the model is asked: a chat, or plain text (the messages put together), for models that know no chats. */
+/** The form of the prompt: a chat, or plain text (the concatenated messages), for models without chat support. */
 export type Form = "chat" | "text"
 
 export interface Sampling extends Pick<SamplingOptions, "maxTokens" | "temperature" | "seed" | "split" | "stop"> {
@@ -19,20 +19,20 @@ export interface Sampling extends Pick<SamplingOptions, "maxTokens" | "temperatu
   readonly form?: Form
 }
 
-/** Most turns of a seat and, prompt included, most tokens of its sequence (default: no limit but the trainer's). */
+/** Max turns of a seat and max tokens of its sequence including the prompt (default: only the trainer's limit). */
 export interface Limits {
   readonly turns: number
   readonly tokens?: number
 }
 
 export interface PolicySeat {
-  /** The next answer; undefined where there is no room for one. */
+  /** The next answer; undefined if a limit is reached. */
   readonly answer: (told: ReadonlyArray<Message>) => Effect.Effect<string | undefined, InferenceError>
-  /** The answers so far as one trajectory, whose messages end with the last answer; undefined where there was none. */
+  /** The answers so far as one trajectory, whose messages end with the last answer; undefined if there was none. */
   readonly trajectory: Effect.Effect<Trajectory | undefined, InferenceError>
 }
 
-/** Same seed, same episode; every turn draws anew. */
+/** Derives a turn's seed: the same episode seed gives the same episode, with independent turns. */
 export const seeded = <S extends { readonly seed?: number }>(sampling: S, turn: number): S =>
   sampling.seed === undefined ? sampling : { ...sampling, seed: (sampling.seed + turn * 7919) % 2 ** 31 }
 
@@ -71,7 +71,7 @@ export const make = Effect.fn("PolicySeat.make")(function* (
     }),
     trajectory: Effect.map(
       Effect.suspend(() => (messages.length === 0 ? Effect.succeed([]) : session.trajectories)),
-      // Where a template rewrote the chat, the last sequence holds the most of it.
+      // If a template rewrote the chat, the last sequence contains the most of it.
       (all) => (all.length === 0 ? undefined : { ...all.at(-1)!, messages })
     )
   }

@@ -1,14 +1,12 @@
 /**
- * Games of several players: seats of the policy (self-play), of another model (an opponent, a user simulator), or of a
- * rule.
+ * Plays games of several players: the policy (self-play), another model (an opponent, a user simulator), or a rule.
  *
- * Every seat has a conversation of its own: it is told what it may know, so hidden cards stay hidden. Each seat of the
- * policy becomes a sequence of its own with exact tokens and the return of its seat. `groups` plays one start several
- * times and makes a group of each of these seats, so that a rollout is compared with others that sat in the same place
- * with the same cards.
+ * Every seat has its own conversation with only what it may know, so hidden cards stay hidden. Each seat of the policy
+ * becomes its own sequence with exact tokens and the return of its seat. `groups` plays one start several times and
+ * groups each of these seats, so that rollouts are compared in the same position with the same cards.
  *
- * A player that says nothing more (its sequence is full) ends the play where it stands; so do `maxTurns`. What that
- * means to every seat is for `returns` to say.
+ * A player without an answer (its sequence is full) ends the play; so does `maxTurns`. `returns` defines what that
+ * means for every seat.
  */
 import { Effect, type Scope } from "effect"
 import type { RolloutGroup } from "../Environment.ts"
@@ -21,21 +19,21 @@ import * as PolicySeat from "./PolicySeat.ts"
 /** Rules of a game for seats 0, 1, … `E` and `R` are those of a world whose step is an effect. */
 export interface SeatedGame<State, E = never, R = never> {
   readonly seats: number
-  /** Whose turn it is; undefined once the game is over. */
+  /** The seat to move; undefined once the game is over. */
   readonly toMove: (state: State) => number | undefined
-  /** What a seat is told before its first answer; the last message is the user's. */
+  /** A seat's messages before its first answer; the last one is the user's. */
   readonly opening: (state: State, seat: number) => ReadonlyArray<Message>
-  /** What a seat is told before each later answer: what happened since its last one, as far as it may know. */
+  /** A seat's observation before each later answer: what happened since its last one, as far as it may know. */
   readonly observation: (state: State, seat: number) => string
-  /** Any text is an answer: what cannot be understood has a consequence, too. */
+  /** Any text is an answer: an invalid one has a consequence, too. */
   readonly step: (state: State, seat: number, answer: string) => State | Effect.Effect<State, E, R>
-  /** What a play that ended here is worth to each seat; of a zero-sum game they add up to 0. */
+  /** The return of every seat if the play ends here; in a zero-sum game they add up to 0. */
   readonly returns: (state: State) => ReadonlyArray<number>
-  /** Turns of all seats together after which a play ends in any case. */
+  /** Max turns of all seats together. */
   readonly maxTurns: number
 }
 
-/** What a player that is not the policy knows when it is asked. */
+/** The information for a player other than the policy. */
 export interface Turn<State> {
   readonly state: State
   readonly seat: number
@@ -43,21 +41,20 @@ export interface Turn<State> {
   readonly messages: ReadonlyArray<Message>
 }
 
-/** Who sits at a seat: the policy, which is trained, or anybody who answers. */
+/** The player of a seat: the policy, which is trained, or a function that answers. */
 export type Player<State, E = never, R = never> = "policy" | ((turn: Turn<State>) => Effect.Effect<string, E, R>)
 
 export interface Play<State> {
   readonly state: State
-  /** One for each seat: the return of the whole play. */
+  /** One per seat: the return of the whole play. */
   readonly returns: ReadonlyArray<number>
-  /** One for each seat: what the policy said there; undefined for other players, and where it had no turn. */
+  /** One per seat: the policy's trajectory; undefined for other players, and without any turn. */
   readonly trajectories: ReadonlyArray<Trajectory | undefined>
 }
 
 export interface PlayOptions<State, E = never, R = never> extends PolicySeat.Sampling {
-  /** One for each seat. */
   readonly players: ReadonlyArray<Player<State, E, R>>
-  /** Most tokens of a seat's sequence, prompt included. */
+  /** Max tokens of a seat's sequence, including the prompt. */
   readonly tokens?: number
 }
 
@@ -65,7 +62,6 @@ const wrong = (server: string, message: string) => new InferenceError({ reason: 
 
 const noRoom = "the opening of the game leaves no room for an answer in the longest sequence (the trainer's seq_len)"
 
-/** One play from a state on. */
 export const play = Effect.fn("Seats.play")(function* <State, E = never, R = never, F = never, S = never>(
   game: SeatedGame<State, E, R>,
   start: State,
@@ -83,7 +79,7 @@ export const play = Effect.fn("Seats.play")(function* <State, E = never, R = nev
         })
       : Effect.succeed(undefined)
   )
-  /** Conversations of those who are not the policy; the policy's seats keep their own. */
+  /** Conversations of players other than the policy; the policy's seats have their own. */
   const chats = players.map((): ReadonlyArray<Message> => [])
   const hasSpoken = players.map(() => false)
   let state = start
@@ -120,11 +116,11 @@ export const play = Effect.fn("Seats.play")(function* <State, E = never, R = nev
 
 export interface Groups<State> {
   readonly plays: ReadonlyArray<Play<State>>
-  /** One for each seat of the policy that had a turn in any play, in the order of seats; their scores are returns. */
+  /** One per seat of the policy that had a turn in any play, in the order of seats; their scores are returns. */
   readonly groups: ReadonlyArray<RolloutGroup>
 }
 
-/** Plays from the same start as groups: of each seat the trajectories there, with its returns as their scores. */
+/** Groups plays from the same start: for each seat its trajectories, with its returns as scores. */
 export const grouped = <State>(plays: ReadonlyArray<Play<State>>): Groups<State> => ({
   plays,
   groups: Array.from({ length: Math.max(0, ...plays.map(({ returns }) => returns.length)) }, (_, seat) =>
@@ -141,10 +137,10 @@ export const grouped = <State>(plays: ReadonlyArray<Play<State>>): Groups<State>
     }))
 })
 
-/** The seed of play number `index`: each draws anew. */
+/** The seed of play number `index`: plays are sampled independently. */
 export const seedOf = (seed: number, index: number): number => (seed + index * 15_485_863) % 2 ** 31
 
-/** `n` plays from the same state, each drawn anew, and a group of every seat of the policy. */
+/** `n` independent plays from the same state, and a group for every seat of the policy. */
 export const groups = <State, E = never, R = never, F = never, S = never>(
   game: SeatedGame<State, E, R>,
   start: State,

@@ -1,9 +1,9 @@
 /**
- * What environments of one turn share: a prompt, a group of answers to it, and the same prompt once more for
+ * Shared parts of single-turn environments: a prompt, a group of answers to it, and the prompt once more for
  * evaluation.
  *
- * A prompt is a chat, or a plain text to be continued (for models trained from scratch on characters), whose answer is
- * short and known: one token more than it has characters suffices, the end included.
+ * A prompt is a chat, or a plain text to continue (for models trained from scratch on characters), whose answer is
+ * short and known: one token more than its characters suffices, including the end.
  */
 import { Effect, Schema } from "effect"
 import type { Rule } from "../RewardComponents.ts"
@@ -15,12 +15,12 @@ import type { ServerManagerShape } from "../inference/ServerManager.ts"
 import type { Score, ScoreDetails } from "../Score.ts"
 import * as Trajectory from "../Trajectory.ts"
 
-/** Settings of items and sampling, to be spread into those of an environment. */
+/** Settings of items and sampling, to spread into those of an environment. */
 export const fields = {
   seed: Settings.field(Schema.Int, 0, "random seed for the items and their order"),
   temperature: Settings.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
   evalTemperature: Settings.field(Schema.Finite, 0, "sampling temperature for evaluation rollouts"),
-  // Items that are generated need no download; neither does this.
+  // Generated items need no download, and neither does this tokenizer.
   tokenizerName: Settings.field(
     Schema.String,
     "bytes",
@@ -28,14 +28,14 @@ export const fields = {
   )
 } as const
 
-/** Setting of environments that look at the answer behind the reasoning. */
+/** Setting of environments that read the answer after the reasoning. */
 export const thinking = Settings.field(
   Schema.Boolean,
   true,
   "whether an answer to a chat needs exactly one think block first"
 )
 
-/** Setting of environments that have both forms of a prompt. */
+/** Setting of environments with both forms of a prompt. */
 export const promptStyle = Settings.field(
   Schema.Literals(["chat", "compact"]),
   "chat",
@@ -44,7 +44,7 @@ export const promptStyle = Settings.field(
 
 export type Prompt =
   | { readonly messages: ReadonlyArray<Message> }
-  /** `samplingSeed`: so that a run can be repeated. */
+  /** `samplingSeed`: so that a run is reproducible. */
   | { readonly text: string; readonly longestAnswer: number; readonly samplingSeed: number }
 
 export interface Options {
@@ -55,7 +55,6 @@ export interface Options {
 }
 
 export interface SingleTurn<Item> {
-  /** A group of answers. */
   readonly train: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory.Trajectory>, InferenceError>
   /** One answer, within the limits of evaluation. */
   readonly evaluate: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory.Trajectory>, InferenceError>
@@ -86,12 +85,12 @@ export const make = <Item>(
   }
 }
 
-/** How `rightAndShort` gives a score: 1 for a right answer and less for a long one, -1 for a wrong one. */
+/** The rule of `rightAndShort`: 1 for a right answer and less for a long one, -1 for a wrong one. */
 export const rightAndShortRule: Rule = { weights: { correct: 2, length: 1 }, base: -1 }
 
 /**
- * Components of answers that are right or wrong, of which short ones are preferred once all of a group are right:
- * `length` is 0, and falls to -1 from half the token limit on (`lengthPenalty`).
+ * Components of right or wrong answers that prefer short ones once all of a group are right: `length` is 0, and falls
+ * to -1 from half the token limit on (`lengthPenalty`).
  */
 export const rightAndShort = (
   isRight: ReadonlyArray<boolean>,
@@ -104,7 +103,7 @@ export const rightAndShort = (
   return correct.map((value, index) => ({ correct: value, length: left[index]! - value }))
 }
 
-/** What pages show beside a score: what was expected, and the answer as it was read, if any could be. */
+/** Data shown with a score: the expected answer, and the parsed one, if any. */
 export const asRead = (expected: string, read: string | undefined): Pick<ScoreDetails, "sample"> => ({
   sample: { gold: [expected], parsed: read ?? null }
 })
@@ -115,6 +114,6 @@ export const scoreExact = (answer: string, trajectory: Trajectory.Trajectory): S
   ...asRead(answer, trajectory.completion)
 })
 
-/** Whether a text was continued with exactly this, and ended there by itself. */
+/** True if a text was continued with exactly this, and ended there by itself. */
 export const isExactly = (answer: string, { completion, finishReason }: Trajectory.Trajectory): boolean =>
   completion === answer && finishReason === "stop"

@@ -1,11 +1,11 @@
 /**
- * A teacher: another model whose likeliest tokens at every position of a rollout the policy is to imitate (the
- * trainer's `distill` loss).
+ * A teacher: another model whose most likely tokens at every position of a rollout the policy imitates (the trainer's
+ * `distill` loss).
  *
- * It reads the same token ids as the policy, so both need one vocabulary (`check`). `attach` scores whole sequences:
- * candidate lists are aligned with the tokens, the first one empty, and differ in length where a server adds the token
- * itself. Behaviour: teacher_distillation_env.py of the original, but that a group which the teacher cannot score
- * fails, and so is tried again.
+ * It reads the same token ids as the policy, so both must share one vocabulary (`check`). `attach` scores whole
+ * sequences: candidate lists are aligned with the tokens, the first one is empty, and their lengths differ if a server
+ * adds the token itself. Behaves like teacher_distillation_env.py of the original, except that a group which the
+ * teacher cannot score fails, and is therefore retried.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { RolloutGroup } from "../Environment.ts"
@@ -21,20 +21,20 @@ export interface TeacherShape {
   readonly isConfigured: boolean
   readonly modelName: string
   readonly tokenizer: TokenizerShape
-  /** The teacher's likeliest tokens at every position of a prompt. */
+  /** The teacher's most likely tokens at every position of a prompt. */
   readonly promptLogprobs: (request: PromptRequest) => Effect.Effect<PromptLogprobs, InferenceError>
 }
 
 export class Teacher extends Context.Service<Teacher, TeacherShape>()("@atropos/core/Teacher") {}
 
-/** Teacher and policy count different tokens. */
+/** Teacher and policy have different vocabularies. */
 export class VocabularyMismatch extends Schema.TaggedError<VocabularyMismatch>()("VocabularyMismatch", {
   message: Schema.String
 }) {}
 
 const { apiKey, healthCheck, modelName, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
 
-/** What a teacher can be told: `--teacher.<field>`, and the map or list `teacher:` of a file. */
+/** Settings of a teacher: `--teacher.<field>`, and the map or list `teacher:` of a file. */
 export const settings = fromFields({
   baseUrl: field(
     Schema.String,
@@ -59,14 +59,14 @@ const missing = NotConfigured.make(
   "--teacher.base_url http://host:port/v1 --teacher.model_name NAME (a server whose /generate gives prompt logprobs: vLLM's or atropos policy), or teacher: in the file of --config"
 )
 
-/** The teacher, where there is one. */
+/** The teacher; fails if none is configured. */
 export const required = Effect.filterOrFail(
   Teacher,
   ({ isConfigured }) => isConfigured,
   () => missing
 )
 
-/** The place of a teacher where none is configured. */
+/** Placeholder without a configured teacher. */
 export const layerNone: Layer.Layer<Teacher> = Layer.succeed(Teacher, {
   isConfigured: false,
   modelName: "none",
@@ -75,7 +75,7 @@ export const layerNone: Layer.Layer<Teacher> = Layer.succeed(Teacher, {
     Effect.fail(new InferenceError({ reason: "noServer", server: "teacher", message: missing.message }))
 })
 
-/** The teacher of one or several servers; none where no server has an address. */
+/** The teacher on one or several servers; the placeholder if no server has an address. */
 export const layer = (
   servers: ReadonlyArray<Partial<Settings>>,
   manager: Partial<ServerSettings.Manager> = {}
@@ -106,7 +106,7 @@ export const layer = (
   return layerNoDeps.pipe(Layer.provide(Layer.fresh(own)), Layer.provide(Layer.fresh(tokenizer)))
 }
 
-/** The servers in the context as a teacher, with the context's tokenizer: a model in this process, say. */
+/** The servers in the context as a teacher, with the context's tokenizer, for example a model in this process. */
 export const layerNoDeps: Layer.Layer<Teacher, never, ServerManager.ServerManager | Tokenizer> = Layer.effect(
   Teacher,
   Effect.gen(function* () {
@@ -116,7 +116,8 @@ export const layerNoDeps: Layer.Layer<Teacher, never, ServerManager.ServerManage
 )
 
 /**
- * Whether the teacher's vocabulary is the policy's: the same tokenizer by name, or the same ids for the same tokens.
+ * Checks that the teacher's vocabulary is the policy's: the same tokenizer by name, or the same ids for the same
+ * tokens.
  */
 export const check = Effect.fn("Teacher.check")(function* (teacher: TeacherShape, student: TokenizerShape) {
   const { tokenizer } = teacher
@@ -136,8 +137,8 @@ export const check = Effect.fn("Teacher.check")(function* (teacher: TeacherShape
 })
 
 /**
- * The group with the teacher's `topK` likeliest tokens at every position. `groupOverrides.teacher_top_k` is another
- * number for this group, `groupOverrides.skip_teacher_top_k` leaves it as it is, and so does a number below 0.
+ * The group with the teacher's `topK` most likely tokens at every position. `groupOverrides.teacher_top_k` sets another
+ * number for this group; `groupOverrides.skip_teacher_top_k`, or a number below 0, leaves it unchanged.
  */
 export const attach = Effect.fn("Teacher.attach")(function* (
   teacher: TeacherShape,

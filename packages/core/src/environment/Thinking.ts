@@ -1,5 +1,5 @@
 /**
- * The reasoning block of a completion: taking it out, shortening it, checking it, reading it.
+ * Handles the reasoning block of a completion: removes, shortens, validates, reads it.
  *
  * `strip` and `truncate` follow the original's message-history helpers (atroposlib/utils/message_history_utils.py),
  * `validate` and `inside` its evaluation helpers: `<think>…</think>` in any case, else
@@ -10,10 +10,7 @@ import type { TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
 const open = "<think>"
 const close = "</think>"
 
-/**
- * The text without what stands between the first `<think>` and the end of the first `</think>`; unchanged unless both
- * occur.
- */
+/** Removes the text between the first `<think>` and the end of the first `</think>`; unchanged unless both occur. */
 export const strip = (text: string): string => {
   const start = text.indexOf(open)
   const end = text.indexOf(close)
@@ -21,8 +18,8 @@ export const strip = (text: string): string => {
 }
 
 /**
- * Shortens the first think block to at most `maxTokens` tokens: its last paragraph where that fits, else its last
- * tokens, marked by `... `. An empty block becomes `<think></think>`; a text without a closed block is left alone.
+ * Shortens the first think block to at most `maxTokens` tokens: its last paragraph if that fits, else its last tokens,
+ * marked by `... `. An empty block becomes `<think></think>`; a text without a closed block is unchanged.
  */
 export const truncate = (text: string, tokenizer: TokenizerShape, maxTokens: number): string => {
   const start = text.indexOf(open)
@@ -58,8 +55,8 @@ const think = { opening: /<think>/gi, closing: /<\/think>/gi }
 const formats = [think, { opening: /<\|start_of_scratchpad\|>/g, closing: /<\|end_of_scratchpad\|>/g }]
 
 /**
- * Whether there is exactly one opening and one closing tag of a kind, and what stands after the closing one (else the
- * whole text).
+ * Checks that there is exactly one opening and one closing tag of a kind, and returns the text after the closing one
+ * (else the whole text).
  */
 export const validate = (text: string): { readonly isValid: boolean; readonly content: string } => {
   for (const { closing, opening } of formats) {
@@ -72,7 +69,7 @@ export const validate = (text: string): { readonly isValid: boolean; readonly co
   return { isValid: false, content: text }
 }
 
-/** What stands in the first closed reasoning block. */
+/** The contents of the first closed reasoning block. */
 export const inside = (text: string): string | undefined => {
   for (const { closing, opening } of formats) {
     const opened = first(opening, text, 0)
@@ -87,7 +84,7 @@ interface Place {
   readonly to: number
 }
 
-/** The first place from `at` on that a pattern (a global one) fits. */
+/** The first match of a (global) pattern from `at` on. */
 const first = (pattern: RegExp, text: string, at: number): Place | undefined => {
   const own = new RegExp(pattern)
   own.lastIndex = at
@@ -96,9 +93,8 @@ const first = (pattern: RegExp, text: string, at: number): Place | undefined => 
 }
 
 /**
- * What a text says to its reader: without its think blocks, without what stands behind an opening tag that is never
- * closed (thinking that was cut off), and without what stands before a closing tag that was never opened (the prompt
- * opened it). Takes time linear in the text.
+ * The visible text: without think blocks, without anything after an unclosed opening tag (truncated reasoning), and
+ * without anything before an unopened closing tag (the prompt opened it). Linear in the text.
  */
 export const spoken = (text: string): string => {
   const parts: Array<string> = []
@@ -107,7 +103,7 @@ export const spoken = (text: string): string => {
   for (const { 0: tag, index } of text.matchAll(/<\/?think>/gi)) {
     const isClosing = tag.startsWith("</")
     if (!isClosing && !isThinking) parts.push(text.slice(from, index))
-    // What came before was thinking too.
+    // Everything before was reasoning too.
     if (isClosing && !isThinking) parts.length = 0
     isThinking = !isClosing
     from = index + tag.length
@@ -117,8 +113,8 @@ export const spoken = (text: string): string => {
 }
 
 /**
- * What stands after the only think block, trimmed: exactly one `<think>` and after it exactly one `</think>`, in any
- * case. Otherwise there is no answer where thinking is required, and the text is the answer where it is not.
+ * The text after the only think block, trimmed: exactly one `<think>` followed by exactly one `</think>`, in any case.
+ * Otherwise undefined if reasoning is required, else the whole text.
  */
 export const answer = (text: string, isRequired = true): string | undefined => {
   const after = afterOnlyBlock(text)
@@ -136,8 +132,8 @@ const opensAnswer = /<answer>/gi
 const closesAnswer = /<\/answer>/gi
 
 /**
- * What stands in the only `<answer>` tag outside of thinking (`spoken`), trimmed; undefined where there is none, or
- * more than one.
+ * The contents of the only `<answer>` tag outside of reasoning (`spoken`), trimmed; undefined if there is none, or more
+ * than one.
  */
 export const taggedAnswer = (text: string): string | undefined => {
   const answer = spoken(text)

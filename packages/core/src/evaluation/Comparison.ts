@@ -1,15 +1,14 @@
 /**
- * Two evaluations joined by item: which items were fixed, which broke, and by how much all scores differ. Pure; also
- * runs in browsers.
+ * Compares two evaluations by item: which items were fixed, which regressed, and the differences of all scores. Pure;
+ * also runs in browsers.
  *
- * An item is told by its lasting id. Of several answers to it the share that is correct counts, or the mean score if
- * the environment does not say what is correct: an item is fixed where that rose, broken where it fell. Items of one
- * evaluation alone are counted and compared with nothing.
+ * Items are matched by stable id. With several answers per item, the share of correct ones is compared, or the mean
+ * score if the environment does not define correctness: an item is fixed if that rose, regressed if it fell. Items in
+ * only one evaluation are counted and not compared.
  */
 import * as Evaluation from "../Evaluation.ts"
 import * as Paired from "./Paired.ts"
 
-/** What is compared of an answer. */
 export interface Answer {
   readonly item: number | string
   readonly label?: string
@@ -18,11 +17,11 @@ export interface Answer {
   readonly parsed?: string | null
   readonly score: number
   readonly rewards?: { readonly [name: string]: number }
-  /** Absent if the environment does not say which scores are. */
+  /** Absent if the environment does not define it. */
   readonly correct?: boolean
 }
 
-/** Answers by item, in the order in which items first came. */
+/** Answers by item, in order of first occurrence. */
 export type Items<A extends Answer = Answer> = ReadonlyMap<string, ReadonlyArray<A>>
 
 export interface Change {
@@ -30,7 +29,6 @@ export interface Change {
   readonly category?: string
   readonly before: number
   readonly after: number
-  /** The answers as they were read. */
   readonly parsed: readonly [before: string | null, after: string | null]
 }
 
@@ -46,22 +44,22 @@ export interface Comparison {
   readonly unchanged: number
   readonly fixed: ReadonlyArray<Change>
   readonly broken: ReadonlyArray<Change>
-  /** Shares of correct answers, if it is known which are. */
+  /** Shares of correct answers, if known. */
   readonly correct?: Compared
   readonly scores: { readonly [name: string]: Compared }
   readonly categories: { readonly [category: string]: Compared & { readonly items: number } }
 }
 
-/** What tells an item from others, whenever it is evaluated. */
+/** The identity of an item across evaluations. */
 export const idOf = ({ id, item, label }: Pick<Answer, "id" | "item" | "label">): string => id ?? label ?? String(item)
 
 export const byItem = <A extends Answer>(answers: ReadonlyArray<A>): Items<A> => Map.groupBy(answers, idOf)
 
-/** Whether it is known of every answer if it is correct. */
+/** True if correctness is known for every answer. */
 export const isJudged = (answers: ReadonlyArray<Pick<Answer, "correct">>): boolean =>
   answers.every(({ correct }) => correct !== undefined)
 
-/** The share of correct answers; their mean score if it is not known which are. */
+/** The share of correct answers; the mean score if correctness is unknown. */
 export const shareOf = (answers: ReadonlyArray<Pick<Answer, "correct" | "score">>): number =>
   Evaluation.mean(answers.map(({ correct, score }) => (isJudged(answers) ? Number(correct) : score)))
 
@@ -74,7 +72,7 @@ const compared = (pairs: ReadonlyArray<readonly [number, number]>): Compared => 
 const valueOf = (answers: ReadonlyArray<Answer>, name: string): number =>
   Evaluation.mean(answers.map(({ rewards, score }) => (name === "score" ? score : (rewards?.[name] ?? Number.NaN))))
 
-/** Compares B with A; undefined where they have no item in common. */
+/** Compares B with A; undefined if they have no item in common. */
 export const of = (a: Items, b: Items): Comparison | undefined => {
   const ids = [...a.keys()].filter((id) => b.has(id))
   if (ids.length === 0) return undefined

@@ -1,25 +1,23 @@
 /**
- * Two evaluations of the same items compared: the difference with its interval, and how likely chance makes as large a
- * one.
+ * Compares two evaluations of the same items: the difference with its interval, and its p-value.
  *
- * Where items are right or wrong: Tango's score interval (1998, https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8),
- * which is to a difference of paired shares what Wilson's is to a share, and has a width when nothing changed; p by the
- * exact test of McNemar, the binomial one over items that changed. Else Student's interval of the mean difference
- * (Miller 2024, https://arxiv.org/abs/2411.00640, section 4.2).
+ * For right or wrong items: Tango's score interval (1998, https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8), the
+ * counterpart of Wilson's for a difference of paired shares, with a width even if nothing changed; p by McNemar's exact
+ * test, the binomial test over changed items. Otherwise Student's interval of the mean difference (Miller 2024,
+ * https://arxiv.org/abs/2411.00640, section 4.2).
  */
 import * as Evaluation from "../Evaluation.ts"
 
 export interface Difference {
-  /** Mean of B minus mean of A. */
   readonly value: number
   readonly interval?: readonly [lower: number, upper: number]
-  /** Two-sided; of right and wrong alone. */
+  /** Two-sided; only for right or wrong items. */
   readonly p?: number
 }
 
 /** The score statistic of a difference of paired shares, from items that got better and worse of n. */
 const statistic = (better: number, worse: number, n: number, difference: number): number => {
-  // The likeliest share of items that got worse, under this difference.
+  // The maximum-likelihood share of items that got worse, under this difference.
   const b = -better - worse + (2 * n - better + worse) * difference
   const c = -worse * difference * (1 - difference)
   const share = (Math.sqrt(Math.max(0, b * b - 8 * n * c)) - b) / (4 * n)
@@ -30,7 +28,7 @@ const statistic = (better: number, worse: number, n: number, difference: number)
 
 const steps = 60
 
-/** Where the statistic, which falls, passes a value. */
+/** Finds where the decreasing statistic crosses a value. */
 const solve = (better: number, worse: number, n: number, wanted: number, low: number, high: number): number => {
   let [from, to] = [low, high]
   for (let step = 0; step < steps; step++) {
@@ -50,7 +48,7 @@ export const tango = (better: number, worse: number, n: number): readonly [lower
   ]
 }
 
-/** McNemar's exact test: the chance of a split as uneven, or more, where both are as likely. */
+/** McNemar's exact test: the probability of a split at least as uneven if both are equally likely. */
 export const mcnemar = (better: number, worse: number): number => {
   const n = better + worse
   const least = Math.min(better, worse)

@@ -1,29 +1,26 @@
 /**
- * What lists and comparisons show of a sample of an evaluation (a line of `samples.jsonl`): the same for samples in
- * files and in the service. Pure; also runs in browsers.
+ * Summary of an evaluation sample (a line of `samples.jsonl`) for lists and comparisons, the same for samples in files
+ * and in the service. Pure; also runs in browsers.
  *
- * Long texts are cut: a list of ten thousand samples is to be loaded whole.
+ * Long texts are truncated, because lists of ten thousand samples are loaded completely.
  */
 
-/** The beginning of longer texts. */
+/** Max characters of texts. */
 export const longest = 200
 
 type Fields = { readonly [key: string]: unknown }
 
 export interface SampleHead {
-  /** What the item is called. */
   readonly label: string
-  /** The item's lasting id. */
+  /** The item's stable id. */
   readonly item: string
   readonly category: string | null
   readonly gold: ReadonlyArray<string>
-  /** The answer as it was read; null where none could be. Absent where nobody reads answers. */
+  /** The parsed answer; null if unparsed. Absent if answers are not parsed. */
   readonly parsed?: string | null
-  /** The end of what the model said. */
   readonly ending: string
   readonly score: number
   readonly rewards: { readonly [name: string]: number }
-  /** Absent if the environment does not say which scores are. */
   readonly correct?: boolean
   readonly tokens: number | null
   readonly isCut: boolean
@@ -57,10 +54,10 @@ const lastSaid = ({ completion, messages }: Fields): string => {
   return isFields(last) ? textOf(last["content"]) : ""
 }
 
-/** Whether a text is a value of JSON rather than words: an item that its environment gives no name. */
+/** True if a text is a JSON value instead of a text: an item without a name from its environment. */
 const isBare = (text: string): boolean => /^\s*(?:[[{"]|-?\d[\d.]*\s*$|(?:true|false|null)\s*$)/.test(text)
 
-/** What the user asked first. */
+/** The user's first message. */
 const asked = (messages: unknown): string | undefined => {
   const first: unknown = Array.isArray(messages)
     ? messages.find((message: unknown) => isFields(message) && message["role"] === "user")
@@ -69,7 +66,7 @@ const asked = (messages: unknown): string | undefined => {
   return text === "" ? undefined : text
 }
 
-/** What the item is called: in words wherever there are any. */
+/** The item's label: a text if there is any. */
 export const labelOf = (line: Fields): string => {
   const label = string(line["label"]) ?? String(line["item"])
   return isBare(label) ? (asked(line["messages"]) ?? label) : label
@@ -80,7 +77,7 @@ const ending = (text: string): string => {
   return line.length > longest ? `…${line.slice(-longest)}` : line
 }
 
-/** None if the line is no sample: it has no item or no score, or `correct` is no boolean. */
+/** Undefined if the line is not a sample: without item or score, or with a non-boolean `correct`. */
 export const of = (line: unknown): SampleHead | undefined => {
   if (!isFields(line)) return undefined
   const { correct, gold, item, parsed, score } = line
@@ -88,7 +85,7 @@ export const of = (line: unknown): SampleHead | undefined => {
   if (!hasItem || typeof score !== "number" || !Number.isFinite(score) || !isVerdict(correct)) return undefined
   return {
     label: beginning(labelOf(line)),
-    // Whole: items are joined by it.
+    // Not truncated, because items are matched by it.
     item: string(line["id"]) ?? string(line["label"]) ?? String(item),
     category: string(line["category"]) ?? null,
     gold: (Array.isArray(gold) ? gold : [])

@@ -1,25 +1,25 @@
 /**
- * What the answers of an evaluation come to: shares and means over items, each with its 95% interval, whole and by
- * category. Pure; also runs in browsers.
+ * Summarizes the answers of an evaluation: shares and means over items with 95% intervals, in total and by category.
+ * Pure; also runs in browsers.
  */
 import * as Evaluation from "../Evaluation.ts"
 import { type Answer, isJudged, type Items, shareOf } from "./Comparison.ts"
 
 export interface Estimate {
   readonly value: number
-  /** Absent of a mean of one item, of which nothing is known. */
+  /** Absent for the mean of a single item. */
   readonly interval?: Evaluation.Interval
 }
 
 export interface Summary {
   readonly items: number
-  /** Absent if the environment does not say which answers are. */
+  /** Absent if the environment does not define which answers are correct. */
   readonly correct?: Estimate
   readonly score: Estimate
   readonly rewards: { readonly [name: string]: Estimate }
 }
 
-/** `trials` are the answers behind them. */
+/** `trials` is the number of answers. */
 const mean = (values: ReadonlyArray<number>, trials: number): Estimate => {
   const interval = Evaluation.scoreInterval(values, trials)
   return { value: Evaluation.mean(values), ...(interval && { interval }) }
@@ -45,10 +45,10 @@ const summary = (items: ReadonlyArray<ReadonlyArray<Answer>>): Summary => {
   }
 }
 
-/** Undefined where there are no items. */
+/** Undefined without items. */
 export const of = (items: Items): Summary | undefined => (items.size === 0 ? undefined : summary([...items.values()]))
 
-/** By category, as far as items have one. */
+/** By category, for items that have one. */
 export const byCategory = (items: Items): { readonly [category: string]: Summary } => {
   const groups = Map.groupBy(
     [...items.values()].filter(([first]) => first?.category !== undefined),

@@ -1,6 +1,6 @@
 /**
- * The body of a request: JSON, no larger than the limit, and read as what it says. A key that is given twice is
- * refused, for a parser would take one of them and say nothing.
+ * Reads the body of a request: JSON within the size limit. Repeated keys are rejected, because a parser would silently
+ * use one of them.
  */
 import { Effect, type Scope } from "effect"
 import { HttpServerRequest } from "effect/http"

@@ -1,12 +1,12 @@
 /**
- * Sessions for programs that are not of this process, in whatever language:
+ * Session endpoints for programs in other processes, in any language:
  *
  *     POST   /sessions         opens one; answers with its URLs
  *     GET    /sessions/<id>    what it has recorded so far
  *     DELETE /sessions/<id>    the same, and closes it
  *
- * A session that nobody closes ends after some time without a request. Ids stand in logs, so these routes are for who
- * holds the control token, or, where there is none, for this machine alone.
+ * A session that is not closed ends after some time without a request. Ids appear in logs, so these routes require the
+ * control token or, if there is none, a client on this machine.
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -28,7 +28,7 @@ const urlsOf = (session: Session) => ({
   model: session.modelName
 })
 
-/** As in saved groups: a mask holds the token where it is trained, -100 elsewhere; 1 is no logprob. */
+/** As in saved groups: the mask has the token id where trained, -100 elsewhere; 1 is no logprob. */
 const sequenceOf = ({ finishReason, logprobs, mask, messages, policyVersion, tokens }: Trajectory) => ({
   tokens: Array.from(tokens),
   masks: Array.from(Labels.ofMask(tokens, mask)),

@@ -1,4 +1,4 @@
-/** The dialects of the gateway: one line each. */
+/** The gateway's dialects. */
 import * as ChatCompletions from "./dialect/chat/ChatCompletions.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Messages from "./dialect/messages/Messages.ts"

@@ -1,7 +1,8 @@
 /**
- * The endpoints of a dialect: how a request of a session is read, asked and answered over HTTP.
+ * The endpoints of a dialect: read a session's request, sample, and answer over HTTP.
  *
- * Whatever goes wrong is the dialect's own error. A streamed answer is sent as the dialect's events, as it comes.
+ * Every failure is written as the dialect's own error. Streamed answers are sent as the dialect's events as they
+ * arrive.
  */
 import { type Cause, Deferred, Effect, Exit, Predicate, Queue, type Scope, Stream } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -22,7 +23,6 @@ import type { Asked, Respondent } from "./session/OpenSession.ts"
 
 export interface Endpoint<To = Respondent> {
   readonly method: "GET" | "POST" | "DELETE"
-  /** What follows `/s/<secret>`. */
   readonly path: `/${string}`
   readonly handle: (
     to: To,
@@ -55,7 +55,7 @@ export const make = <Read>(path: `/${string}`, dialect: Dialect<Read>): Readonly
   return endpoints
 }
 
-/** Answers with what is told of an earlier answer. */
+/** Answers with the stored form of an earlier answer. */
 const byId =
   (answer: Stored["retrieve"]): Endpoint["handle"] =>
   (session) =>
@@ -94,8 +94,8 @@ const answeredOf = (asked: Asked, model: string): Answered => ({
 })
 
 /**
- * The answer as events, as it comes. It begins with the first words, so that a request that fails before has a status;
- * what fails afterwards is an event. Who goes away closes the request's scope, and with it the sampling.
+ * Streams the answer as events. The response starts with the first text, so that a request that fails before has an
+ * HTTP status; later failures are events. A disconnecting client closes the request's scope, which cancels sampling.
  */
 const streamed = Effect.fnUntraced(function* <Read>(
   dialect: Dialect<Read>,
@@ -170,23 +170,22 @@ const notAsStreamed = new Failure({
   message: "the whole answer is not what was streamed of it; ask again"
 })
 
-/** Whether an answer begins with what was said of it. */
+/** True if an answer starts with what was already streamed. */
 const goesOn = (choice: Choice | undefined, said: { readonly content: string; readonly reasoning: string }): boolean =>
   choice === undefined
     ? said.content === "" && said.reasoning === ""
     : textOf(choice.message).startsWith(said.content) &&
       (choice.message.reasoning_content ?? "").startsWith(said.reasoning)
 
-/** Where the SDKs of OpenAI and Anthropic look for the id of a request. */
+/** Request ids in the headers that the SDKs of OpenAI and Anthropic read. */
 const idHeaders = (id: string) => ({ "x-request-id": `req_${id}`, "request-id": `req_${id}` })
 
-/** The prompt is one, however many choices there are. */
+/** The prompt counts once, for any number of choices. */
 const usageOf = (choices: ReadonlyArray<Choice>): Answered["usage"] => ({
   promptTokens: choices[0]?.usage?.promptTokens ?? 0,
   completionTokens: choices.reduce((sum, { usage }) => sum + (usage?.completionTokens ?? 0), 0)
 })
 
-/** A failure, as an answer. */
 export const refused = (
   write: Dialect<unknown>["failure"],
   failure: Failure

@@ -1,16 +1,15 @@
 /**
- * A model's API for agents that were not written for training: each session has a secret URL that any SDK takes as its
- * base URL, and records the exact tokens of every answer.
+ * An OpenAI/Anthropic-compatible endpoint that records agent sessions: each session has a secret URL that any SDK
+ * accepts as its base URL, and records the exact tokens of every answer.
  *
  *     POST /s/<secret>/v1/chat/completions             OpenAI's Chat Completions
  *     POST /s/<secret>/v1/responses                    OpenAI's Responses
- *     GET  /s/<secret>/v1/models                       the one model there is; any name is answered by it
- *     POST /s/<secret>/reward                          what the session, or one answer, was worth
+ *     GET  /s/<secret>/v1/models                       the only model; it answers to any name
+ *     POST /s/<secret>/reward                          reports the reward of the session, or of one answer
  *
- * The other dialects are in `Dialects`. A streamed answer is sent as it comes, where the server says it so; it begins
- * with its first words, so that a request that fails before has a status that its SDK knows. Listens on the loopback
- * alone unless told otherwise; secrets have 128 bits and are neither logged nor traced. A client that goes away ends
- * its sampling.
+ * The other dialects are in `Dialects`. Answers are streamed if the server streams them; a stream starts with its first
+ * text, so that a request that fails before has a status that its SDK knows. Listens on the loopback interface by
+ * default; secrets have 128 bits and are neither logged nor traced. A disconnecting client cancels its sampling.
  */
 import { Context, Effect, Layer, type Redacted, type Scope } from "effect"
 import { HttpMiddleware, type HttpRouter, HttpServer } from "effect/http"
@@ -29,7 +28,7 @@ export * from "./session/Session.ts"
 export type { Limits } from "./session/Limits.ts"
 
 export interface GatewayShape {
-  /** A session that is open as long as the scope: afterwards its URL answers that it is closed. */
+  /** Opens a session until the scope closes; afterwards its URL answers that it is closed. */
   readonly open: (options?: SessionOptions) => Effect.Effect<Session, Sessions.Refusal, Scope.Scope>
   /** `http://127.0.0.1:PORT`. */
   readonly url: string
@@ -40,19 +39,19 @@ export class Gateway extends Context.Service<Gateway, GatewayShape>()("@atropos/
 export interface Options extends Sessions.Options {
   /** Default: 127.0.0.1. */
   readonly host?: string
-  /** Default: 0, any free one. */
+  /** Default: 0, any free port. */
   readonly port?: number
-  /** Whether programs of other processes open sessions by `POST /sessions`. Default: no. */
+  /** Allows programs in other processes to open sessions by `POST /sessions`. Default: no. */
   readonly isControlled?: boolean
-  /** Whether requests to `/v1` are answered without a session: each conversation becomes one. Default: no. */
+  /** Answers requests to `/v1` without a session: each conversation becomes one. Default: no. */
   readonly hasConversations?: boolean
-  /** Who may do either; without any, this machine alone. */
+  /** Tokens required for either; without any, only this machine may. */
   readonly tokens?: ReadonlyArray<Redacted.Redacted>
-  /** Lets other machines do either without a token. Default: no. */
+  /** Allows other machines to do either without a token. Default: no. */
   readonly allowInsecure?: boolean
 }
 
-/** Where tokens of the gateway are set. */
+/** The setting with the gateway's tokens. */
 export const tokensSetting = "ATROPOS_GATEWAY_TOKENS"
 
 const shape = (sessions: Sessions.Sessions, url: string): GatewayShape => ({
@@ -76,8 +75,8 @@ const routes = (
 }
 
 /**
- * The gateway and its endpoints in a router of the caller's, which is reached at `url`. Give the server
- * `layerUntraced`, or its spans name the secrets.
+ * The gateway's endpoints in the caller's router, which is reachable at `url`. Give the server `layerUntraced`, or its
+ * spans contain the secrets.
  */
 export const layerRoutes = (
   options: Omit<Options, "host" | "port" | "allowInsecure"> & { readonly url: string }
@@ -93,10 +92,9 @@ export const layerRoutes = (
     })
   )
 
-/** Requests have no spans: a URL is a session's secret. Rollouts and sampling have theirs all the same. */
+/** Disables spans of requests: a URL is a session's secret. Rollouts and sampling still have spans. */
 export const layerUntraced: Layer.Layer<never> = Layer.succeed(HttpMiddleware.TracerDisabledWhen)(() => true)
 
-/** Listens until the scope closes. */
 export const layer = (
   options: Options = {}
 ): Layer.Layer<
@@ -109,7 +107,7 @@ export const layer = (
       const { hasConversations = false, host = "127.0.0.1", isControlled = false, port = 0, tokens = [] } = options
       yield* BearerTokens.requireSafeBinding({
         host,
-        // A session's own secret is as good as a token.
+        // A session's secret is as good as a token.
         hasTokens: tokens.length > 0 || !(isControlled || hasConversations),
         allowInsecure: options.allowInsecure ?? false,
         setting: tokensSetting
@@ -140,5 +138,5 @@ export const layer = (
     })
   )
 
-/** How programs of this machine reach it; an address that stands for all of them is reached by the loopback. */
+/** The URL for programs on this machine; a wildcard address is replaced by the loopback address. */
 const reachable = (url: string): string => url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

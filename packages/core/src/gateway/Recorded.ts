@@ -1,10 +1,9 @@
 /**
- * A session that is over, as a line of a file.
+ * Converts a finished session to a line of a file.
  *
- * A session with a reward is a group of saved groups (`SavedGroup`): its sequences, each with the session's score, the
- * sum of its components. One without a reward has no score, and is given one only where the caller says which; else it
- * is a line with its chats (`{ "messages": […] }`), as sets for fine-tuning have them. What cannot be recorded soundly
- * is left out, with its reason.
+ * A session with a reward is a saved group (`SavedGroup`): its sequences, each with the session's score, the sum of its
+ * components. A session without a reward has no score unless the caller provides one; otherwise it becomes a line with
+ * its chats (`{ "messages": […] }`), as in fine-tuning data sets. Anything unsound is excluded, with its reason.
  */
 import { Effect, Result } from "effect"
 import * as Judgement from "../Judgement.ts"
@@ -16,13 +15,13 @@ import * as SavedGroup from "../service/SavedGroup.ts"
 export type Recorded =
   | { readonly _tag: "Scored"; readonly lines: ReadonlyArray<string> }
   | { readonly _tag: "Unscored"; readonly lines: ReadonlyArray<string> }
-  /** Nothing was asked. */
+  /** There were no requests. */
   | { readonly _tag: "Silent" }
   | { readonly _tag: "LeftOut"; readonly reason: string }
 
 export const of = Effect.fn("Recorded.of")(function* (
   session: Pick<Session, "id" | "recording" | "rewards" | "tokenizer">,
-  /** The score of a session that reports none. */
+  /** Score for a session that reports none. */
   unrewarded: number | undefined
 ): Effect.fn.Return<Recorded> {
   const recording = yield* Effect.result(session.recording)

@@ -1,6 +1,6 @@
 /**
- * The gateway's routes in a router. An error is that of the dialect whose path was called; what no dialect was called
- * for is told in words that OpenAI's SDKs and Anthropic's both find.
+ * The gateway's routes in a router. Errors are in the form of the dialect whose path was called; other errors are in a
+ * form that OpenAI's and Anthropic's SDKs both read.
  */
 import { Cause, Effect, type Layer, type Scope } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
@@ -18,13 +18,12 @@ import type { Sessions } from "./session/Sessions.ts"
 const endpoints: ReadonlyArray<Endpoint.Endpoint<OpenSession>> = [...Dialects.endpoints, ...SessionEndpoints.endpoints]
 
 export interface Options {
-  /** Where the gateway is reached, once it is. */
   readonly url: () => string
-  /** Whether programs of other processes may open sessions (`Control`). */
+  /** Allows programs in other processes to open sessions (`Control`). */
   readonly isControlled: boolean
-  /** What answers without a session, at `/v1`. */
+  /** Answers requests at `/v1` without a session. */
   readonly conversations?: Conversations
-  /** Who may do either; empty: everybody. */
+  /** Tokens required for either; empty: none. */
   readonly tokens: ReadonlyArray<BearerTokens.KnownToken<"control">>
 }
 
@@ -35,7 +34,7 @@ type Handler = Effect.Effect<
   HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
 >
 
-/** A defect is an answer too; the gateway goes on. */
+/** Converts defects to responses; the gateway continues. */
 const answered = <R>(
   write: (failure: Failure) => WrittenFailure,
   handler: Effect.Effect<Answer, Failure, R>
@@ -54,7 +53,7 @@ const answered = <R>(
 
 const internal = new Failure({ reason: "failed", message: "internal error; see the log of the gateway" })
 
-/** OpenAI's form, with the `type` that Anthropic's SDK looks for. */
+/** OpenAI's form, with the `type` that Anthropic's SDK reads. */
 const anyForm = (failure: Failure): WrittenFailure => {
   const { body, status } = OpenAiFailure.write(failure)
   return { status, body: Object.assign({ type: "error" }, body) }
@@ -66,11 +65,10 @@ const unknownSession = new Failure({
     "nothing answers here: a session's base URL is http://HOST:PORT/s/<secret>/v1, or without /v1 for Anthropic's SDKs"
 })
 
-/** A request that no guard lets in. */
 export const forbidden = (message: string): Answer =>
   Endpoint.refused((failure) => ({ ...anyForm(failure), status: 403 }), new Failure({ reason: "invalid", message }))
 
-/** Whoever does not come by a session's secret shows a token, where tokens are asked for. */
+/** Requests without a session's secret need a token, if tokens are configured. */
 const authorized = ({ tokens }: Options) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
     if (tokens.length === 0) return Effect.void

@@ -1,4 +1,4 @@
-/** What a session's URL answers beside the dialects: the model there is, and the reward that is reported. */
+/** Endpoints of a session's URL other than the dialects: the model list, and reward reports. */
 import { Effect, Predicate } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import * as Body from "./Body.ts"
@@ -11,7 +11,7 @@ import * as Reported from "./session/Reported.ts"
 
 const epoch = "1970-01-01T00:00:00Z"
 
-/** In the forms of OpenAI and Anthropic at once. */
+/** Readable as both OpenAI's and Anthropic's form. */
 const modelOf = (id: string) => ({
   id,
   object: "model",
@@ -31,13 +31,12 @@ const reported = Effect.fnUntraced(function* (session: OpenSession, body: unknow
   return HttpServerResponse.jsonUnsafe({ session: session.id, rewards: (yield* session.rewards).length })
 })
 
-/** The model there is. */
 export const models: Endpoint = {
   method: "GET",
   // The path without a name is the same route.
   path: "/v1/models/*",
   failure,
-  // Any name is answered by the one model, so any name is there.
+  // The model answers to any name, so every name exists.
   handle: ({ modelName }) =>
     Effect.map(HttpRouter.params, ({ "*": name = "" }) =>
       HttpServerResponse.jsonUnsafe(name === "" ? listOf(modelName) : modelOf(name))
@@ -55,7 +54,7 @@ export const endpoints: ReadonlyArray<Endpoint<OpenSession>> = [
 ]
 
 /**
- * The reward of a conversation that has no URL of its own: `answer` is the id of any answer in it.
+ * Reports the reward of a conversation without its own URL: `answer` is the id of any answer in it.
  *
  *     { "answer": "chatcmpl-…", "reward": 1 }
  */
@@ -73,7 +72,7 @@ export const rewardByAnswer = Effect.fnUntraced(function* (conversations: Conver
   return yield* reported(session, rest)
 })
 
-/** No such endpoint; says which there are. */
+/** The error for an unknown endpoint, listing the known ones. */
 export const unknownPath = (
   method: string,
   path: string,

@@ -1,23 +1,22 @@
 /**
- * Judges whether a run moves: by the age of its newest step, group and metrics, and by which of its processes were
- * heard of. Pure; the service judges, and pages, commands and the rule `stalled` show its answer. Times are in
+ * Judges whether a run makes progress, by the age of its newest step, group and metrics, and by which of its processes
+ * were heard from. Pure; the service judges, and pages, commands and the rule `stalled` show its answer. Times are in
  * milliseconds since the epoch, all by one clock.
  */
 
 /**
- * `starting`: no step since it was started; `stalled`: a process of it is alive, and nothing has moved for long;
- * `stopped`: no process is, and steps are missing; `done`: all steps are taken.
+ * `starting`: no step since the start; `stalled`: a process is alive, but there has been no progress for long;
+ * `stopped`: no process is alive, and steps are missing; `done`: all steps are complete.
  */
 export const states = ["starting", "running", "stalled", "stopped", "done"] as const
 export type State = (typeof states)[number]
 
 export interface Activity {
   readonly state: State
-  /** Seconds since anything moved. */
+  /** Seconds since the last progress. */
   readonly idleSeconds: number
-  /** Why it stalled, or ended without being stopped; null where it did neither, or was stopped by its user. */
+  /** Why it stalled, or ended without being stopped; null if neither, or if its user stopped it. */
   readonly reason: string | null
-  /** The environment that the reason is about. */
   readonly environment: string | null
   /** The last error of each environment that had one. */
   readonly errors: ReadonlyArray<{ readonly environment: string; readonly message: string }>
@@ -27,32 +26,32 @@ export interface EnvironmentSigns {
   readonly name: string
   readonly connected: boolean
   readonly heardAt: number
-  /** Ours report every five seconds; the original's ask now and then, and are silent during long rollouts. */
+  /** Ours report every five seconds; the original's send requests occasionally, and are silent during long rollouts. */
   readonly hasReport: boolean
-  /** Items under way. */
+  /** Items in progress. */
   readonly running: number
   readonly lastError: { readonly at: number; readonly message: string } | null
-  /** Whether every inference server that it knows is down. */
+  /** True if every inference server it knows is down. */
   readonly isWithoutServers: boolean
 }
 
 export interface Signs {
-  /** Whether the run was reset: no process works on it any more. */
+  /** True if the run was reset: no process works on it any more. */
   readonly ended: boolean
-  /** When it was made, or a trainer or environment of it last started. */
+  /** When it was created, or its trainer or an environment last started. */
   readonly startedAt: number
-  /** Steps its trainer means to take; 0 or less where that is unknown. */
+  /** Planned steps of its trainer; 0 or less if unknown. */
   readonly totalSteps: number
-  /** The newest step that is taken; null before the first. */
+  /** The newest completed step; null before the first. */
   readonly step: number | null
   /** Times of the newest steps, newest first. */
   readonly stepTimes: ReadonlyArray<number>
-  /** Of the newest metrics of any source, and of the newest group; null where there is none. */
+  /** Time of the newest metrics of any source, and of the newest group; null if there are none. */
   readonly recordedAt: number | null
   readonly groupAt: number | null
-  /** When a trainer last asked for a batch; null where that is unknown. */
+  /** When a trainer last asked for a batch; null if unknown. */
   readonly trainerSeenAt: number | null
-  /** The newest batch that a trainer has not acknowledged, and until when it holds it. */
+  /** The newest unacknowledged batch of a trainer, and the end of its lease. */
   readonly lease: { readonly step: number; readonly until: number } | null
   readonly environments: ReadonlyArray<EnvironmentSigns>
 }
@@ -60,9 +59,9 @@ export interface Signs {
 const second = 1000
 const silence = 30 * second
 const longSilence = 120 * second
-/** However fast its steps are, a run is patient for so long. */
+/** Minimum patience, however fast steps are. */
 const minPatience = 60 * second
-/** While a trainer is at a batch, or nothing is known yet of how long a step takes. */
+/** Patience while a trainer works on a batch, or while the step time is unknown. */
 const workPatience = 600 * second
 /** Evaluations and checkpoints make single steps longer than others. */
 const patientSteps = 10
@@ -78,7 +77,7 @@ export const span = (seconds: number): string => {
   return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
 }
 
-/** How long a step takes, by the middle one of the latest pauses; undefined before two steps. */
+/** The median of the latest step times; undefined before two steps. */
 const usualPause = (times: ReadonlyArray<number>): number | undefined => {
   const pauses = times.slice(1).map((time, index) => times[index]! - time)
   return pauses.toSorted((left, right) => left - right)[Math.floor(pauses.length / 2)]
@@ -92,7 +91,7 @@ const about = (environment: EnvironmentSigns, what: string): Reason => ({
 })
 const general = (reason: string | null): Reason => ({ environment: null, reason })
 
-/** The newest error that an environment had since a time. */
+/** The newest error of any environment since a time. */
 const errorSince = (environments: ReadonlyArray<EnvironmentSigns>, since: number): Reason | undefined => {
   const [newest] = environments
     .filter(({ lastError }) => lastError !== null && lastError.at >= since)
@@ -100,7 +99,7 @@ const errorSince = (environments: ReadonlyArray<EnvironmentSigns>, since: number
   return newest && about(newest, newest.lastError!.message)
 }
 
-/** What keeps a run whose processes are alive from moving. */
+/** Why a run with live processes makes no progress. */
 const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
   const { environments, lease, step, trainerSeenAt } = signs
   const present = environments.filter(({ connected }) => connected)
@@ -128,7 +127,7 @@ const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
   return about(alive[0]!, "no group has come")
 }
 
-/** How a run without processes ended: nothing is said where its user stopped it. */
+/** Explains how a run without processes ended; no reason if its user stopped it. */
 const howStopped = ({ environments, lease, step, totalSteps }: Signs, now: number, moved: number): Reason => {
   const at = `${step === null ? "before its first step" : `after step ${step}`}${totalSteps > 0 ? ` of ${totalSteps}` : ""}`
   const failed = errorSince(environments, moved - minPatience)
@@ -145,7 +144,6 @@ const howStopped = ({ environments, lease, step, totalSteps }: Signs, now: numbe
   return failed ?? general(null)
 }
 
-/** How the run stands. */
 export const of = (signs: Signs, now: number): Activity => {
   const { ended, environments, groupAt, lease, recordedAt, startedAt, step, stepTimes, totalSteps, trainerSeenAt } =
     signs

@@ -1,7 +1,8 @@
 /**
- * Findings by cause: what follows from another finding is shown below it, so that one cause is one card. Pure.
+ * Groups findings by cause: a finding that follows from another one is shown below it, so that one cause is one card.
+ * Pure.
  *
- * A finding follows from a graver one that is known to bring it, of the same source or the trainer's, unless it began
+ * A finding follows from a graver one that is known to cause it, of the same source or the trainer, unless it began
  * well before.
  */
 import type { Found, RuleName } from "./Health.ts"
@@ -15,7 +16,7 @@ export interface Card {
 const ofScores = ["collapse", "fall", "stuck", "skipped", "identical", "entropy_low", "entropy_high"] as const
 const ofPolicy = ["divergence", "gradient", "length", "length_hacking", "truncation", "mismatch"] as const
 
-/** What each brings; those of more than one cause belong to the first of these. */
+/** Consequences of each rule; those with several causes belong to the first of these. */
 const brings: ReadonlyArray<readonly [cause: RuleName, consequences: ReadonlyArray<RuleName>]> = [
   ["grader", [...ofScores, ...ofPolicy, "held_out", "out_of_range", "contradictions", "learning_rate"]],
   ["contradictions", [...ofScores, "held_out", "out_of_range"]],
@@ -33,7 +34,7 @@ const brings: ReadonlyArray<readonly [cause: RuleName, consequences: ReadonlyArr
 const isOf = (one: Found, cause: Found): boolean =>
   one.source === cause.source || one.source === trainer || cause.source === trainer
 
-/** A rule that looks at ten values places its beginning a few before or behind. */
+/** A rule over ten values locates its beginning a few steps early or late. */
 const slack = window / 2
 
 const follows = (one: Found, cause: Found): boolean =>
@@ -45,7 +46,7 @@ const follows = (one: Found, cause: Found): boolean =>
   (cause.steps === undefined || one.from <= cause.to + slack) &&
   (brings.find(([rule]) => rule === cause.rule)?.[1].includes(one.rule) ?? false)
 
-/** The findings, the gravest cause first, each with what follows from it. */
+/** The findings, gravest cause first, each with its consequences. */
 export const cards = (findings: ReadonlyArray<Found>): ReadonlyArray<Card> => {
   const order = new Map(brings.map(([rule], index) => [rule, index]))
   const rank = ({ rule }: Found): number => order.get(rule) ?? brings.length

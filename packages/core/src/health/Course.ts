@@ -1,27 +1,30 @@
-/** How a reward has gone over a run: where it began, its best, whether it has fallen, whether it still rises. Pure. */
+/**
+ * Describes the course of a reward over a run: its start, its best, whether it has fallen, whether it still rises.
+ * Pure.
+ */
 import { window } from "./Finding.ts"
 import * as Series from "./Series.ts"
 
-/** Means over `window` values: of the last, of those before them, of the first, and of the best there were. */
+/** Means over `window` values: the last, the ones before, the first, and the best. */
 export interface Course {
   readonly window: number
   readonly now: number
   readonly before: number
   readonly start: number
-  /** `step` is the last of them. */
+  /** `step` is the last one of its window. */
   readonly best: { readonly value: number; readonly step: number }
-  /** How far it is below its best, where that is more than chance: else 0. */
+  /** Distance below its best, if significant; otherwise 0. */
   readonly fallen: number
-  /** The step at which it fell; null where it did not. */
+  /** The step at which it fell; null if it did not. */
   readonly fellAt: number | null
 }
 
-/** A rise or a fall is one of so many standard errors, the best being the best of many. */
+/** Standard errors of a significant change, accounting for the best being a maximum over many. */
 const surely = 4
-/** A fall is at least this part of all that the run has gone through. */
+/** Min size of a fall relative to the range of the series. */
 const noticeable = 0.1
 
-/** How a reward has gone; null without values. Windows are shorter where the values are too few for two of them. */
+/** The course of a reward; null without values. Windows are shorter if there are too few values for two of them. */
 export const courseOf = ({ steps, values }: ReturnType<typeof Series.finite>): Course | null => {
   if (values.length === 0) return null
   const size = Math.max(1, Math.min(window, Math.floor(values.length / 2)))
@@ -33,7 +36,7 @@ export const courseOf = ({ steps, values }: ReturnType<typeof Series.finite>): C
     if (means[index]! < means[worst]!) worst = index
   }
   const below = means[best]! - now
-  // Ten values may be alike by chance: the jitter of all of them is the least that is reckoned with.
+  // Ten values may be alike by chance: the jitter of all values is the lower bound.
   const chance = Math.max(
     Series.errorBetween(values.subarray(best, best + size), values.subarray(-size)),
     Math.sqrt((2 * Series.jitter(values)) / size)
@@ -53,17 +56,17 @@ export const courseOf = ({ steps, values }: ReturnType<typeof Series.finite>): C
 
 type Values = ReturnType<typeof Series.finite>["values"]
 
-/** Whether the last values are above the first ones by more than chance; not where they are too few for both. */
+/** True if the last values are significantly above the first; false if there are too few. */
 export const hasRisen = (values: Values): boolean => {
   if (values.length < 2 * window) return false
   const [first, last] = [values.subarray(0, window), values.subarray(-window)]
   return Series.mean(last) - Series.mean(first) > surely * Series.errorBetween(first, last)
 }
 
-/** Twice the standard error: a mistake here only delays what is told. */
+/** Standard errors; a false negative only delays the finding. */
 const probably = 2
 
-/** Whether the last quarter of the values is above the quarter before it, `window` values each at least. */
+/** True if the last quarter of the values is above the quarter before it, with at least `window` values each. */
 export const isRising = (values: Values): boolean => {
   const size = Math.max(window, Math.floor(values.length / 4))
   if (values.length < 2 * size) return false

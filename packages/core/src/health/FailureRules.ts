@@ -1,10 +1,10 @@
-/** The rule of environments whose items fail, with the reason of the last failure if known. */
+/** The rule for environments whose items fail, with the reason of the last failure if known. */
 import { type Finding, percent, type Rule, seriesOf, standing, window } from "./Finding.ts"
 import * as Series from "./Series.ts"
 
 const some = 0.2
 const half = 0.5
-/** So many rows say enough at the beginning of a run. */
+/** Min rows to judge at the beginning of a run. */
 const fewest = 3
 
 /** Since when at least a fifth has failed. */

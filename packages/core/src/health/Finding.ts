@@ -1,50 +1,48 @@
-/** What a rule of a run's health finds, and the words and windows that all rules share. */
+/** The findings of health rules, and the helpers and windows that all rules share. */
 import * as Series from "./Series.ts"
 
-/** `broken`: the run does not do what it is for; `suspect`: somebody should look. */
+/** `broken`: the run does not work; `suspect`: a person should check. */
 export type Severity = "broken" | "suspect"
 
 export interface Finding {
   /** Name of its rule (`Health.rules`). */
   readonly rule: string
   readonly severity: Severity
-  /** Who recorded the metric that it is seen in: `trainer`, or an environment. */
+  /** The source of the metric: `trainer`, or an environment. */
   readonly source: string
   readonly metric: string
-  /** The first and the last step that it concerns. */
+  /** The first and the last affected step. */
   readonly from: number
   readonly to: number
-  /** Where it is of single steps: these. */
   readonly steps?: ReadonlyArray<number>
-  /** Component of the reward that it is about. */
   readonly component?: string
-  /** What happened and when, in a sentence. */
+  /** One sentence: the event and its time. */
   readonly says: string
 }
 
-/** A kind of trouble: what it looks at, in words, and who has it. */
+/** A kind of problem: its description, and its detection. */
 export interface Rule {
   readonly title: string
-  /** When it is told, with its thresholds. */
+  /** When it triggers, with its thresholds. */
   readonly words: string
   readonly judge: (recorded: Series.Recorded) => ReadonlyArray<Omit<Finding, "rule">>
 }
 
-/** Over how many values figures are averaged. */
+/** Number of values that means are taken over. */
 export const window = 10
 
-/** Who trains. */
+/** Source name of the trainer. */
 export const trainer = "trainer"
 
 export const seriesOf = (recorded: Series.Recorded, source: string, metric: string) =>
   Series.finite(recorded.points(source, metric))
 
-/** At most four digits. */
+/** Three significant digits. */
 export const written = (value: number): string => String(Number(value.toPrecision(3)))
 
 export const percent = (value: number): string => `${written(value * 100)}%`
 
-/** `3, 4 and 9`; of many the first ones. */
+/** `3, 4 and 9`; only the first ones of many. */
 export const listed = (steps: ReadonlyArray<number>): string =>
   steps.length === 1
     ? String(steps[0])
@@ -75,6 +73,6 @@ export const standing = (
   return { from: steps[start + (broken ?? window - 1)]!, to: steps.at(-1)!, now }
 }
 
-/** The mean of the first values; undefined where they are not all before the last ones. */
+/** The mean of the first values; undefined if they overlap the last ones. */
 export const atFirst = ({ values }: ReturnType<typeof Series.finite>): number | undefined =>
   values.length < 2 * window ? undefined : Series.mean(values.subarray(0, window))

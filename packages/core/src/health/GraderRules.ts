@@ -1,6 +1,6 @@
 /**
- * Rules of the grader: scores that jump while the policy stays as it was, that are outside of their range, that differ
- * between equal answers, that held-out items contradict. Of a source with such a finding nothing counts as solved.
+ * Rules for the grader: scores that jump while the policy is unchanged, are out of range, differ between equal answers,
+ * or are contradicted by held-out items. With such a finding, nothing of the source counts as solved.
  */
 import { type Finding, percent, type Rule, seriesOf, standing, trainer, window, written } from "./Finding.ts"
 import * as HeldOut from "./HeldOut.ts"
@@ -10,7 +10,7 @@ import * as Series from "./Series.ts"
 
 type Told = ReadonlyArray<Omit<Finding, "rule">>
 
-/** The environments' scores, for a trainer's reward mixes them; the trainer's where no environment tells. */
+/** The environments' scores, because a trainer's reward mixes them; the trainer's if no environment reports any. */
 const scoresOf = (recorded: Series.Recorded) => {
   const environments = recorded
     .sourcesOf("train/scores_mean")
@@ -21,17 +21,14 @@ const scoresOf = (recorded: Series.Recorded) => {
 const deviationsOf = (recorded: Series.Recorded, source: string) =>
   seriesOf(recorded, source, source === trainer ? "reward/std" : "train/scores_std")
 
-/** The first step from which on all scores are one score; infinite where they differ. */
+/** The first step from which on all scores are equal; Infinity if they differ. */
 const oneScoreFrom = ({ steps, values }: ReturnType<typeof deviationsOf>): number =>
   steps[values.findLastIndex((deviation) => deviation !== 0) + 1] ?? Number.POSITIVE_INFINITY
 
-/** A jump is so much of the standard deviation of the scores before it, unless all scores are one from then on. */
+/** Min jump relative to the standard deviation of the scores before it, unless all scores are equal afterwards. */
 const partOfDeviation = 0.65
 
-/**
- * How large a jump at a step is at least. Where no deviation is recorded, scores between 0 and 1 are taken for shares
- * of answers that are right.
- */
+/** Min jump at a step. If no deviation is recorded, scores between 0 and 1 are treated as shares of correct answers. */
 const leastJump = (
   deviations: ReturnType<typeof deviationsOf>,
   scores: ReturnType<typeof seriesOf>,
@@ -105,7 +102,7 @@ export const outOfRange: Rule = {
     })
 }
 
-/** From this share on a grader tosses coins rather than judges; a judge that is a model differs now and then. */
+/** Contradictions at or above this share mean a random grader; a model as judge differs occasionally. */
 const contradicting = 0.2
 
 export const contradictions: Rule = {

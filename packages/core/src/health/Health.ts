@@ -1,10 +1,10 @@
 /**
- * The health of a run: what its metrics say is wrong, since when, by which rule. Pure; one declaration for the viewer,
- * boards on terminals and the trainer (`--stop_on`).
+ * Judges the health of a run: what is wrong according to its metrics, since when, by which rule. Pure; one definition
+ * for the viewer, terminal displays and the trainer (`--stop_on`).
  *
- * Rules look at means over the last ten values, and name the step since which they hold; what is over is told only of
- * single steps (not a number, a gradient that jumps). A metric that is not recorded is judged by no rule. A run that is
- * learned out is not ill (`Learned`).
+ * Rules use means over the last ten values, and name the step since which they hold; past problems are only reported
+ * for single steps (NaN, a gradient spike). Missing metrics trigger no rule. A fully learned run is not unhealthy
+ * (`Learned`).
  */
 import type { Card } from "./Causes.ts"
 import type { Finding, Rule } from "./Finding.ts"
@@ -25,7 +25,7 @@ export { type Course, courseOf } from "./Course.ts"
 export { make as recorder, type Recorder } from "./Recorder.ts"
 export { atFirst, percent, standing, window, written } from "./Finding.ts"
 
-/** By name, the gravest first. */
+/** By name, gravest first. */
 export const rules = {
   stalled: StalledRule.stalled,
   grader: GraderRules.grader,
@@ -52,7 +52,7 @@ export const rules = {
 
 export type RuleName = keyof typeof rules
 
-// Object.keys forgets which.
+// Object.keys loses the literal types.
 export const ruleNames = Object.keys(rules) as ReadonlyArray<RuleName> as readonly [
   RuleName,
   ...ReadonlyArray<RuleName>
@@ -60,18 +60,18 @@ export const ruleNames = Object.keys(rules) as ReadonlyArray<RuleName> as readon
 
 export type Found = Finding & { readonly rule: RuleName }
 
-/** What is wrong, the gravest first. */
+/** All findings, gravest first. */
 export const judge = (recorded: Recorded, names: ReadonlyArray<RuleName> = ruleNames): ReadonlyArray<Found> =>
   names.flatMap((rule) => rules[rule].judge(recorded).map((finding) => ({ rule, ...finding })))
 
-/** The same for the same trouble, however it goes on. */
+/** Stable key of a finding while the problem lasts. */
 export const keyOf = ({ component, metric, rule, source }: Found): string =>
   [rule, source, metric, component].join("\n")
 
 /** `Reward collapsed (collapse): Reward fell at step 61: …` */
 export const inWords = ({ rule, says }: Found): string => `${rules[rule].title} (${rule}): ${says}`
 
-/** The same with what follows from it: `… (with it: Steps skipped, Environment stuck)` */
+/** Like `inWords`, with consequences: `… (with it: Steps skipped, Environment stuck)` */
 export const cardInWords = ({ cause, consequences }: Card): string =>
   consequences.length === 0
     ? inWords(cause)

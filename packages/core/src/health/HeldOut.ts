@@ -1,11 +1,11 @@
-/** What held-out items say of the scores of training: shares that are solved, at the same steps. Pure. */
+/** Compares held-out items with the scores of training: shares solved, at the same steps. Pure. */
 import { percent, seriesOf, trainer, window } from "./Finding.ts"
 import * as Series from "./Series.ts"
 
 const metric = "eval/percent_correct"
-/** Greedy answers to held-out items are seldom so much worse than sampled ones to those of training. */
+/** Greedy answers to held-out items are rarely this much worse than sampled ones in training. */
 const above = 0.3
-/** Sampled answers are often worse than greedy ones, but not so much. */
+/** Sampled answers are often worse than greedy ones, but not by this much. */
 const below = 0.1
 const few = 0.2
 
@@ -19,7 +19,7 @@ export interface Disagreement {
   readonly held: number
 }
 
-/** The source of evaluations that belongs to an environment: its name, or the one it registered with. */
+/** The evaluation source of an environment: its name, or the one it registered with. */
 const evaluationsOf = (recorded: Series.Recorded, source: string): string | undefined => {
   const evaluated = recorded.sourcesOf(metric)
   const own = evaluated.find((one) => one === source) ?? evaluated.find((one) => source === `${one}_0`)
@@ -35,7 +35,7 @@ const latest = (
   return step === undefined || held === undefined ? undefined : { step, held }
 }
 
-/** ` (held-out 62% at step 40)`; nothing where no held-out item was asked since the start. */
+/** ` (held-out 62% at step 40)`; empty if there was no held-out evaluation since the start. */
 export const inWords = (recorded: Series.Recorded, source: string): string => {
   const evaluated = evaluationsOf(recorded, source)
   const found = evaluated === undefined ? undefined : latest(recorded, evaluated)

@@ -1,6 +1,6 @@
 /**
- * Where a series leaves its level from one value to the next and stays away: what learning does not do, and what a
- * change from outside does. Pure.
+ * Finds where a series leaves its level from one value to the next and stays away, which external changes do and
+ * learning does not. Pure.
  */
 import * as Series from "./Series.ts"
 
@@ -12,7 +12,7 @@ export interface Jump {
   readonly after: number
 }
 
-/** Values that a level is measured by: before the jump, from it on, and on each side at most. */
+/** Number of values for measuring a level: min before the jump, min from it on, and max on each side. */
 const fewestBefore = 8
 const fewest = 5
 const most = 10
@@ -23,9 +23,8 @@ const back = 0.75
 const larger = 1.5
 /** Standard errors of the difference. */
 const surely = 7
-/** Where something else speaks for it. */
 const plainly = 3
-/** The part of the difference that is had in the one step, and of all that the series has gone through. */
+/** Share of the difference that occurs in the one step, and min jump relative to the series' range. */
 const atOnce = 0.6
 const noticeable = 0.25
 
@@ -72,15 +71,14 @@ const undoes = (later: Jump, earlier: Jump): boolean =>
   Math.abs(later.after - earlier.before) < sizeOf(earlier) / 2
 
 export interface Options {
-  /** Whether the change at an index has another reason. */
+  /** False if the change at an index has another reason. */
   readonly isOwn: (at: number) => boolean
-  /** How large a jump at an index is at least. */
   readonly least: (at: number) => number
-  /** Whether something else speaks for a jump there. */
+  /** True if there is other evidence for a jump there. */
   readonly isPlain: (at: number) => boolean
 }
 
-/** The jumps that were not undone by another one, in order. */
+/** The jumps that no later jump undid, in order. */
 export const find = (values: Values, { isOwn, isPlain, least: leastAt }: Options): ReadonlyArray<Jump> => {
   let [least, largest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   for (const value of values) [least, largest] = [Math.min(least, value), Math.max(largest, value)]

@@ -1,30 +1,30 @@
 /**
- * What tells a run that is learned out from one that is ill: both have groups whose scores are all alike, steps that
- * change nothing, and hardly any entropy. Pure.
+ * Distinguishes a fully learned run from an unhealthy one: both have groups with equal scores, steps without updates,
+ * and hardly any entropy. Pure.
  *
- * `reward/solved_fraction` of a trainer and `train/solved_fraction` of an environment say how many answers are solved.
- * Where that is not recorded, a reward that has risen since the start and has not fallen speaks for a run. Nothing is
- * solved, or learned, by scores that are in doubt (`GraderRules`).
+ * `reward/solved_fraction` of a trainer and `train/solved_fraction` of an environment are the share of solved answers.
+ * If not recorded, a reward that has risen since the start and has not fallen is evidence of learning. Unreliable
+ * scores count as neither solved nor learned (`GraderRules`).
  */
 import { courseOf, hasRisen, isRising } from "./Course.ts"
 import { percent, seriesOf, trainer, window } from "./Finding.ts"
 import * as GraderRules from "./GraderRules.ts"
 import * as Series from "./Series.ts"
 
-/** From this share of solved answers on there is little left to learn. */
+/** At or above this share of solved answers there is little left to learn. */
 export const mostly = 0.8
 
 const solvedName = (source: string): string => (source === trainer ? "reward/solved_fraction" : "train/solved_fraction")
 
 const rewardName = (source: string): string => (source === trainer ? "reward/mean" : "train/scores_mean")
 
-/** How many of a source's last answers are solved; undefined where it does not say. */
+/** The solved share of a source's last answers; undefined if not recorded. */
 const solvedShare = (recorded: Series.Recorded, source: string): number | undefined => {
   const { values } = seriesOf(recorded, source, solvedName(source))
   return values.length === 0 ? undefined : Series.mean(values.subarray(-window))
 }
 
-/** ` 12% of the answers are solved.`; else how high they score, where that is known. */
+/** ` 12% of the answers are solved.`; otherwise their mean score, if known. */
 export const inWords = (recorded: Series.Recorded, source: string): string => {
   const share = solvedShare(recorded, source)
   if (share !== undefined) {
@@ -38,7 +38,7 @@ type Values = ReturnType<typeof Series.finite>
 
 const isDown = (series: Values): boolean => (courseOf(series)?.fallen ?? 0) > 0
 
-/** Whether a series has risen since its start, by more than chance, and has not fallen since. */
+/** True if a series has risen significantly since its start, and has not fallen since. */
 const isUp = (series: Values): boolean => hasRisen(series.values) && !isDown(series)
 
 /** The step from which on scores speak for nothing: they are in doubt, or the reward has fallen; else infinite. */
@@ -82,7 +82,7 @@ const isGood = (reward: Values, shares: Values): boolean => {
   return Series.mean(shares.values.subarray(-window)) >= mostly || (isUp(reward) && isRising(reward.values))
 }
 
-/** As it was so many values ago. */
+/** The series without its last `count` values. */
 const before = ({ steps, values }: Values, count: number): Values => ({
   steps: steps.subarray(0, Math.max(0, steps.length - count)),
   values: values.subarray(0, Math.max(0, values.length - count))

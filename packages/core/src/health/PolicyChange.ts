@@ -1,22 +1,22 @@
 /**
- * Whether the policy itself changed at a step: its entropy, the length of its answers, or the share of them that is cut
- * off left their course there.
+ * Detects a change of the policy itself at a step: its entropy, its answer length, or its truncated share left their
+ * course there.
  */
 import { seriesOf, trainer } from "./Finding.ts"
 import * as Series from "./Series.ts"
 
 export interface PolicyChange {
-  /** Whether anything is recorded that would show it. */
+  /** True if any of these metrics is recorded. */
   readonly isKnown: boolean
   readonly isAt: (step: number) => boolean
 }
 
-/** Values before a step that its course is measured by. */
+/** Number of values before a step that define its course. */
 const before = 10
-/** Standard deviations of the course's own jitter, and the part of its level: beyond both it is a change. */
+/** Both are exceeded by a change: standard deviations of the course's jitter, and a share of its level. */
 const unusual = 5
 const part = 0.25
-/** Shares have no level that they are seen against. */
+/** Shares are compared absolutely. */
 const partOfAll = 0.25
 
 interface Course {
@@ -34,13 +34,13 @@ const leavesAt = ({ isShare, series: { values } }: Course, at: number): boolean 
   )
 }
 
-/** At the step or beside it: an environment's rows and the trainer's are of the same groups but for a few. */
+/** At the step or an adjacent one: an environment's rows and the trainer's cover nearly the same groups. */
 const leaves = (course: Course, step: number): boolean => {
   const at = course.series.steps.findIndex((one) => one >= step)
   return at !== -1 && [at - 1, at, at + 1].some((one) => leavesAt(course, one))
 }
 
-/** By the trainer's figures, and those of an environment. */
+/** From the metrics of the trainer and of an environment. */
 export const of = (recorded: Series.Recorded, source: string): PolicyChange => {
   const courses: ReadonlyArray<Course> = [
     { series: seriesOf(recorded, trainer, "grpo/entropy"), isShare: false },

@@ -1,4 +1,4 @@
-/** Rules of the update and the policy: numbers that are none, entropy, divergence, gradient, length, mismatch. */
+/** Rules for the update and the policy: NaN, entropy, divergence, gradient, length, mismatch. */
 import {
   atFirst,
   type Finding,
@@ -14,7 +14,7 @@ import {
 import * as Learned from "./Learned.ts"
 import * as Series from "./Series.ts"
 
-/** Steps of the trainer at which a figure of it is no number. */
+/** Steps at which a trainer's metric is NaN or infinite. */
 const oddSteps = (recorded: Series.Recorded, metric: string): ReadonlyArray<number> => {
   const { steps, values } = recorded.points(trainer, metric)
   return Array.from({ length: values.length }, (_, index) => index).flatMap((index) =>
@@ -52,7 +52,7 @@ export const notFinite: Rule = {
   }
 }
 
-/** Steps with nothing to learn because nothing was left to be learned. */
+/** Steps without signal because everything was already solved. */
 const solvedSteps = (recorded: Series.Recorded): ReadonlyArray<number> => {
   const until = Learned.solvedUntil(recorded, trainer)
   const { steps, values } = Series.sharesOf(
@@ -91,11 +91,11 @@ interface Level {
   readonly title: string
   readonly words: string
   readonly sources?: "environments"
-  /** The trainer's figure in place of the environments', where none of them tells it. */
+  /** The trainer's metric to use if no environment records `metric`. */
   readonly else?: string
-  /** Whether it is judged without the first values, and so from the first window on. */
+  /** True if it is judged without comparison to the first values, and so from the first window on. */
   readonly isAbsolute?: boolean
-  /** Whether a mean over the window is so far that the run does not do what it is for. */
+  /** True if a mean over the window is so extreme that the run is broken. */
   readonly isBroken?: (now: number) => boolean
   /** Up to which step something else speaks for it being no trouble. */
   readonly excusedUntil?: (recorded: Series.Recorded) => number
@@ -104,7 +104,7 @@ interface Level {
   readonly says: (now: number, start: number) => string
 }
 
-/** Who tells the figure that a rule looks at, and under which name. */
+/** The sources that record a rule's metric, and its name there. */
 const tellersOf = (recorded: Series.Recorded, { else: other, metric, sources }: Level) => {
   const told = recorded
     .sourcesOf(metric)
@@ -115,7 +115,7 @@ const tellersOf = (recorded: Series.Recorded, { else: other, metric, sources }: 
     : told
 }
 
-/** A figure whose mean over the last steps has gone too far. */
+/** A rule for a metric whose mean over the last steps is too extreme. */
 const level = (rule: Level): Rule => ({
   title: rule.title,
   words: rule.words,
@@ -175,7 +175,7 @@ export const divergence = level({
 
 const mismatched = 0.05
 
-/** What trainer and sampler may differ by at the precision of the run, where its trainer records that. */
+/** Expected trainer-sampler mismatch at the run's precision, if its trainer records it. */
 const allowedMismatch = (recorded: Series.Recorded): number =>
   Math.max(mismatched, seriesOf(recorded, trainer, "alignment/max_mismatch").values.at(-1) ?? 0)
 
@@ -198,7 +198,7 @@ export const length = level({
 })
 
 const cutOff = 0.3
-/** So many cannot be what is wanted: hardly an answer comes to its end. */
+/** At this truncated share hardly any answer ends by itself: certainly unintended. */
 const mostlyCutOff = 0.8
 
 export const truncation = level({
@@ -214,10 +214,10 @@ export const truncation = level({
     `${percent(now)} of the answers were cut off at the token limit (raise max_token_length and seq_len, or ask for shorter ones)`
 })
 
-/** Against so many values before it. */
+/** Compared to this many earlier values. */
 const backward = 20
 const tenfold = 10
-/** A run that is learned out has hardly a gradient: a mistake then is none of the run's jumps. */
+/** A fully learned run has hardly any gradient, so that a single mistake causes a spike without being one. */
 const twofold = 2
 
 export const gradient: Rule = {

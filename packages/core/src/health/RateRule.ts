@@ -1,6 +1,6 @@
 /**
- * The rule of a learning rate that is too high: an update that broke the policy, or a reward that training itself has
- * lost since the start. A sampler that is off, or a grader that changed, are found by their own rules.
+ * The rule for a too high learning rate: an update that broke the policy, or a reward lost by training itself since the
+ * start. Wrong samplers and changed graders have their own rules.
  */
 import { type Finding, percent, type Rule, seriesOf, trainer, window, written } from "./Finding.ts"
 import * as GraderRules from "./GraderRules.ts"
@@ -9,15 +9,15 @@ import * as Series from "./Series.ts"
 
 type Values = ReturnType<typeof Series.finite>
 
-/** What is seen of a policy that broke at a step, in words. */
+/** A policy that broke at a step, with the evidence. */
 interface Break {
   readonly from: number
   readonly says: string
 }
 
-/** Values after the break, at least, and before it, at most. */
+/** Min values after the break, and max before it. */
 const fewest = 5
-/** Between the last value before the break and the first behind it. */
+/** Changes between the last value before the break and the first after it. */
 const rises = 0.3
 const times = 2
 const nats = 0.5
@@ -29,7 +29,7 @@ const means = ({ steps, values }: Values, from: number) => {
   return { before: Series.mean(values.subarray(Math.max(0, at - window), at)), now: Series.mean(values.subarray(at)) }
 }
 
-/** Where the share of answers that are cut off, or the entropy, rose in one step and stayed. */
+/** Finds a step in which the truncated share or the entropy rose and stayed high. */
 const breakOf = (recorded: Series.Recorded): Break | undefined => {
   const cut = seriesOf(recorded, trainer, "batch/truncated_fraction")
   const entropy = seriesOf(recorded, trainer, "grpo/entropy")
@@ -57,7 +57,7 @@ const breakOf = (recorded: Series.Recorded): Break | undefined => {
   )
 }
 
-/** Whether a reward that there was at the start is lost, by more than the chance of its answers. */
+/** Detects a significant loss of the reward of the start. */
 const lossOf = (recorded: Series.Recorded): Break | undefined => {
   const reward = seriesOf(recorded, trainer, "reward/mean")
   const { steps, values } = reward
@@ -66,12 +66,12 @@ const lossOf = (recorded: Series.Recorded): Break | undefined => {
   const [start, now] = [Series.mean(first), Series.mean(last)]
   const deviation = Series.mean(seriesOf(recorded, trainer, "reward/std").values.subarray(0, window))
   const answers = Series.mean(seriesOf(recorded, trainer, "batch/sequences").values.subarray(0, window)) * window
-  // Of the answers' chance alone: the steps themselves differ by what is lost.
+  // Only the sampling error of the answers: the steps themselves differ by the loss.
   const error = answers > 0 && deviation > 0 ? deviation / Math.sqrt(answers) : Series.errorBetween(first, last)
-  // A best that came later has been lost by something else than the first steps.
+  // A later best was lost by something other than the first steps.
   const best = Series.meansOver(values, window).reduce((most, mean) => Math.max(most, mean), start)
   if (start <= 0 || now > lost * start || start - now < 3 * error || best > start + 2 * error) return undefined
-  // Its first updates changed the policy, too: else its items may have become harder.
+  // Requires that its first updates changed the policy: otherwise its items may have become harder.
   const changes = PolicyChange.of(recorded, trainer)
   if (!Array.from(steps.subarray(0, 2 * window)).some(changes.isAt)) return undefined
   const from = steps[Series.breakOf(values) ?? 0]!

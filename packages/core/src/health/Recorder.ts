@@ -1,9 +1,9 @@
-/** Figures of a run as they are recorded, kept as rules of its health look at them. */
+/** Stores the recorded metrics of a run in the form that health rules read. */
 import type { Recorded } from "./Series.ts"
 
 export interface Recorder {
   readonly recorded: Recorded
-  /** Adds what a source (`trainer`, an environment) tells of a step; where a step is told again, that counts. */
+  /** Adds the metrics of a source (`trainer`, an environment) for a step; a repeated step replaces the earlier one. */
   readonly see: (source: string, step: number, values: { readonly [name: string]: number }) => void
 }
 

@@ -1,13 +1,13 @@
-/** Rules of the reward: that it falls, that it teaches nothing, that one component is had by length. */
+/** Rules for the reward: it falls, carries no signal, or a component is earned by length. */
 import { courseOf } from "./Course.ts"
 import { atFirst, type Finding, percent, type Rule, seriesOf, standing, trainer, window, written } from "./Finding.ts"
 import * as Learned from "./Learned.ts"
 import * as Series from "./Series.ts"
 
-/** A fall of this part of the best, or of all that was gained, is a collapse. */
+/** A fall by this share of the best, or of all that was gained, is a collapse. */
 const collapsed = 0.5
 
-/** The trainer's own reward; that of the environments where it has none. */
+/** The trainer's own reward; the environments' if it has none. */
 const rewards = (recorded: Series.Recorded) =>
   recorded.sourcesOf("reward/mean").includes(trainer)
     ? [{ source: trainer, metric: "reward/mean" }]
@@ -67,11 +67,11 @@ const identical = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule
     ]
   })
 
-/** Whether an environment has told how its groups were since a step: they are made, and dropped for being alike. */
+/** True if an environment has reported groups since a step: they are produced, and dropped for equal scores. */
 const isAtWork = (recorded: Series.Recorded, source: string, since: number): boolean =>
   (seriesOf(recorded, source, "train/percent_identical").steps.at(-1) ?? since) > since
 
-/** Environments that no longer send anything, though they record. */
+/** Environments that no longer send anything, although they still record. */
 const silent = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">> =>
   recorded.sourcesOf("train/items_sent_to_api").flatMap((source) => {
     const metric = "train/items_sent_to_api"
@@ -133,7 +133,7 @@ export const zeroVariance: Rule = {
   }
 }
 
-/** By this much longer, so closely tied to length, and another one so little. */
+/** Min length ratio and correlation with length, and max correlation of another component. */
 const longer = 1.5
 const tied = 0.7
 const untied = 0.3

@@ -1,26 +1,23 @@
 /**
- * What is recorded of a run, as rules of its health read it, and the statistics they are made of. Pure.
+ * The recorded metrics of a run as health rules read them, and the statistics used by rules. Pure.
  *
- * Values are by ascending step; NaN and the infinities are values too, and count for no mean.
+ * Values are by ascending step; NaN and infinities are values too, but excluded from means.
  */
 import type { Activity } from "./Activity.ts"
 
-/** One metric of one source. */
 export interface Series {
   readonly steps: ArrayLike<number>
   readonly values: ArrayLike<number>
 }
 
-/** All that is recorded; a source that lacks the metric has an empty series of it. */
+/** All recorded metrics; a source without a metric has an empty series. */
 export interface Recorded {
-  /** Whether the run moves, if known. */
   readonly activity?: () => Activity | undefined
   readonly names: () => ReadonlyArray<string>
   readonly sourcesOf: (metric: string) => ReadonlyArray<string>
   readonly points: (source: string, metric: string) => Series
 }
 
-/** The series without what is no number. */
 export const finite = ({ steps, values }: Series): { readonly steps: Float64Array; readonly values: Float64Array } => {
   const kept = { steps: new Float64Array(values.length), values: new Float64Array(values.length) }
   let count = 0
@@ -38,24 +35,23 @@ export const mean = (values: ArrayLike<number>): number => {
   return sum / values.length
 }
 
-/** Of a sample; 0 of one value. */
+/** Sample variance; 0 for one value. */
 export const variance = (values: Float64Array): number => {
   const center = mean(values)
   return values.reduce((sum, value) => sum + (value - center) ** 2, 0) / Math.max(1, values.length - 1)
 }
 
-/** Variance of values around a level that moves slowly, by their successive differences (von Neumann 1941). */
+/** Variance of values around a slowly moving level, from successive differences (von Neumann 1941). */
 export const jitter = (values: Float64Array): number => {
   let sum = 0
   for (let index = 1; index < values.length; index++) sum += (values[index]! - values[index - 1]!) ** 2
   return sum / 2 / Math.max(1, values.length - 1)
 }
 
-/** Standard error of the difference of two means. */
 export const errorBetween = (left: Float64Array, right: Float64Array): number =>
   Math.sqrt(variance(left) / left.length + variance(right) / right.length)
 
-/** Mean of each stretch of so many values: one sum that moves on. */
+/** Rolling means over `window` values, from a running sum. */
 export const meansOver = (values: Float64Array, window: number): Float64Array => {
   const means = new Float64Array(Math.max(0, values.length - window + 1))
   let sum = 0
@@ -67,8 +63,8 @@ export const meansOver = (values: Float64Array, window: number): Float64Array =>
 }
 
 /**
- * Where a level breaks: the first value of the second of two stretches with a mean each, by least squares. A stretch
- * has two values at least; undefined where there are too few.
+ * Change point of a level: the first value of the second of two segments with constant means, by least squares.
+ * Segments have at least two values; undefined if there are too few.
  */
 export const breakOf = (values: Float64Array): number | undefined => {
   const total = values.reduce((sum, value) => sum + value, 0)
@@ -83,7 +79,7 @@ export const breakOf = (values: Float64Array): number | undefined => {
   return found
 }
 
-/** Pearson's correlation; undefined where one of the two does not vary, or there are fewer than three. */
+/** Pearson's correlation; undefined if either is constant, or there are fewer than three. */
 export const correlation = (xs: ArrayLike<number>, ys: ArrayLike<number>): number | undefined => {
   if (xs.length < 3) return undefined
   const [meanX, meanY] = [mean(xs), mean(ys)]
@@ -97,7 +93,7 @@ export const correlation = (xs: ArrayLike<number>, ys: ArrayLike<number>): numbe
   return ofX > 0 && ofY > 0 ? both / Math.sqrt(ofX * ofY) : undefined
 }
 
-/** The values of two series at the steps that both have. */
+/** The values of two series at their common steps. */
 export const together = (left: Series, right: Series): readonly [xs: Float64Array, ys: Float64Array] => {
   const byStep = new Map(Array.from({ length: right.steps.length }, (_, at) => [right.steps[at]!, right.values[at]!]))
   const pairs = Array.from({ length: left.steps.length }, (_, at) => [left.values[at]!, byStep.get(left.steps[at]!)])
@@ -105,7 +101,7 @@ export const together = (left: Series, right: Series): readonly [xs: Float64Arra
   return [Float64Array.from(shared, ([x]) => x), Float64Array.from(shared, ([, y]) => y)]
 }
 
-/** A count as a share of another one, at the steps that have both; 0 of none. */
+/** One count as a share of another, at common steps; 0 if the whole is 0. */
 export const sharesOf = (part: Series, whole: Series): ReturnType<typeof finite> => {
   const byStep = new Map(Array.from({ length: whole.steps.length }, (_, at) => [whole.steps[at]!, whole.values[at]!]))
   return finite({

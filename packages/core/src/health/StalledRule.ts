@@ -1,4 +1,4 @@
-/** The rule of a run that does not move, by what the service knows of its processes (`Activity`). */
+/** The rule for a run without progress, as judged by the service (`Activity`). */
 import * as Activity from "./Activity.ts"
 import { type Rule, trainer } from "./Finding.ts"
 import type { Recorded } from "./Series.ts"

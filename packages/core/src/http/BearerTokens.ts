@@ -1,19 +1,19 @@
 /**
- * Bearer tokens of our servers: how they are configured, recognised, and what may not be done without them.
+ * Bearer tokens of our servers: their configuration and verification, and restrictions without them.
  *
- * Tokens are kept as SHA-256 digests and compared in constant time; every known one is looked at whatever the outcome.
- * No message ever repeats a token. A server without tokens listens on loopback alone, unless told otherwise.
+ * Tokens are stored as SHA-256 digests and compared in constant time; every known one is compared regardless of the
+ * outcome. No message ever contains a token. A server without tokens listens on loopback only, unless configured
+ * otherwise.
  */
 import { Effect, Redacted, Schema } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as BrowserGuard from "./BrowserGuard.ts"
 
-/** The tokens, or the address they should protect, are not right; says what to do. */
+/** The tokens, or the address they should protect, are invalid; states how to fix it. */
 export class AuthConfigError extends Schema.TaggedError<AuthConfigError>()("AuthConfigError", {
   message: Schema.String
 }) {}
 
-/** A token that is let in, and what its bearer may do. */
 export interface KnownToken<Role> {
   readonly role: Role
   readonly digest: Uint8Array
@@ -21,14 +21,14 @@ export interface KnownToken<Role> {
 
 const digestOf = (token: string): Uint8Array => createHash("sha256").update(token).digest()
 
-/** The entries of a setting with several tokens, which are separated by commas. */
+/** The comma-separated entries of a setting with several tokens. */
 export const entries = (setting: Redacted.Redacted): ReadonlyArray<string> =>
   Redacted.value(setting)
     .split(",")
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "")
 
-/** A token that is long enough to be one; `entry` names its place in the settings. */
+/** Validates the length of a token; `entry` names its position in the settings. */
 export const parse = (token: string, entry: string): Effect.Effect<Redacted.Redacted, AuthConfigError> =>
   token.length < 8 || /\s/.test(token)
     ? Effect.fail(new AuthConfigError({ message: `${entry}: a token has at least 8 characters and no spaces` }))
@@ -39,7 +39,7 @@ export const known = <Role>(role: Role, token: Redacted.Redacted): KnownToken<Ro
   digest: digestOf(Redacted.value(token))
 })
 
-/** The role of a token; undefined where nobody knows it. */
+/** The role of a token; undefined if it is unknown. */
 export const roleOf = <Role>(tokens: ReadonlyArray<KnownToken<Role>>, token: string): Role | undefined => {
   const digest = digestOf(token)
   let role: Role | undefined
@@ -49,15 +49,15 @@ export const roleOf = <Role>(tokens: ReadonlyArray<KnownToken<Role>>, token: str
 
 const bearer = /^Bearer +(\S+) *$/i
 
-/** The token in an `authorization` header, if it holds one. */
+/** The token in an `authorization` header, if any. */
 export const ofHeader = (header: string | undefined): string | undefined => bearer.exec(header ?? "")?.[1]
 
-/** Refuses to serve other machines without tokens, unless `allowInsecure` says that this is meant. */
+/** Refuses to serve other machines without tokens, unless `allowInsecure` is set. */
 export const requireSafeBinding = (options: {
   readonly host: string
   readonly hasTokens: boolean
   readonly allowInsecure: boolean
-  /** What to set for tokens: the variable, perhaps with an example. */
+  /** Description of the setting for tokens: the variable, possibly with an example. */
   readonly setting: string
 }): Effect.Effect<void, AuthConfigError> => {
   if (BrowserGuard.isLoopback(options.host) || options.hasTokens) return Effect.void

@@ -1,8 +1,8 @@
 /**
- * A request's body as bytes, never larger than its limit, with all bodies of the process within one amount.
+ * Reads a request's body as bytes within its limit, with a shared limit for all bodies of the process.
  *
- * A body is refused as soon as it is known to be too large, by its Content-Length or while it arrives. A request holds
- * what it has read until it is answered; who comes when all is held is asked to come again.
+ * A body is rejected as soon as it is known to be too large, by its Content-Length or while it arrives. A request holds
+ * its bytes until it is answered; requests beyond the shared limit are asked to retry later.
  */
 import { ByteSize, Context, Effect, type Scope } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
@@ -16,20 +16,20 @@ export const Held = Context.Reference<{ bytes: number }>("@atropos/core/http/Bod
   defaultValue: () => ({ bytes: 0 })
 })
 
-/** Bytes of all bodies of this process that are being read or answered. */
+/** Max bytes of all bodies of this process that are being read or answered. */
 export const MaxBytesAtOnce = Context.Reference<number>("@atropos/core/http/BodyLimit/MaxBytesAtOnce", {
   defaultValue: () => 512 * mebibyte
 })
 
-/** What a request takes of the bytes there are for all. */
+/** A request's share of the shared limit. */
 export interface Share {
-  /** False, and nothing taken, where so many are not left. */
+  /** Returns false, and takes nothing, if not enough is left. */
   readonly take: (bytes: number) => boolean
   readonly give: (bytes: number) => void
   readonly limitBytes: number
 }
 
-/** Given back when the scope closes. */
+/** Returned when the scope closes. */
 export const share = (limitBytes: number): Effect.Effect<Share, never, Scope.Scope> =>
   Effect.gen(function* () {
     const held = yield* Held
@@ -48,15 +48,15 @@ export const share = (limitBytes: number): Effect.Effect<Share, never, Scope.Sco
     return { take, give, limitBytes }
   })
 
-/** What a body that is not read fails with. */
+/** Failures of an unread body. */
 export interface Failures<E> {
   readonly tooLarge: () => E
-  /** All there is for bodies is held by others: status 503 or 429. */
+  /** Other bodies use the whole shared limit: status 503 or 429. */
   readonly busy: (limitBytes: number) => E
   readonly broken: (cause: unknown) => E
 }
 
-/** The whole body, its memory taken from `taken`. */
+/** The whole body, with its memory taken from `taken`. */
 export const receive = <E>(
   request: HttpServerRequest.HttpServerRequest,
   limit: number,
@@ -69,13 +69,13 @@ export const receive = <E>(
     : readAtOnce(request, limit, taken, failures)
 }
 
-/** Effect 4.0 says so only in the cause. */
+/** Effect 4.0 reports this only in the cause. */
 const isExceeded = ({ reason }: HttpServerError.HttpServerError): boolean =>
   reason._tag === "RequestParseError" &&
   (("reason" in reason && reason.reason === "BodyTooLarge") ||
     (reason.cause instanceof Error && reason.cause.message === "maxBytes exceeded"))
 
-/** Of another kind of server, such as a web handler in a test. */
+/** For other server types, such as a web handler in a test. */
 const readAtOnce = <E>(
   request: HttpServerRequest.HttpServerRequest,
   limit: number,
@@ -92,12 +92,12 @@ const readAtOnce = <E>(
     )
   )
 
-/** Memory for a body of a declared length is taken at once up to here; above, only as bytes arrive. */
+/** Memory for a body of a declared length is taken immediately up to this size; above, only as bytes arrive. */
 const declaredBytes = 4 * mebibyte
 
 /**
- * The whole body of a request of Node's: into memory taken once, ready at its last byte and not when its stream is
- * closed.
+ * The whole body of a Node request: into memory allocated once, complete at its last byte instead of when its stream
+ * closes.
  */
 const receiveStream = <E>(
   source: IncomingMessage,
@@ -117,11 +117,11 @@ const receiveStream = <E>(
       const isTooLarge = received + part.length > limit
       if (isTooLarge || !taken.take(part.length)) {
         cleanUp()
-        // What still comes is let go, so that the refusal can be answered.
+        // Remaining bytes are discarded, so that the rejection can be sent.
         source.on("error", () => source.destroy()).resume()
         return resume(Effect.fail(isTooLarge ? tooLarge() : busy(taken.limitBytes)))
       }
-      // Node's parser lets no more bytes through than were declared.
+      // Node's parser never passes on more bytes than declared.
       if (whole === undefined) parts.push(part)
       else whole.set(part, received)
       received += part.length
@@ -138,7 +138,6 @@ const receiveStream = <E>(
     return Effect.sync(cleanUp)
   })
 
-/** The whole body, held until the scope closes. */
 export const read = <E>(
   request: HttpServerRequest.HttpServerRequest,
   limit: number,
@@ -149,12 +148,12 @@ export const read = <E>(
     return yield* receive(request, limit, taken, failures)
   })
 
-/** Memory that a body of JSON takes once more while it is parsed: as text, and as what comes of it. */
+/** Additional memory of a JSON body while it is parsed: as text, and as the result. */
 const parsedShare = 2
 
 /**
- * The whole body of a request with JSON, checked by its bounds; `excess` is told what is too much. Room for its text
- * and what is parsed of it is taken with it, and held as long.
+ * The whole body of a JSON request, checked against structural limits; `excess` gets the exceeded one. Memory for its
+ * text and parsed form is taken with it, and held as long.
  */
 export const readJson = <E>(
   request: HttpServerRequest.HttpServerRequest,

@@ -1,36 +1,34 @@
 /**
- * Keeps web pages out of a server that asks nobody for a token. A browser reaches this machine, so any page that it
- * shows could.
+ * Protects a server without tokens from web pages: a browser reaches this machine, so any page it shows could.
  *
- * - `Host`: a page whose domain was pointed at this machine (DNS rebinding) still says its own name there. Taken are
- *   loopback names, and 0.0.0.0, by which programs call this machine too; where the server listens for other machines
+ * - `Host`: a page whose domain was pointed at this machine (DNS rebinding) still sends its own name. Accepted are
+ *   loopback names, and 0.0.0.0, which programs also use for this machine; if the server listens for other machines,
  *   also the address it was bound to, IP addresses (no domain turns into one) and this machine's name; and the names in
  *   `ATROPOS_ALLOWED_HOSTS`.
- * - `Origin` and `Sec-Fetch-Site`: requests that change something, or open a socket, which browsers let every page do,
- *   are taken from pages of this machine and of the server itself, not from those of other sites.
+ * - `Origin` and `Sec-Fetch-Site`: requests that change something, or open a socket, which browsers allow every page,
+ *   are accepted from pages of this machine and of the server itself, but not of other sites.
  *
- * Programs say nothing of origins, but must call the server by one of its names as well. A server with tokens needs no
- * guard, for a page knows none.
+ * Programs send no origin, but must also address the server by one of its names. A server with tokens needs no guard,
+ * because pages do not have one.
  */
 import { Config, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hostname } from "node:os"
 
-/** `ATROPOS_ALLOWED_HOSTS` holds something that is no host name. */
+/** `ATROPOS_ALLOWED_HOSTS` contains an invalid host name. */
 export class BrowserGuardError extends Schema.TaggedError<BrowserGuardError>()("BrowserGuardError", {
   message: Schema.String
 }) {}
 
 export interface Options {
-  /** What the server was bound to. */
   readonly host: string
-  /** The setting with which tokens are asked for, where there is one. */
+  /** The setting for tokens, if there is one. */
   readonly tokens?: string
-  /** Paths whose GET changes something: in lower case, without escapes, double slashes and slash at the end. */
+  /** Paths whose GET changes something: in lower case, without escapes, double slashes and trailing slash. */
   readonly changingReads?: RegExp
-  /** Pages that may call beside the server's own. Default: those of this machine. */
+  /** Pages that may call in addition to the server's own. Default: those of this machine. */
   readonly isAllowedOrigin?: (origin: string) => boolean
-  /** The refusal as an answer. Default: `{ "error": "Forbidden", "message" }`. */
+  /** The rejection as a response. Default: `{ "error": "Forbidden", "message" }`. */
   readonly refuse?: (message: string) => HttpServerResponse.HttpServerResponse
 }
 
@@ -41,29 +39,29 @@ export interface RequestHead {
   readonly headers: { readonly [name: string]: string | undefined }
 }
 
-/** The name in a `Host`, without its port, as URLs spell it; undefined where it is none. */
+/** The name in a `Host`, without its port, normalized as in URLs; undefined if invalid. */
 const nameOf = (host: string): string | undefined => {
   if (!/^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i.test(host)) return undefined
   return URL.parse(`http://${host}`)?.hostname.replace(/\.$/, "")
 }
 
-/** As a `Host` spells an address to bind to. */
+/** An address to bind to in the form of a `Host`. */
 const bracketed = (host: string): string => (/^[\da-f.]*:[\da-f.]*:[\da-f:.]*$/i.test(host) ? `[${host}]` : host)
 
 const isAddress = (name: string): boolean => name.startsWith("[") || /^\d+(?:\.\d+){3}$/.test(name)
 
-/** Whether a host, as bound to or asked for, is this machine for itself alone. */
+/** True if a host, bound or requested, is loopback. */
 export const isLoopback = (host: string): boolean => {
   const name = nameOf(bracketed(host))
   return name === "localhost" || name === "[::1]" || /^127(?:\.\d+){3}$/.test(name ?? "")
 }
 
-/** Whether a page comes from this machine. */
+/** True if a page is from this machine. */
 export const isLoopbackOrigin = (origin: string): boolean => isLoopback(/^https?:\/\/(.*)$/.exec(origin)?.[1] ?? "")
 
-/** Names by which others call the servers of this process: behind a proxy, in a container. */
+/** Names by which others address the servers of this process: behind a proxy, in a container. */
 const allowedHosts: Effect.Effect<ReadonlySet<string | undefined>, BrowserGuardError> = Effect.gen(function* () {
-  // Any text will do here; what cannot be read of the environment at all is no answer to wait for.
+  // Any text is valid here; an unreadable environment is a defect.
   const text = yield* Effect.orDie(Config.String("ATROPOS_ALLOWED_HOSTS").pipe(Config.withDefault("")))
   const names = text.split(",").flatMap((entry) => (entry.trim() === "" ? [] : [entry.trim()]))
   const wrong = names.find((entry) => nameOf(entry) === undefined)
@@ -75,10 +73,10 @@ const allowedHosts: Effect.Effect<ReadonlySet<string | undefined>, BrowserGuardE
 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD" || method === "OPTIONS"
 
-/** PowerShell calls itself one, and no page makes a browser call itself PowerShell. */
+/** PowerShell claims to be one, but no page can make a browser claim to be PowerShell. */
 const isBrowser = (agent: string): boolean => /^mozilla\//i.test(agent) && !agent.includes("PowerShell/")
 
-/** One spelling for all that any router reads as one path. */
+/** Normalizes all spellings that any router treats as one path. */
 const pathOf = (url: string): string =>
   url
     .replace(/^https?:\/\/[^/?#;]*/i, "")
@@ -102,7 +100,7 @@ const foreignPage = ({ tokens }: Options): string =>
   "this request changes something and comes from a web page of another site, or from a browser that does not say which: " +
   `send it with a program (curl, say)${tokens === undefined ? "" : `, or set tokens in ${tokens}`}`
 
-/** Why a request is refused, in words for who sent it; undefined where it is taken. */
+/** Why a request is rejected, as a message for its sender; undefined if it is accepted. */
 export const make = (
   options: Options
 ): Effect.Effect<(request: RequestHead) => string | undefined, BrowserGuardError> =>
@@ -128,13 +126,13 @@ export const make = (
       if (site === "same-origin") return false
       if (origin !== undefined)
         return !(isAllowedOrigin(origin) || (host !== undefined && URL.parse(origin)?.host === host))
-      // Typed by a person, or by no page's doing. Of browsers that say nothing, nothing is known.
+      // Typed by a user, or not caused by a page. Browsers without the header are unknown.
       return site === undefined ? isBrowser(agent ?? "") : site !== "none"
     }
 
     return (request) => {
       const { host } = request.headers
-      // Every browser names a host; what names none is a program.
+      // Every browser sends a host; a request without one is from a program.
       if (host !== undefined && !isAllowedHost(host)) return foreignHost(host, options)
       return changes(request) && isForeign(request) ? foreignPage(options) : undefined
     }
@@ -142,7 +140,6 @@ export const make = (
 
 const forbidden = (message: string) => HttpServerResponse.jsonUnsafe({ error: "Forbidden", message }, { status: 403 })
 
-/** Guards all routes of a router. */
 export const layer = (options: Options): Layer.Layer<never, BrowserGuardError, HttpRouter.HttpRouter> =>
   HttpRouter.middleware(
     Effect.map(

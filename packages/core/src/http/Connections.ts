@@ -1,20 +1,20 @@
 /**
- * The connections of a Node server that closes. Node's own `close` waits for each of them, and for ever for those over
- * which nothing came yet; browsers open such ahead.
+ * Closes the connections of a Node server. Node's own `close` waits for each of them, and forever for those without any
+ * data yet, which browsers open in advance.
  */
 import { Effect, Layer } from "effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
 interface Connections {
-  /** From now on a connection ends with its answer; those without a request end at once. */
+  /** From now on connections close after their response; those without a request close immediately. */
   readonly closeIdle: Effect.Effect<void>
-  /** Ends all, answers under way too. */
+  /** Closes all, including responses in progress. */
   readonly closeAll: Effect.Effect<void>
 }
 
 const of = (server: Server): Connections => {
-  /** Requests under way. */
+  /** Requests in progress. */
   const open = new Map<Socket, number>()
   let isClosing = false
   const count = (socket: Socket, by: 1 | -1) => {
@@ -44,8 +44,8 @@ const of = (server: Server): Connections => {
 const atTheEnd = (effect: Effect.Effect<void>) => Layer.effectDiscard(Effect.addFinalizer(() => effect))
 
 /**
- * `serving` over the server that is `listening`. At the end `onClosing` runs and idle connections close, then `serving`
- * waits for requests as long as it does, then what is left is cut.
+ * Runs `serving` over the server that is `listening`. At the end `onClosing` runs and idle connections close, then
+ * `serving` waits for requests within its limit, then the rest is cut.
  */
 export const closed = <A, E, R, B, E2, R2>(
   server: Server,
@@ -57,7 +57,7 @@ export const closed = <A, E, R, B, E2, R2>(
 ) => {
   const { closeAll, closeIdle } = of(server)
   const { listening, onClosing = Effect.void, serving } = layers
-  // What is built last ends first.
+  // Layers are released in reverse order.
   const cut = Layer.provideMerge(atTheEnd(closeAll), listening)
   return Layer.provideMerge(atTheEnd(Effect.andThen(onClosing, closeIdle)), Layer.provideMerge(serving, cut))
 }

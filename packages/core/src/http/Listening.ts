@@ -1,11 +1,11 @@
-/** A Node server that listens at an address, or fails with the reason and what would be right. */
+/** A Node server that listens at an address, or fails with the reason and a fix. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { type Duration, Effect, Layer, Schema } from "effect"
 import type { HttpServerError } from "effect/http"
 import { createServer, type Server, type ServerOptions } from "node:http"
 import * as Reason from "../base/Reason.ts"
 
-/** The address cannot be listened on; says why, and what would be right. */
+/** The address is not available; states why, and how to fix it. */
 export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", {
   message: Schema.String,
   cause: Schema.Defect()
@@ -13,19 +13,18 @@ export class ListenError extends Schema.TaggedError<ListenError>()("ListenError"
 
 export interface Options {
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
-  /** How long requests may take that are under way when the server closes. */
+  /** Max duration of requests in progress when the server closes. */
   readonly gracefulShutdownTimeout: Duration.Input
-  /** Limits of sockets, for servers that have such. */
+  /** Socket limits, for servers with WebSockets. */
   readonly websocket?: { readonly maxPayload: number; readonly perMessageDeflate: false }
 }
 
-/** A server that does not listen yet. */
 export const makeServer = (options: ServerOptions = {}): Server =>
   createServer({
-    // Longer than the pauses of clients that call once in a while: a connection closed under their next request is an
-    // error to them.
+    // Longer than the pauses of periodic clients: closing a connection under their next request would be an error for
+    // them.
     keepAliveTimeout: 75_000,
     ...options
   })
@@ -42,7 +41,6 @@ const listenError = ({ host, port }: Options, { cause }: HttpServerError.ServeEr
   return new ListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? Reason.of(cause)}`, cause })
 }
 
-/** Listens until the scope closes. */
 export const layer = (server: Server, options: Options) =>
   NodeHttpServer.layer(() => server, options).pipe(
     Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(listenError(options, error))))

@@ -1,8 +1,8 @@
-/** How long the other side wants to be left alone, as its `Retry-After` says. */
+/** Parses a `Retry-After` header. */
 
 /**
- * A day's quota is no reason to leave a server out of a run that lasts a week; a figure out of range, or a wrong clock,
- * still less.
+ * A daily quota must not exclude a server from a week-long run, and neither must an out-of-range value or a wrong
+ * clock.
  */
 export const longestMillis = 3_600_000
 

@@ -1,7 +1,6 @@
 /**
- * Routes as one application, with the one setting of routers that all servers here have: a path is what it is spelled.
- * Case counts, and so do double slashes; a slash at the end does not. What a guard says of a path holds for the route
- * that is found by it.
+ * Routes as one application, with the router setting of all servers here: paths match exactly. Case and double slashes
+ * are significant; a trailing slash is not. A guard's decision about a path thus applies to the route that is found.
  */
 import { Effect, type Layer } from "effect"
 import { HttpRouter } from "effect/http"

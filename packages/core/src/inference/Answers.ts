@@ -1,4 +1,4 @@
-/** What a sampled answer says: its text, its calls, and the message that the client gets. */
+/** Reads a sampled answer: its text, its calls, and the message that the client gets. */
 import { Effect } from "effect"
 import type { ChatRequest, Choice, Listener, TextRequest, TokenChoice } from "./backend/Inference.ts"
 import type { OutputFormat } from "./format/OutputFormat.ts"
@@ -10,22 +10,23 @@ import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 
 export interface Read {
   readonly choice: Choice
-  /** As the client has it afterwards: with the words that it began the answer with. */
+  /** As the client will send it back, including the prefill that it began the answer with. */
   readonly message: Message
 }
 
 export interface Answers {
   /**
-   * An answer to a chat. The stop string that ended it is no part of its text; the ids keep it. `inputIds` are those of
-   * the prompt, whose end says whether the answer begins in the middle of thinking.
+   * Reads the answer to a chat. The stop string that ended it is not in its text but in its ids. `inputIds` are the
+   * prompt's; their end determines if the answer begins inside thinking.
    */
   readonly ofChat: (request: ChatRequest, inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Read>
-  /** What hears an answer to a chat while it is sampled; nothing where that can be read whole alone. */
+  /**
+   * A handler of the tokens of a chat's answer during sampling; undefined if the answer can only be read as a whole.
+   */
   readonly growing: (
     request: ChatRequest,
     inputIds: ReadonlyArray<number>
   ) => Listener<ReadonlyArray<number>> | undefined
-  /** An answer to a text. */
   readonly ofText: (request: TextRequest, sampled: TokenChoice) => Read
 }
 
@@ -68,7 +69,7 @@ export const make = (tokenizer: TokenizerShape, translator: Translator, format: 
   }
 })
 
-/** Whether marks that are special tokens have to survive. */
+/** True if markers that are special tokens must be kept in the text. */
 const keepsMarks = ({ hasSpecialMarks }: OutputFormat, { tools = [] }: ChatRequest): boolean =>
   hasSpecialMarks || tools.length > 0
 
@@ -82,12 +83,12 @@ const contextOf = (
   areCalled: tools.length > 0 && toolChoice !== "none"
 })
 
-/** As many tokens as any template opens an answer with. */
+/** Max tokens with which any template opens an answer. */
 const openingTokens = 24
 
 /**
- * The words of an answer. With tools, tags that are special tokens have to survive; neither the end token nor a stop
- * string is of it.
+ * The text of an answer. With tools, tags that are special tokens are kept; the end token and a stop string are
+ * removed.
  */
 const words = (
   { decode, eosTokenId }: TokenizerShape,

@@ -1,13 +1,13 @@
 /**
- * One request over a fleet: sent to the roomiest healthy server, timed, tried again, elsewhere where possible.
+ * Sends one request to a fleet: to the healthy server with the most capacity, timed, with retries, on another server if
+ * possible.
  *
- * This is the one place that retries. Tried again: connections that fail, timeouts, 5xx, 408, 429, and (twice) answers
- * that make no sense. Never tried again: any other 4xx and what a server cannot do. The next attempt goes to another
- * healthy server at once; where there is none it waits, exponentially longer with jitter, at most 10 s, or as long as
- * the server's Retry-After says.
+ * The only module that retries. Retried: failed connections, timeouts, 5xx, 408, 429, and (twice) malformed answers.
+ * Never retried: any other 4xx, and unsupported requests. The next attempt goes to another healthy server immediately;
+ * without one it waits with exponential backoff and jitter, at most 10 s, or for the server's Retry-After.
  *
- * A 503 is no failed attempt: the server is there and answers later (vLLM 0.33 while it is paused for new weights, or
- * its queue is full). It is asked again for as long as a server that is down is waited for (`serverWait`).
+ * A 503 is no failed attempt (vLLM 0.33 while paused for new weights, or with a full queue): it is retried for as long
+ * as requests wait for a server that is down (`serverWait`).
  */
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
 import { unsupported } from "./backend/Backend.ts"
@@ -16,30 +16,27 @@ import type { Fleet, Outcome } from "./Fleet.ts"
 import type { Member } from "./Member.ts"
 import type { Want } from "./Slots.ts"
 
-/** One request, whoever answers it. */
 export interface Question<A> {
   readonly split: Split
   readonly isEligible: (member: Member) => boolean
-  /** What it asks for, in words, for when no server can do it. */
+  /** Description of the request, for the error if no server supports it. */
   readonly what: string
   readonly ask: (member: Member) => Effect.Effect<A, InferenceError>
-  /** Whether somebody has heard a part of an answer, which cannot be taken back: then nothing is tried again. */
+  /** True if a part of the answer has been streamed, which cannot be undone: the request is then not retried. */
   readonly isHeard?: () => boolean
-  /** Tokens an answer cost the server to generate. */
   readonly tokens: (answer: A) => number
 }
 
-/** Asks until there is an answer, or none is to be hoped for. */
+/** Retries until there is an answer or a permanent failure. */
 export type AnswerTo = <A>(question: Question<A>) => Effect.Effect<A, InferenceError>
 
 export interface Options {
-  /** Attempts at one request; each server beyond the first adds one. */
+  /** Attempts per request; each server beyond the first adds one. */
   readonly maxAttempts: number
-  /** The server to stay with while it is healthy. */
   readonly prefer: Member | undefined
 }
 
-/** A server that wants to be left alone for longer than this is not waited for. */
+/** A longer Retry-After is not waited for. */
 const longestRetryAfterMillis = 300_000
 const firstDelayMillis = 250
 const longestDelayMillis = 10_000
@@ -54,13 +51,11 @@ const isRetryable = ({ reason }: InferenceError): boolean =>
 
 interface Attempts {
   count: number
-  /** Those that failed otherwise than with a 503. */
+  /** Failures other than 503. */
   failures: number
-  /** When the 503s began that came since the last other failure. */
+  /** Start of the 503s since the last other failure. */
   unavailableSince: number | undefined
-  /** Times every server was tried in vain. */
   rounds: number
-  /** Servers that failed in this round. */
   readonly failed: Set<Member>
 }
 
@@ -89,10 +84,10 @@ export const over =
           },
           schedule: Schedule.modifyDelay(Schedule.forever, () =>
             Effect.suspend(() => {
-              // While nobody is healthy `take` waits, and knows for whom.
+              // If no server is healthy, `take` waits.
               if (fleet.hasAlternative(want) || !fleet.members.some(({ isUp }) => isUp))
                 return Effect.succeed(Duration.zero)
-              // Everyone was tried: the next round begins, after a while.
+              // All servers were tried: the next round starts after a backoff.
               state.failed.clear()
               return backoff(state.rounds++)
             })
@@ -102,7 +97,7 @@ export const over =
       )
     })
 
-/** Failures are limited by their number, 503s by time. */
+/** Limits failures by number, and 503s by time. */
 const isWorthAnother = (
   { status }: InferenceError,
   state: Attempts,
@@ -136,7 +131,7 @@ const attempt = <A>(
         }),
         Effect.onExit((exit) => {
           const outcome = outcomeOf(exit, question.tokens)
-          // Interrupted: nothing was learnt.
+          // Interrupted: no outcome to record.
           if (outcome === undefined) return Effect.void
           if (outcome.error !== undefined) state.failed.add(member)
           return fleet.learn(member, want.split, { startedAt, isRetry, ...outcome })
@@ -146,7 +141,7 @@ const attempt = <A>(
     })
   )
 
-/** 250 ms, 500 ms, 1 s, … at most 10 s, give or take a fifth. */
+/** 250 ms, 500 ms, 1 s, … at most 10 s, ±20%. */
 const backoff = (round: number): Effect.Effect<Duration.Duration> =>
   Effect.map(Random.nextBetween(0.8, 1.2), (jitter) =>
     Duration.millis(Math.min(longestDelayMillis, firstDelayMillis * 2 ** round * jitter))

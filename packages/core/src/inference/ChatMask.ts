@@ -1,14 +1,12 @@
 /**
- * Token ids and loss mask of a finished chat, made from its text: the original's `tokenize_for_trainer`
+ * Computes token ids and loss mask of a finished chat from its text: the original's `tokenize_for_trainer`
  * (atroposlib/utils/tokenize_for_trainer.py).
  *
- * Tokens are those of the whole rendered chat. Trained are the tokens a turn adds to the prompt that asked for it, the
- * template's end of turn included. This needs templates whose rendering of a chat begins with the rendering of its
- * beginning; where a template re-writes earlier turns (drops reasoning, adds a date) the mask would be wrong, so
- * `tokenize` fails and shows where.
+ * A turn trains the tokens it adds to its prompt, including the template's end of turn. The template's rendering of a
+ * chat must begin with the rendering of every prefix of it; if a template rewrites earlier turns (drops reasoning, adds
+ * a date) the mask would be wrong, so `tokenize` fails and shows where.
  *
- * Tokens made from text are not always the tokens that were sampled: where the server reports them, `TrackedSequences`
- * is exact.
+ * Retokenized text may differ from the sampled tokens: if the server reports them, use the exact `TrackedSequences`.
  */
 import { Result, Schema } from "effect"
 import type { Answer, AnswerChoice } from "./backend/Backend.ts"
@@ -16,7 +14,7 @@ import type { Message } from "../Message.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 import { type FinishReason, maskFrom, notSampled, type Trajectory } from "../Trajectory.ts"
 
-/** The template renders the beginning of a chat differently once more follows, so no mask can be made. */
+/** The template renders the beginning of a chat differently once more messages follow, so no mask can be computed. */
 export class ChatMaskError extends Schema.TaggedError<ChatMaskError>()("ChatMaskError", {
   tokenizer: Schema.String,
   message: Schema.String
@@ -28,24 +26,21 @@ export interface ChatTokens {
   readonly mask: Uint8Array
 }
 
-/**
- * Which turns are trained: the last message, every `assistant` and `agent` message, or the messages a predicate
- * chooses.
- */
+/** Turns to train: the last message, every `assistant` and `agent` message, or those selected by a predicate. */
 export type TrainedTurns = "last" | "assistants" | ((message: Message, index: number) => boolean)
 
 export interface TokenizeOptions {
   /** Default "last". */
   readonly train?: TrainedTurns
   /**
-   * "length": the end of turn that the template adds after the last message is cut off, since the model did not write
+   * "length": removes the end of turn that the template adds after the last message, because the model did not write
    * it.
    */
   readonly finishReason?: FinishReason
   readonly tools?: ReadonlyArray<unknown>
 }
 
-/** Tokens and mask of a chat, or the place where the template breaks the rule above. */
+/** Tokens and mask of a chat, or the position at which the template breaks the rule above. */
 export const tokenize = (
   tokenizer: TokenizerShape,
   messages: ReadonlyArray<Message>,
@@ -75,7 +70,7 @@ export const tokenize = (
         })
       )
     }
-    // Where a token straddles the two texts, the part that both tokenise alike is the prompt.
+    // If a token straddles the two texts, the part that both tokenize identically is the prompt.
     const start = commonLength(encode(before), tokens)
     const end = after === whole ? tokens.length : commonLength(encode(after), tokens)
     mask.fill(1, start, end)
@@ -85,8 +80,8 @@ export const tokenize = (
 }
 
 /**
- * The trajectory of a chat whose last answer is known: the server's own tokens where it sent them and those of the
- * prompt are given, else the tokenizer's, with the mask that `train` asks for.
+ * The trajectory of a chat with a known last answer: from the server's tokens if it sent them and the prompt's are
+ * given, else from the tokenizer's, with the mask selected by `train`.
  */
 export const chatTrajectory = (
   tokenizer: TokenizerShape | undefined,
@@ -105,7 +100,6 @@ export const chatTrajectory = (
   return Result.map(tokenize(tokenizer, messages, options), (tokens) => fromTokens(messages, choice, tokens))
 }
 
-/** The trajectory of a text completion. */
 export const textTrajectory = (
   tokenizer: TokenizerShape | undefined,
   prompt: string,
@@ -161,7 +155,6 @@ const choose = (train: TrainedTurns, count: number): ((message: Message, index: 
   return train
 }
 
-/** How many leading ids two lists share. */
 const commonLength = (left: ArrayLike<number>, right: ArrayLike<number>): number => {
   const limit = Math.min(left.length, right.length)
   let length = 0

@@ -1,8 +1,9 @@
 /**
- * n choices of one request, in requests of at most so many side by side; one by one of servers that ignore `n`.
+ * Splits a request for n choices into concurrent requests of a limited size; into single ones for servers that ignore
+ * `n`.
  *
- * A request with a seed that is split keeps its rollouts apart: the part that gives choice i and those after it has the
- * seed plus i. That is how vLLM seeds the choices of one request, so that there a group is the same, split or not.
+ * A split request with a seed gives each part a different one: the part that starts with choice i uses seed + i. vLLM
+ * seeds the choices of one request in this way, so there a group is the same, split or not.
  */
 import { Effect } from "effect"
 import type { Answer, Usage } from "./backend/Backend.ts"
@@ -10,10 +11,10 @@ import type { InferenceError, SamplingOptions } from "./backend/Inference.ts"
 import type { AnswerTo, Question } from "./Attempts.ts"
 import type { Member } from "./Member.ts"
 
-/** Answers with all choices between them, in their order. */
+/** Requests all choices; answers are in order. */
 export const ask = <R extends SamplingOptions, A>(
   answerTo: AnswerTo,
-  /** Choices of one request. */
+  /** Max choices per request. */
   most: number,
   request: R,
   question: (part: R & { readonly n: number }) => Question<A>,
@@ -36,15 +37,15 @@ export const ask = <R extends SamplingOptions, A>(
   )
 }
 
-/** Choices `first` to `first + n - 1` of a request, as a request of its own. */
+/** Choices `first` to `first + n - 1` of a request, as a separate request. */
 const partOf = <R extends SamplingOptions>(request: R, first: number, n: number): R & { readonly n: number } => {
   const { seed } = request
   if (seed === undefined || first === 0) return { ...request, n }
-  // Beyond the largest whole number there is, seeds would be equal again.
+  // Beyond the max safe integer, seeds would collide again.
   return { ...request, n, seed: seed + first <= Number.MAX_SAFE_INTEGER ? seed + first : seed - first }
 }
 
-/** Remembers of a server that gave one choice where several were asked for. */
+/** Records that a server returned one choice when several were requested. */
 export const noticeIgnoredN = <A>(
   member: Member,
   n: number,
@@ -56,14 +57,13 @@ export const noticeIgnoredN = <A>(
     : Effect.tap(asking, (answer) => {
         if (count(answer) === n || member.ignoresN) return Effect.void
         member.ignoresN = true
-        // Of some kinds that is known.
+        // For some kinds this is already known.
         if (member.backend.identity?.takesN === false) return Effect.void
         return Effect.logWarning("the server ignores n: completions are now requested one by one", {
           server: member.backend.server
         })
       })
 
-/** Text answers as one. */
 export const merged = (answers: ReadonlyArray<Answer>): Answer => {
   const [first] = answers
   if (first !== undefined && answers.length === 1) return first

@@ -1,10 +1,9 @@
 /**
- * The inference servers there are: which of them are healthy (`Health`), which has the most room, and who waits for one
- * (`Slots`).
+ * Tracks the inference servers: their health (`Health`), free capacity, and waiting requests (`Slots`).
  *
  * Guarantees: never more requests in flight than a lane's limit; waiters are served in order of arrival as soon as a
- * slot is released, a server recovers or a weight changes (nobody polls); a wait ends in `noServer` once no
- * server has been healthy for `serverWait`; a slot is given back whatever happens to its holder.
+ * slot is released, a server recovers or a weight changes (without polling); a wait ends in `noServer` once no server
+ * has been healthy for `serverWait`; a slot is always released, however its holder ends.
  */
 import { Clock, type Duration, Effect, type Scope } from "effect"
 import type { InferenceError, ServerMetrics, Split } from "./backend/Inference.ts"
@@ -12,24 +11,24 @@ import * as Health from "./Health.ts"
 import * as Member from "./Member.ts"
 import * as Slots from "./Slots.ts"
 
-/** How an attempt ended: with an answer of so many tokens, or with a failure. */
+/** Result of an attempt: an answer with its number of tokens, or a failure. */
 export type Outcome =
   | { readonly tokens: number; readonly error?: never }
   | { readonly tokens: 0; readonly error: InferenceError }
 
 export interface Fleet extends Pick<Slots.Slots, "take" | "release"> {
   readonly members: ReadonlyArray<Member.Member>
-  /** How long a request waits while no server can answer it. */
+  /** Max time a request waits if no server can answer it. */
   readonly serverWait: Duration.Duration
-  /** Records how an attempt ended and what that says of the server's health. */
+  /** Records the result of an attempt, and updates the server's health. */
   readonly learn: (
     member: Member.Member,
     split: Split,
     attempt: { readonly startedAt: number; readonly isRetry: boolean } & Outcome
   ) => Effect.Effect<void>
-  /** Whether a request could go to a server it should not avoid, now or when a slot is free. */
+  /** True if a request could go to a server it should not avoid, now or once a slot is free. */
   readonly hasAlternative: (want: Slots.Want) => boolean
-  /** The healthy server with the most room, slot or no slot; undefined while no one is healthy. */
+  /** The healthy server with the most capacity, even without a free slot; undefined if none is healthy. */
   readonly roomiest: (isEligible: (member: Member.Member) => boolean) => Member.Member | undefined
   readonly setWeight: (weight: number) => Effect.Effect<void>
   readonly metrics: Effect.Effect<ReadonlyArray<ServerMetrics>>

@@ -1,10 +1,9 @@
 /**
- * An answer's words while it is sampled: what of them is certain, whatever comes next.
+ * Streams an answer's text during sampling, restricted to what cannot change any more.
  *
- * Held back is all that could still turn out not to be visible text: from the first mark of a call on, the beginning of
- * any mark (of a call, of thinking, of the answer's end) or stop string, blanks at the end, which marks may take with
- * them, and bytes that are no whole character yet. What is told is the beginning of what the whole answer reads as; the
- * rest comes with it. A text is read again once it has grown by a 64th, so that the work stays linear in it.
+ * Holds back anything from the first call marker on, prefixes of any marker (of a call, of thinking, of the answer's
+ * end) or stop string, trailing whitespace, which markers may absorb, and incomplete characters. The streamed text is
+ * always a prefix of the complete answer's. The text is re-read once it has grown by 1/64, so the work stays linear.
  */
 import type { Listener, Piece } from "./backend/Inference.ts"
 import type { OutputFormat, ReadContext } from "./format/OutputFormat.ts"
@@ -18,7 +17,7 @@ export interface Options {
   readonly tell: Listener<Piece>
 }
 
-/** Hears tokens; nothing where the format's answers can be read whole alone. */
+/** A handler of tokens; undefined if the format's answers can only be read as a whole. */
 export const make = ({
   context,
   decode,
@@ -54,7 +53,7 @@ export const make = ({
   }
 }
 
-/** The beginning of a text that nothing behind it can take back. */
+/** The prefix of a text that later text cannot invalidate. */
 export const certain = (text: string, held: ReadonlyArray<string>, ends: ReadonlyArray<string>): string => {
   let end = text.length
   for (const mark of ends) {

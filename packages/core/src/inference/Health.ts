@@ -1,8 +1,8 @@
 /**
- * The health of a fleet's servers, learnt from the requests themselves: a connection that fails takes a server out at
- * once, other failures after three in a row. A server that is out is asked for its health, ever less often, only while
- * requests keep coming, and is back with one more failure to its credit. 429 and 503 are no ill health; with a
- * Retry-After, nothing is sent to that server before the time it named.
+ * Tracks the health of a fleet's servers from the requests themselves: a failed connection takes a server out
+ * immediately, other failures after three in a row. A server that is out is probed ever less often, and only while
+ * requests keep arriving; it returns with one more failure on record. 429 and 503 do not affect health; with a
+ * Retry-After, nothing is sent to that server before then.
  */
 import { Clock, Duration, Effect, Latch, Option, Random } from "effect"
 import * as Waiting from "../base/Waiting.ts"
@@ -11,7 +11,7 @@ import type { Member } from "./Member.ts"
 import type { Slots } from "./Slots.ts"
 
 export interface Health {
-  /** A request is about to come: servers that are out are asked for their health again. */
+  /** A request is about to be sent: resumes probing servers that are out. */
   readonly wanted: Effect.Effect<void>
   readonly succeeded: (member: Member) => Effect.Effect<void>
   readonly failed: (member: Member, error: InferenceError) => Effect.Effect<void>
@@ -21,17 +21,20 @@ const strikesAllowed = 3
 const firstProbeMillis = 200
 const lastProbeMillis = 15_000
 const healthTimeout = Duration.seconds(5)
-/** A server that is down is let be when no request has come for this long. */
+/** Probing stops if there was no request for this long. */
 const probeWhileWantedMillis = 60_000
 
-/** Servers are asked in fibers of the scope; those who wait for a slot are served whenever one goes or comes back. */
+/**
+ * Servers are probed in fibers of the scope; requests that wait for a slot are served whenever a server goes or
+ * returns.
+ */
 export const make = Effect.fnUntraced(function* (
   members: ReadonlyArray<Member>,
   slots: Pick<Slots, "serve" | "waiting">
 ) {
   const scope = yield* Effect.scope
   let lastWanted = -Infinity
-  /** Opened whenever a server comes back. */
+  /** Opened whenever a server returns. */
   const isBack = Latch.makeUnsafe(true)
   let isOutageLogged = false
 
@@ -56,8 +59,7 @@ export const make = Effect.fnUntraced(function* (
         )
       : Effect.succeed(true)
 
-  /** Asks a server that is out for its health until it is back, or until nobody wants it any more. */
-  /** Why the last server went down. */
+  /** Probes a server that is out until it is back or no longer needed. */
   let lastReason = ""
   const probe = (member: Member): Effect.Effect<void> =>
     Effect.suspend(() => {
@@ -76,7 +78,7 @@ export const make = Effect.fnUntraced(function* (
       }).pipe(Effect.forkIn(scope), Effect.asVoid)
     })
 
-  /** While no server is up and somebody waits for one. */
+  /** Logs an outage while no server is up and requests wait for one. */
   const logOutage = Effect.suspend(() => {
     isOutageLogged = true
     const remind = (seconds: number) =>
@@ -107,7 +109,7 @@ export const make = Effect.fnUntraced(function* (
     isBack.closeUnsafe()
     if (!isOutageLogged && members.every(({ isUp }) => !isUp)) yield* logOutage
     if (!member.isProbed) yield* probe(member)
-    // Those who wait for this one go elsewhere.
+    // Requests waiting for this server go elsewhere.
     yield* slots.serve
   })
 

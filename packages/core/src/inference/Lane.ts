@@ -1,9 +1,9 @@
 /**
- * The room of one server for requests of one split, and the figures over them.
+ * The capacity of one server for one split, and its metrics.
  *
- * `limit` requests at once: the lane's capacity, times the program's share of it. Training lanes are shared between
- * environments by weight; evaluation lanes are not (in the original they are, and a light environment evaluates
- * slowly).
+ * `limit` is the number of concurrent requests: the lane's capacity times the program's share. Training lanes are
+ * shared between environments by weight; evaluation lanes are not (in the original they are, so that environments with
+ * small weights evaluate slowly).
  */
 import { Effect, Metric } from "effect"
 import type { ServerMetrics, Split } from "./backend/Inference.ts"
@@ -28,7 +28,6 @@ const latency = Metric.histogram("atropos.inference.latency.seconds", {
 
 export interface Lane {
   readonly split: Split
-  /** Requests that may be in flight. */
   readonly limit: number
   readonly inFlight: number
   /** `limit - inFlight`, never below 0. */
@@ -87,9 +86,9 @@ export const make = (server: string, split: Split, capacity: number, rollingBuff
   }
 }
 
-/** Requests at once under a weight in [0.01, 1]: ⌈capacity · weight⌉, at least 1. */
+/** Concurrent requests under a weight in [0.01, 1]: ⌈capacity · weight⌉, at least 1. */
 export const limitOf = (capacity: number, weight: number): number => {
   const share = capacity * Math.min(1, Math.max(0.01, weight))
-  // 100 · 0.07 is 7.000000000000001 in floating point: that is not an eighth request.
+  // 100 · 0.07 is 7.000000000000001 in floating point, which must not round up to 8.
   return Math.max(1, Math.ceil(share - 1e-9))
 }

@@ -1,24 +1,23 @@
-/** One inference server of a fleet, with its limits and its health. */
 import { Duration } from "effect"
 import type { Backend } from "./backend/Backend.ts"
 import type { InferenceError, Split } from "./backend/Inference.ts"
 import type { Server } from "./backend/ServerSettings.ts"
 import * as Lane from "./Lane.ts"
 
-/** Only `Fleet` and its parts write to it, but for `ignoresN`. */
+/** Written only by `Fleet` and its parts, except `ignoresN`. */
 export interface Member {
   readonly backend: Backend
   readonly timeout: Duration.Duration
   readonly healthCheck: boolean
   readonly lanes: { readonly [S in Split]: Lane.Lane }
-  /** The server answers with one completion whatever `n` says. */
+  /** The server returns one completion whatever `n` is. */
   ignoresN: boolean
   isUp: boolean
-  /** Milliseconds since the epoch; meaningful while not up. */
+  /** Milliseconds since the epoch; meaningful only while not up. */
   downSince: number
   /** Failures since the last success. */
   strikes: number
-  /** Times it went down, and health questions unanswered, since the last success. */
+  /** Times it went down plus failed probes, since the last success. */
   setbacks: number
   /** Nothing is sent before this time, in milliseconds since the epoch. */
   coolingUntil: number
@@ -34,7 +33,7 @@ export interface MemberSettings extends Pick<
   readonly backend: Backend
 }
 
-/** A server that is taken for healthy until a request says otherwise. */
+/** Assumed healthy until a request fails. */
 export const make = (settings: MemberSettings): Member => {
   const { backend, rollingBufferLength } = settings
   return {
@@ -57,7 +56,7 @@ export const make = (settings: MemberSettings): Member => {
   }
 }
 
-/** The member with the most room in a lane, the first of equals. */
+/** The member with the most capacity in a lane; the first one on ties. */
 export const mostRoom = (members: ReadonlyArray<Member>, split: Split): Member | undefined => {
   let best: Member | undefined
   for (const member of members) {

@@ -1,4 +1,4 @@
-/** From what a session recorded to what it gives. */
+/** Converts a session's recording to trajectories. */
 import { Effect } from "effect"
 import {
   InferenceError,
@@ -10,12 +10,12 @@ import {
 import * as Paths from "./session/Paths.ts"
 import type * as SessionTree from "./session/SessionTree.ts"
 
-/** Why a path is left out. */
+/** Why a path is excluded. */
 export type Fault = Omit<LeftOut, "sequence">
 
 /**
- * Every path as its sequences, in the order of their ends, or why it is left out. The last one is the path's own; those
- * of all paths come first, so that a path keeps its number.
+ * Every path as its sequences, in the order of their ends, or why it is excluded. The last sequence is the path's own;
+ * those of all paths come first, so that a path keeps its number.
  */
 export const ofPaths = <P, A>(
   tips: ReadonlyArray<SessionTree.Answer<P, A>>,
@@ -36,7 +36,7 @@ export const ofPaths = <P, A>(
   return { sequences: [...sequences, ...others], leftOut }
 }
 
-/** A session's trajectories: those that can be trained. What is left out is logged, once; alone it is a failure. */
+/** A session's trainable trajectories. Exclusions are logged once; if all are excluded, it fails. */
 export const trajectories = (
   server: string,
   recording: TrackedSession["recording"]

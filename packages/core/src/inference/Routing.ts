@@ -1,6 +1,6 @@
 /**
- * A fleet as one back end: requests are split by `n` (`Choices`) and sent to the servers that can answer them, again
- * where one fails (`Attempts`).
+ * Presents a fleet as one backend: requests are split by `n` (`Choices`), sent to servers that support them, and
+ * retried on failure (`Attempts`).
  */
 import { Clock, Effect } from "effect"
 import {
@@ -18,9 +18,8 @@ import type { Fleet } from "./Fleet.ts"
 import type { Member } from "./Member.ts"
 
 export interface Options {
-  /** Completions asked for in one request. */
   readonly maxNCompletions: number
-  /** Attempts at one request; each server beyond the first adds one. */
+  /** Attempts per request; each server beyond the first adds one. */
   readonly maxAttempts: number
 }
 
@@ -30,7 +29,7 @@ const givesPromptLogprobs = ({ backend }: Member): boolean => backend.capabiliti
 
 const isKnown = ({ backend }: Member): boolean => backend.identify === undefined || backend.identity !== undefined
 
-/** A listener that knows whether it has heard anything. */
+/** Wraps a listener to record if it was called. */
 const heard = <A>(given: Listener<A> | undefined) => {
   let hasHeard = false
   const listener: Listener<A> | undefined =
@@ -54,7 +53,7 @@ const served = <A, E>(
     return each(answer, (choice) => ({ ...choice, served: times }))
   })
 
-/** The fleet as one back end; `prefer` is the server to stay with while it is healthy. */
+/** The fleet as one backend; `prefer` is used while it is healthy. */
 export const backend = (
   fleet: Fleet,
   { maxAttempts, maxNCompletions }: Options,
@@ -63,7 +62,7 @@ export const backend = (
   const named = prefer === undefined ? fleet.members : [prefer]
   const answerTo = Attempts.over(fleet, { maxAttempts, prefer })
 
-  /** What any server can do is known once the first of them was asked. */
+  /** Capabilities are known once one server has been identified. */
   const identified = (split: Split) =>
     Effect.suspend(() =>
       fleet.members.some(isKnown)

@@ -1,6 +1,6 @@
 /**
- * A manager whose training requests are sampled with further parameters, where they say nothing of these themselves:
- * the setting `sampling` of an environment. Evaluations are sampled as the environment has them.
+ * Applies default sampling parameters to training requests, if they do not set them: the setting `sampling` of an
+ * environment. Evaluations use the environment's own.
  */
 import { Effect, Layer } from "effect"
 import type { SamplingOptions, TrackedSession } from "./backend/Inference.ts"
@@ -25,7 +25,7 @@ export const manager = (servers: ServerManagerShape, defaults: SamplingOptions):
   }
 }
 
-/** The manager in the context, with these. */
+/** The manager in the context, with these defaults. */
 export const layer = (defaults: SamplingOptions): Layer.Layer<ServerManager, never, ServerManager> =>
   Layer.effect(
     ServerManager,

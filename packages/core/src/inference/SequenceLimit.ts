@@ -1,28 +1,28 @@
 /**
- * How long a sequence may become: prompt, answers and all between, in tokens; the `seq_len` that the trainer announces
- * for its run.
+ * Limits the length of a sequence in tokens (prompt, answers and everything between): the `seq_len` that the trainer
+ * announces for its run.
  *
- * What runs inside a rollout finds it in its context. Who asks for more tokens than are left after the prompt gets what
- * is left; an episode of several turns is over when nothing is. (`max_token_length` of an environment is something
- * else: the longest generation.)
+ * A rollout reads it from its context. A request for more tokens than remain after the prompt gets what remains; a
+ * multi-turn episode ends when none remain. (`max_token_length` of an environment is different: the max generation
+ * length.)
  */
 import { Context, Effect } from "effect"
 import { InferenceError } from "./backend/Inference.ts"
 
-/** Tokens; infinite outside of rollouts. */
+/** Tokens; Infinity outside of rollouts. */
 export const SequenceLimit = Context.Reference<number>("@atropos/core/SequenceLimit", {
   defaultValue: () => Number.POSITIVE_INFINITY
 })
 
 /**
- * Longest answer to one request, tokens, beside what the environment asks for; looked at with every request, since a
- * run may set it once it knows how long answers are.
+ * Max answer length of one request, tokens, in addition to the environment's own limit; read with every request,
+ * because a run may set it once it knows how long answers are.
  */
 export const AnswerLimit = Context.Reference<() => number>("@atropos/core/SequenceLimit/AnswerLimit", {
   defaultValue: () => () => Number.POSITIVE_INFINITY
 })
 
-/** Runs with a limit beside the one that holds already; 0 or less is none. */
+/** Runs with an additional limit; 0 or less is none. */
 export const within =
   (tokens: number) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -31,8 +31,8 @@ export const within =
       : effect
 
 /**
- * What a request may ask for after a prompt of `promptTokens`: what it wants, as far as there is room; absent where
- * nothing limits it.
+ * Tokens that a request may ask for after a prompt of `promptTokens`: the requested number, capped at what remains;
+ * absent without any limit.
  */
 export const maxTokens = (
   server: string,

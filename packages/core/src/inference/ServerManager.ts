@@ -1,9 +1,9 @@
 /**
- * Which inference server answers, how many requests at once, and how often again.
+ * Load-balances requests over inference servers.
  *
  * Guarantees: training and evaluation requests have separate limits per server; a request goes to the healthy server
- * with the most room and to another one when that dies; retries are bounded, jittered and respect Retry-After; nothing
- * waits for ever.
+ * with the most capacity, and to another one if that dies; retries are bounded, jittered and respect Retry-After;
+ * nothing waits forever.
  */
 import { Context, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
 import type {
@@ -39,34 +39,32 @@ export * from "./backend/Inference.ts"
 export type { Answer, Backend, Capabilities } from "./backend/Backend.ts"
 export type { Completion, Options as ScriptedOptions, Script, ScriptedRequest } from "./backend/Scripted.ts"
 
-/** What a tracked session can be told. */
 export type Tracked = TrackedSequences.Settings
 
 export interface ServerManagerShape {
   /**
-   * n rollouts of a chat, one trajectory each, with exact tokens where the server has them and the tokenizer's
-   * elsewhere.
+   * n rollouts of a chat, one trajectory each, with exact tokens if the server reports them and the tokenizer's
+   * otherwise.
    */
   readonly chat: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
   /** n rollouts of a text prompt. */
   readonly complete: (request: TextRequest) => Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
   /** n answers to a chat without token tracking (judges, evaluation). */
   readonly answer: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
-  /** The same, with the token counts that the server bills. */
+  /** Like `answer`, with the token counts that the server bills. */
   readonly ask: (request: ChatRequest) => Effect.Effect<Answer, InferenceError>
   /** n completions of token ids, as sampled. */
   readonly tokens: (request: TokensRequest) => Effect.Effect<ReadonlyArray<TokenChoice>, InferenceError>
   /** Top-k logprobs of every position of a prompt (teacher distillation). */
   readonly promptLogprobs: (request: PromptRequest) => Effect.Effect<PromptLogprobs, InferenceError>
-  /** The ids that a server makes of a text, where it says them: those a tokenizer here has to make too. */
+  /** A server's token ids of a text, if it provides them: the local tokenizer must produce the same. */
   readonly tokenize: (text: string) => Effect.Effect<Option.Option<ReadonlyArray<number>>, InferenceError>
-  /** A tracked session, tied to one server for as long as the scope is open. */
+  /** A tracked session, bound to one server until the scope closes. */
   readonly tracked: (options?: Tracked) => Effect.Effect<TrackedSession, InferenceError, Scope.Scope>
-  /** Number of servers; what `max_num_workers_per_node` is multiplied by. */
+  /** Number of servers; multiplied by `max_num_workers_per_node`. */
   readonly serverCount: number
-  /** What turns chats into prompts here, and counts tokens; absent where the servers alone do. */
+  /** Renders chats to prompts and counts tokens locally; absent if only the servers do. */
   readonly tokenizer?: TokenizerShape
-  /** Name of the model the first server serves. */
   readonly modelName: string
   readonly metrics: Effect.Effect<ReadonlyArray<ServerMetrics>>
   /**
@@ -74,8 +72,8 @@ export interface ServerManagerShape {
    */
   readonly setWeight: (weight: number) => Effect.Effect<void>
   /**
-   * Looks now which weights servers have (`adapter_prefix`), so that what is asked for afterwards is sampled with those
-   * that were loaded before.
+   * Checks now which weights the servers have (`adapter_prefix`), so that later requests are not sampled with weights
+   * older than those already loaded.
    */
   readonly refresh: Effect.Effect<void>
 }
@@ -84,19 +82,18 @@ export class ServerManager extends Context.Service<ServerManager, ServerManagerS
   "@atropos/core/ServerManager"
 ) {}
 
-/** What a manager can be told beside its servers. */
 export interface Options extends Partial<ServerSettings.Manager> {
   /** One server, a list, or (absent, or one without an address) Slurm's nodes or localhost:9004 to 9007. */
   readonly servers?: Partial<ServerSettings.Server> | ReadonlyArray<Partial<ServerSettings.Server>>
-  /** Asked for in every chat that does not skip it. Default: off. */
+  /** Requested in every chat that does not skip it. Default: off. */
   readonly reasoning?: Reasoning.Reasoning
-  /** Whether answers may be trained on (judges' and those of an evaluation are not). Default true. */
+  /** True if answers may be trained on (not those of judges and evaluations). Default true. */
   readonly isTrainedOn?: boolean
 }
 
 /**
- * The inference servers of a configuration. Building it waits for no server, so it may start before they do. The
- * tokenizer that the servers' settings name, else the `Tokenizer` in the context, turns chats into prompts for
+ * The inference servers of a configuration. Building it does not wait for servers, so it may start before them. The
+ * tokenizer named by the servers' settings, else the `Tokenizer` in the context, renders chats to prompts for
  * token-level servers and counts the tokens of the others.
  */
 export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmError | TokenizerError> =>
@@ -141,7 +138,7 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
   ).pipe(Layer.provide(Platform.layer))
 
 /**
- * The tokenizer the servers' settings name, else the one that is present. One for all: a session may move between
+ * The tokenizer named by the servers' settings, else the present one. One for all, because a session may move between
  * servers.
  */
 const tokenizerOf = Effect.fnUntraced(function* (
@@ -161,7 +158,7 @@ const tokenizerOf = Effect.fnUntraced(function* (
   return Context.get(yield* Layer.build(layerNamed(name)), Tokenizer)
 })
 
-/** A manager over back ends of one's own making, each with the default limits: a policy in this process, say. */
+/** A manager over custom backends with the default limits, for example a policy in this process. */
 export const layerBackends = (
   backends: ReadonlyArray<Backend>,
   options: Partial<ServerSettings.Manager> & Partial<ServerSettings.Server> = {}
@@ -179,19 +176,19 @@ export const layerBackends = (
     })
   )
 
-/** A policy that says what a script says, with exact tokens of the context's `Tokenizer`, or of bytes. */
+/** A scripted policy, with exact tokens of the context's `Tokenizer`, or of bytes. */
 export const layerScripted = (script: Scripted.Script, options: Scripted.Options = {}): Layer.Layer<ServerManager> =>
   Layer.effect(
     ServerManager,
     Effect.gen(function* () {
       const tokenizer = Option.getOrElse(yield* Effect.serviceOption(Tokenizer), () => bytes)
-      // No splitting by n: a script is followed in the order of its requests.
+      // Not split by n: a script is followed in the order of its requests.
       const manager = { ...ServerSettings.manager.complete({}), maxNCompletions: Infinity }
       return yield* make([unlimited(Scripted.make(script, tokenizer, options))], manager, { tokenizer })
     })
   )
 
-/** No waiting and no timers around a policy in this process. */
+/** No waiting and no timers for a policy in this process. */
 const unlimited = (backend: Backend): Member.MemberSettings => ({
   ...ServerSettings.server.complete({}),
   backend,
@@ -200,10 +197,7 @@ const unlimited = (backend: Backend): Member.MemberSettings => ({
   numRequestsForEval: Infinity
 })
 
-/**
- * Finds out at the start what a server is, so that whoever started the run is told then; asks again while it is not
- * there.
- */
+/** Identifies a server at the start, so that its findings are logged early; retries while it is not available. */
 const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, never, Scope.Scope> => {
   let failures = 0
   return (backend.identify ?? Effect.void).pipe(
@@ -242,7 +236,7 @@ const make = Effect.fn("ServerManager.make")(function* (
   const everyone = Routing.backend(fleet, manager)
   const once = (ask: (session: TrackedSession) => Effect.Effect<unknown, InferenceError>) =>
     Effect.gen(function* () {
-      // Whether tokens or text are asked for depends on what the servers are.
+      // The servers determine whether tokens or text are requested.
       yield* everyone.identify
       const session = TrackedSequences.session({ backend: everyone, tokenizer, format })
       yield* ask(session)

@@ -1,43 +1,39 @@
 /**
- * The slots of a fleet's servers, and who waits for one: first come, first served, by whoever releases a slot or brings
- * a server back. A wait ends in `noServer` once no server has been healthy for `serverWait`.
+ * Queues requests for the slots of a fleet's servers, first come, first served; served whenever a slot is released or a
+ * server returns. A wait ends in `noServer` once no server has been healthy for `serverWait`.
  */
 import { Clock, Deferred, Duration, Effect, Option } from "effect"
 import { InferenceError, type Split } from "./backend/Inference.ts"
 import { type Member, mostRoom } from "./Member.ts"
 
-/** What a request wants of a server. */
+/** A request's requirements on a server. */
 export interface Want {
   readonly split: Split
   readonly isEligible: (member: Member) => boolean
   /** Wait for this one while it is healthy. */
   readonly prefer: Member | undefined
-  /** Go elsewhere while anyone else is healthy. */
+  /** Use another server if one is healthy. */
   readonly avoid: ReadonlySet<Member>
 }
 
 export interface Options {
-  /** How long a request waits while nobody is healthy. */
+  /** Max time a request waits if no server is healthy. */
   readonly serverWait: Duration.Duration
-  /** Added to the `noServer` error: what the user might do. */
+  /** Appended to the `noServer` error: what the user can do. */
   readonly advice: string
 }
 
 export interface Slots {
-  /**
-   * Occupies a slot, waiting for one as long as it makes sense. To be called in an uninterruptible region; `restore` is
-   * its own.
-   */
+  /** Takes a slot, waiting for one if necessary. Call it in an uninterruptible region, with that region's `restore`. */
   readonly take: (
     want: Want,
     restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   ) => Effect.Effect<Member, InferenceError>
   readonly release: (member: Member, split: Split) => Effect.Effect<void>
-  /** Servers a request may go to now, the ones it should avoid left out while there are others. */
+  /** Servers a request may go to now, without those to avoid if there are others. */
   readonly candidates: (want: Want) => ReadonlyArray<Member>
-  /** Gives free slots to those who wait: servers have changed. */
+  /** Grants free slots to waiting requests: servers have changed. */
   readonly serve: Effect.Effect<void>
-  /** Requests that wait. */
   readonly waiting: () => number
 }
 
@@ -117,7 +113,7 @@ export const make = (members: ReadonlyArray<Member>, { advice, serverWait }: Opt
         if (free !== undefined) return free
         const waiter: Waiter = { want, granted: Deferred.makeUnsafe(), member: undefined }
         waiters[want.split].add(waiter)
-        // Somebody ahead may want what is full while this one wants what is free.
+        // A request ahead may need a full server while this one needs a free one.
         serveSplit(want.split)
         yield* restore(wait(waiter)).pipe(
           Effect.onError(() =>

@@ -1,11 +1,10 @@
 /**
- * A tracked session on a server without token-level answers: its sequences are made from text with the tokenizer, where
- * there is one, and logprobs are absent. What the server itself reports of tokens is used where one call makes the
- * whole sequence.
+ * Makes a tracked session on a server without token-level answers: its sequences are tokenized from text, if there is a
+ * tokenizer, and have no logprobs. The server's own tokens are used if a single call makes up the sequence.
  *
- * Chats are followed as in `TrackedSequences`, by their messages: a chat that begins with the turns of a recorded one
- * continues it, calls are counted by how they relate, every answer sampled in the session is trained once, and a
- * sequence that no mask can be made of is left out with its reason.
+ * Chats are matched by messages as in `TrackedSequences`: a chat that begins with the turns of a recorded one continues
+ * it, calls are counted by their relation, every sampled answer is trained once, and a sequence without a computable
+ * mask is excluded with its reason.
  */
 import { Clock, Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"
@@ -28,21 +27,20 @@ import type { Turn } from "../Timings.ts"
 import type { Trajectory } from "../Trajectory.ts"
 import type { Answer, AnswerChoice, Backend } from "./backend/Backend.ts"
 
-/** What is kept of a prompt: the text, where it is not a chat's. */
+/** The stored prompt: its text, unless it is a chat's. */
 interface PromptText {
   readonly text: string | undefined
 }
 
 interface AnswerText {
   readonly choice: AnswerChoice
-  /** Of an answer that begins a chat: its prompt as the server tokenised it. */
+  /** If the answer begins a chat: its prompt as tokenized by the server. */
   readonly promptTokens: Answer["promptTokens"]
   readonly time: Turn
 }
 
 type TextAnswer = SessionTree.Answer<PromptText, AnswerText>
 
-/** A session whose sequences are made from text. */
 export const make = ({
   backend,
   tokenizer
@@ -53,12 +51,12 @@ export const make = ({
   const tree = SessionTree.make<PromptText, AnswerText>()
   const counts = { ...Relation.none }
 
-  /** Tokens of a chat's prompt, where a tokenizer can tell. */
+  /** Prompt tokens of a chat, if there is a tokenizer. */
   const lengthOfChat = ({ messages, tools }: ChatRequest): number | undefined =>
     tokenizer === undefined
       ? undefined
       : Result.getOrUndefined(
-          // A template that does not take these messages is the server's to complain of.
+          // The server reports messages that the template does not accept.
           Result.try(() =>
             tokenizer.encode(
               tokenizer.applyChatTemplate(messages, { addGenerationPrompt: true, ...(tools && { tools }) })
@@ -66,7 +64,7 @@ export const make = ({
           )
         )?.length
 
-  /** The request, asking for no more than there is room for. */
+  /** The request, limited to the remaining tokens. */
   const within = <Request extends ChatRequest | TextRequest>(request: Request, promptTokens: number | undefined) =>
     promptTokens === undefined
       ? Effect.succeed(request)
@@ -91,7 +89,7 @@ export const make = ({
     }))
     return tree.record(asking, came, from).map(({ data: { choice }, sequence, turn }, at): Choice => ({
       ...withoutTokens(choice),
-      // A server bills the choices of a request together: the first one tells it for all.
+      // A server bills the choices of a request together: attributed to the first one.
       ...(usage !== undefined && {
         usage: { ...usage, completionTokens: at === 0 ? usage.completionTokens : 0 }
       }),
@@ -165,7 +163,7 @@ const recordingOf = (tokenizer: TokenizerShape | undefined, tips: ReadonlyArray<
 const isAlike = (a: TextAnswer, b: TextAnswer): boolean =>
   Sampling.areEqual(a.data.choice.sampling, b.data.choice.sampling)
 
-/** The sequence that ends with an answer and trains those of `fresh` that were sampled like it. */
+/** The sequence that ends with an answer; trains those of `fresh` that were sampled the same way. */
 const trajectoryOf = (
   tokenizer: TokenizerShape | undefined,
   end: TextAnswer,
@@ -194,7 +192,7 @@ const masked = (
     choice,
     {
       train: (message) => trained.has(message),
-      // The server's own tokens say nothing of the turns before.
+      // The server's own tokens do not cover earlier turns.
       ...(promptTokens !== undefined && { promptTokens })
     }
   )

@@ -1,10 +1,10 @@
 /**
- * From a request to the ids that are sent for it: what it repeats of a session's tree is taken over as it was sampled,
- * what is new is rendered and encoded.
+ * Converts requests to token ids: what repeats the session's tree is reused as sampled, what is new is rendered and
+ * encoded.
  *
- * Three ways, the first that is possible: a prompt that was asked before is sent again as it was; the new messages
- * alone are rendered and put behind the answer they follow; the whole chat is rendered, and the answers that its text
- * still begins with are taken over, be it none.
+ * Of three ways, the first possible one: a prompt sent before is sent again unchanged; only the new messages are
+ * rendered and appended to the answer they follow; the whole chat is rendered, and the answers that its text still
+ * begins with (possibly none) are reused.
  */
 import { Option, Result } from "effect"
 import type { ChatRequest } from "./backend/Inference.ts"
@@ -21,16 +21,16 @@ import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 type Tree = SessionTree<TokenTree.PromptTokens, TokenTree.AnswerTokens>
 type TokenPlace = Place<TokenTree.PromptTokens, TokenTree.AnswerTokens>
 
-/** A prompt about to be asked. */
+/** A prompt ready to be sent. */
 export interface Prepared {
   readonly prompt: TokenTree.TokenPrompt | Omit<TokenTree.TokenPrompt, "answers">
   readonly relation: Relation.Relation
-  /** Where the template wrote a recorded turn otherwise. */
+  /** Set if the template rendered a recorded turn differently. */
   readonly warning: { readonly sequence: number; readonly recorded: string; readonly rendered: string } | undefined
 }
 
 export interface TokenPrompts {
-  /** Fails with what is wrong with the chat. */
+  /** Fails with a description of the problem with the chat. */
   readonly chat: (request: ChatRequest) => Result.Result<Prepared, string>
   readonly text: (prompt: string) => Prepared
 }
@@ -40,15 +40,15 @@ export interface Options {
   readonly tokenizer: TokenizerShape
   readonly encoder: PromptEncoder
   readonly preserveThinkBlocks: boolean
-  /** Messages as the template gets them. */
+  /** Messages as passed to the template. */
   readonly toText: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
-  /** Whether the template takes all that a model writes as the content of a message. */
+  /** True if the template accepts any model output as the content of a message. */
   readonly isContent: boolean
 }
 
 export const make = (options: Options): TokenPrompts => {
   const { encoder, isContent, preserveThinkBlocks, toText, tokenizer, tree } = options
-  /** The whole chat as text, with the answers of this session as they were sampled. */
+  /** The whole chat as text, with this session's answers as sampled. */
   const render = (
     { answer, repeated }: TokenPlace,
     messages: ReadonlyArray<Message>,
@@ -63,7 +63,7 @@ export const make = (options: Options): TokenPrompts => {
     return rendered(tokenizer, () => ChatPrompt.whole(tokenizer, toText(spoken), { tools, preserveThinkBlocks }))
   }
 
-  /** The nearest answer that a whole prompt still goes on from. */
+  /** The nearest answer that the text of a whole prompt continues. */
   const continuation = ({ answer }: TokenPlace, text: string): TokenText.Continuation | undefined => {
     const match = TokenText.make(tokenizer, text)
     for (let one = answer; one !== undefined; one = one.prompt.parent) {
@@ -87,7 +87,7 @@ export const make = (options: Options): TokenPrompts => {
       return { data, text }
     })
 
-  /** The text that new messages add behind an answer. */
+  /** The text that new messages add after an answer. */
   const partOf = (
     answer: TokenTree.TokenAnswer,
     fresh: ReadonlyArray<Message>,
@@ -98,14 +98,14 @@ export const make = (options: Options): TokenPrompts => {
     const isCalled = !isContent && fresh[0]?.role === "tool" && answer.message.tool_calls !== undefined
     if (!isCalled) return ChatPrompt.part(tokenizer, toText(fresh), options)
     const { ids, isEnded } = answer.data
-    // What was thought stands before the calls, and is not needed to know what follows them.
+    // Reasoning precedes the calls, and is not needed to render what follows them.
     const { reasoning_content: _, ...message } = answer.message
     const [followed, ...others] = toText([message, ...fresh])
     const called = { message: followed ?? message, end: isEnded ? tokenizer.decode(ids.subarray(-1)) : "" }
     return ChatPrompt.part(tokenizer, others, options, called)
   }
 
-  /** What the new messages add, where they can be rendered alone. */
+  /** The text that the new messages add, if they can be rendered alone. */
   const part = (
     { answer, repeated }: TokenPlace,
     messages: ReadonlyArray<Message>,
@@ -125,7 +125,7 @@ export const make = (options: Options): TokenPrompts => {
       return Result.succeed({ prompt: place.prompt, relation, warning: undefined })
     }
     const { answer } = place
-    // Tools that are sent again with every request are kept once.
+    // Tools that are sent with every request are stored once.
     const around = positionOf(place, messages, answer?.prompt.tools ?? tools)
     const added = part(place, messages, around.tools)
     if (added !== undefined) {
@@ -149,7 +149,7 @@ export const make = (options: Options): TokenPrompts => {
   return { chat, text: (prompt) => ofText(options, prompt) }
 }
 
-/** A text completion's prompt: it goes on from what has the most tokens of all that its text begins with. */
+/** A text completion's prompt: continues the recorded prefix with the most tokens. */
 const ofText = ({ encoder, tokenizer, tree }: Options, prompt: string): Prepared => {
   const match = TokenText.make(tokenizer, prompt)
   const again = tree.answers.find(({ prompt }) => !prompt.data.isChat && match.is(prompt))
@@ -170,7 +170,7 @@ const ofText = ({ encoder, tokenizer, tree }: Options, prompt: string): Prepared
   return { prompt: { parent, asked: [], isOpen: false, tools: [], data }, relation, warning: undefined }
 }
 
-/** What is kept of a prompt that follows other tokens. */
+/** The stored form of a prompt that follows other tokens. */
 const tokensOf = (
   ids: ReadonlyArray<number>,
   base: TokenTree.Base | undefined,
@@ -185,7 +185,7 @@ const tokensOf = (
   return { base, ids: own, length: before + own.length, checksum: TokenTree.checksum(sum, own), ...piece }
 }
 
-/** Where a new prompt stands in the tree. */
+/** The position of a new prompt in the tree. */
 const positionOf = (
   { answer, repeated }: TokenPlace,
   messages: ReadonlyArray<Message>,
@@ -194,12 +194,12 @@ const positionOf = (
   const fresh = messages.slice(repeated)
   const isOpen = messages.at(-1)?.role === "assistant"
   if (fresh.length > 0 || answer === undefined) return { parent: answer, asked: fresh, isOpen, tools }
-  // The chat ends with an answer that is to go on: it stands beside that answer, not behind it.
+  // The chat ends with an answer to be continued: it is a sibling of that answer, not its successor.
   const { asked, isOpen: wasOpen, parent } = answer.prompt
   return { parent, asked: [...(wasOpen ? asked.slice(0, -1) : asked), answer.message], isOpen: true, tools }
 }
 
-/** An answer's words, those that it began with included. */
+/** An answer's text, including a prefill. */
 const wordsOf = ({ prompt: { asked, data, isOpen, parent }, text }: TokenTree.TokenAnswer): string => {
   const opening = isOpen ? asked.at(-1) : undefined
   if (opening === undefined) return text
@@ -208,7 +208,7 @@ const wordsOf = ({ prompt: { asked, data, isOpen, parent }, text }: TokenTree.To
   return (isOfSession ? wordsOf(base.answer) : textOf(opening)) + text
 }
 
-/** Where the text of a whole prompt leaves the recorded one. */
+/** The point at which the text of a whole prompt diverges from the recorded one. */
 const difference = (tokenizer: TokenizerShape, answer: TokenTree.TokenAnswer, text: string): Prepared["warning"] => {
   const recorded = TokenText.promptText(tokenizer, answer.prompt.data) + answer.text
   let at = 0

@@ -1,18 +1,18 @@
 /**
- * The sequences of a session's token tree, as a trainer gets them.
+ * Converts a session's token tree to sequences for a trainer.
  *
- * Every path from a root to a last answer is one sequence. Each sampled token is trained once in all of them: where
- * paths share a beginning, the sequence with the lowest number keeps it, and in the others it is masked, without
- * logprobs. A path whose answers were sampled differently (another temperature) trains those that were sampled like its
- * last one; of the others each kind is a sequence of its own, which ends at the last of them and stands behind all
- * paths. Left out, with their reason, are
+ * Every path from a root to a leaf answer is one sequence. Each sampled token is trained exactly once: if paths share a
+ * prefix, the sequence with the lowest number trains it, and the others mask it, without logprobs. A path whose answers
+ * were sampled differently (another temperature) trains those that were sampled like its last one; each other kind
+ * becomes a separate sequence that ends at the last of its kind, numbered after all paths. Excluded, with their reason,
+ * are
  *
- *     abandoned   an answer that nothing went on from, where the same prompt was asked again afterwards and that answer
- *                 was gone on from: the client threw the first away. Choices of one request stay.
+ *     abandoned   an answer without a continuation, if the same prompt was sent again later and that answer was
+ *                 continued: the client discarded the first. Choices of one request are kept.
  *     altered     the ids are not those that were sent and sampled
- *     unsound     ids, mask and logprobs do not belong together (a server sent fewer logprobs than tokens)
+ *     unsound     ids, mask and logprobs are inconsistent (a server sent fewer logprobs than tokens)
  *
- * Sharing is counted over the sequences that are kept, so a path that is left out takes nothing with it.
+ * Sharing is computed over the sequences that are kept, so an excluded path masks nothing in others.
  */
 import type { RecordedSequence, Recording, TrainedTurn } from "./backend/Inference.ts"
 import type { Message } from "../Message.ts"
@@ -28,7 +28,7 @@ import { notSampled } from "../Trajectory.ts"
 
 type Links = ReturnType<typeof TokenTree.links>
 
-/** Up to where each answer is trained already. */
+/** The position up to which each answer is already trained. */
 type Trained = Map<TokenTree.TokenAnswer, number>
 
 export const recording = (tokenizer: TokenizerShape, tips: ReadonlyArray<TokenTree.TokenAnswer>): Recording => {
@@ -44,7 +44,7 @@ export const recording = (tokenizer: TokenizerShape, tips: ReadonlyArray<TokenTr
   })
 }
 
-/** The links at which the sequences of a path end, one for each way of sampling what is still to be trained. */
+/** The links at which the sequences of a path end, one for each way of sampling that is still untrained. */
 const endsOf = (links: Links, trained: Trained): ReadonlyArray<number> => {
   const last = links.length - 1
   const ends: Array<number> = [last]
@@ -106,7 +106,7 @@ const messagesOf = (tokenizer: TokenizerShape, tip: TokenTree.TokenAnswer): Read
     ? chatOf(tip)
     : [{ role: "user", content: TokenText.promptText(tokenizer, tip.prompt.data) }, tip.message]
 
-/** Holds the ids of a path against what was sent and received when each of its answers was sampled. */
+/** Verifies the ids of a path against the checksums of what was sent and received for each answer. */
 const alterationOf = (links: Links): Recordings.Fault | undefined => {
   let sum = TokenTree.seed
   for (const [index, { answer, kept }] of links.entries()) {

@@ -1,31 +1,31 @@
 /**
- * The texts of a session's tokens, and which of its answers a text goes on from: for text completions, and for chats
- * whose template writes earlier turns otherwise once more follows, so that only the whole prompt shows what is kept.
+ * Matches texts against a session's tokens, to find the answer that a text continues: for text completions, and for
+ * chats whose template rewrites earlier turns, so that only the whole prompt shows what is kept.
  */
 import type { Base, PromptTokens, TokenAnswer, TokenPrompt } from "./TokenTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 
-/** What a prompt continues, and the text that is new in it. */
+/** The tokens that a prompt continues, and its new text. */
 export interface Continuation {
   readonly base: Base
   readonly rest: string
 }
 
-/** Looks a text up; what was found out about it is kept as long as the value lives. */
+/** Matches one text; results are cached for the lifetime of the value. */
 export interface TextMatch {
   /**
-   * Where an answer and all before it begin the text, what is left of it. `isProven`: the messages say that the answer
-   * is repeated, so that words without special tokens are enough, as they are where both are text completions.
+   * If the text begins with an answer and everything before it, what follows. `isProven`: the messages already show
+   * that the answer is repeated, so matching its text without special tokens suffices, as it does between text
+   * completions.
    */
   readonly after: (answer: TokenAnswer, isProven: boolean) => Continuation | undefined
-  /** Whether the text is that of a prompt. */
   readonly is: (prompt: TokenPrompt) => boolean
 }
 
 export const make = (tokenizer: TokenizerShape, text: string): TextMatch => {
   const ends = new Map<PromptTokens, number>()
 
-  /** Where the text of a prompt ends in this one; -1 where it is another. */
+  /** End of the prompt's text within this one; -1 if it is not a prefix. */
   const endOf = (prompt: PromptTokens): number => {
     const open: Array<PromptTokens> = []
     for (let one: PromptTokens | undefined = prompt; one !== undefined && !ends.has(one);) {
@@ -60,7 +60,7 @@ export const make = (tokenizer: TokenizerShape, text: string): TextMatch => {
       return rest === "" && isEnded ? undefined : { base: { answer, kept: ids.length, isExact: true }, rest }
     }
     if (!text.startsWith(answer.text, from)) return undefined
-    // A text that goes on without the stop string is not what the model would read.
+    // Without the stop string, the text is not what the model would have read.
     if (!isProven && (prompt.isChat || isStopped || answer.text === "")) return undefined
     return behindWords(tokenizer, answer, text.slice(from + answer.text.length))
   }
@@ -69,8 +69,8 @@ export const make = (tokenizer: TokenizerShape, text: string): TextMatch => {
 }
 
 /**
- * How a prompt goes on whose text is the answer's words and then `rest`: an end token that the text writes again is not
- * repeated, and one that the text does not write is not part of the turn that goes on.
+ * Continuation of a prompt whose text is the answer's text and then `rest`: an end token that the text repeats is not
+ * duplicated, and one that the text lacks is not part of the continued turn.
  */
 export const behindWords = (tokenizer: TokenizerShape, answer: TokenAnswer, rest: string): Continuation => {
   const { ids, isEnded } = answer.data
@@ -81,11 +81,10 @@ export const behindWords = (tokenizer: TokenizerShape, answer: TokenAnswer, rest
     : { base: { answer, kept: ids.length, isExact: false }, rest }
 }
 
-/** All tokens of an answer as text; absent where its end token has no text, so that the text would hide it. */
+/** All tokens of an answer as text; undefined if its end token has no text and would be hidden. */
 const exactText = ({ decode }: TokenizerShape, { data: { ids, isEnded } }: TokenAnswer): string | undefined =>
   isEnded && decode(ids.subarray(-1)) === "" ? undefined : decode(ids)
 
-/** The text of a whole prompt. */
 export const promptText = (tokenizer: TokenizerShape, prompt: PromptTokens): string => {
   const parts: Array<string> = []
   for (let one: PromptTokens | undefined = prompt; one !== undefined; one = one.base?.answer.prompt.data) {
@@ -98,7 +97,7 @@ export const promptText = (tokenizer: TokenizerShape, prompt: PromptTokens): str
   return parts.toReversed().join("")
 }
 
-/** A text of its own: a part of a longer one would keep all of that. */
+/** Copies a text: a substring would keep the whole original in memory. */
 export const own = (text: string): string => {
   const encoding = text.isWellFormed() ? "utf8" : "utf16le"
   return Buffer.from(text, encoding).toString(encoding)

@@ -1,10 +1,10 @@
 /**
- * What a session keeps of tokens: of every prompt the ids that are new in it, of every answer the ids, logprobs and
- * policy versions as they were sampled.
+ * Stores a session's tokens: the new ids of every prompt, and the ids, logprobs and policy versions of every answer as
+ * sampled.
  *
- * Each id is held once, however many turns follow. A prompt follows a part of an earlier answer (`Base`), most often
- * all of it; the chain of these is the sequence that the server saw. A checksum of what was really sent and received
- * stands beside each, so that a sequence put together later can be held against it.
+ * Each id is stored once, however many turns follow. A prompt follows a prefix of an earlier answer (`Base`), usually
+ * all of it; the chain of these is the sequence that the server saw. Each has a checksum of what was actually sent and
+ * received, against which an assembled sequence is verified.
  */
 import type { TokenChoice } from "./backend/Inference.ts"
 import * as RoutedPath from "./session/RoutedPath.ts"
@@ -14,30 +14,32 @@ import type { Turn } from "../Timings.ts"
 import type { FinishReason } from "../Trajectory.ts"
 import type * as Sampling from "../Sampling.ts"
 
-/** The tokens that a prompt goes on from. */
+/** The tokens that a prompt continues. */
 export interface Base {
   readonly answer: TokenAnswer
-  /** The first so many tokens of the answer: without its end where the turn was not to end. */
+  /** Number of leading tokens of the answer: excludes its end token if the turn was not to end. */
   readonly kept: number
-  /** Whether the text that follows comes after the text of those tokens, special ones and all; else after its words. */
+  /**
+   * True if the following text comes after the exact text of those tokens, including special ones; otherwise after the
+   * visible text.
+   */
   readonly isExact: boolean
 }
 
 export interface PromptTokens {
   readonly base: Base | undefined
-  /** The ids behind them. */
+  /** The ids after the base. */
   readonly ids: Int32Array
-  /** All ids of the prompt. */
+  /** Total ids of the prompt. */
   readonly length: number
-  /** Of all of them, as they were sent. */
+  /** Covers all ids, as sent. */
   readonly checksum: number
-  /** The text of `ids`, where they alone do not say it. */
+  /** The text of `ids`, if it cannot be derived from them. */
   readonly text: string | undefined
-  /** Whether it is a chat's. */
   readonly isChat: boolean
 }
 
-/** So many tokens in a row that the same weights sampled. */
+/** A run of tokens sampled by the same weights. */
 export interface VersionRun {
   readonly policyVersion: number | undefined
   readonly tokens: number
@@ -45,17 +47,17 @@ export interface VersionRun {
 
 export interface AnswerTokens {
   readonly ids: Int32Array
-  /** As many as the server sent. */
+  /** May be fewer than the tokens, if the server sent fewer. */
   readonly logprobs: Float32Array
   readonly versions: ReadonlyArray<VersionRun>
   readonly routed: RoutedPath.Routed | undefined
   readonly sampling: Sampling.Sampling | undefined
   readonly finishReason: FinishReason
-  /** Whether its last token ends the turn. */
+  /** True if its last token ends the turn. */
   readonly isEnded: boolean
-  /** Whether a stop string ended it, which its text does not have. */
+  /** True if it ended at a stop string, which is not in its text. */
   readonly isStopped: boolean
-  /** Of prompt and answer. */
+  /** Covers prompt and answer. */
   readonly checksum: number
   readonly time: Turn
 }
@@ -63,7 +65,7 @@ export interface AnswerTokens {
 export type TokenPrompt = Prompt<PromptTokens, AnswerTokens>
 export type TokenAnswer = Answer<PromptTokens, AnswerTokens>
 
-/** The answers that a sequence is made of, oldest first, and how much of each. */
+/** The answers of a sequence, oldest first, and how much of each is kept. */
 export const links = (
   tip: TokenAnswer
 ): ReadonlyArray<{ readonly answer: TokenAnswer; readonly kept: number; readonly start: number }> => {
@@ -74,9 +76,9 @@ export const links = (
   return chain.toReversed()
 }
 
-/** All ids of a prompt, in a list as requests have them. */
+/** All ids of a prompt, as a list for requests. */
 export const idsOf = ({ base, ids, length }: PromptTokens): ReadonlyArray<number> => {
-  // Of its size from the start: a list that grows has room for half as many again, for as long as the server samples.
+  // Preallocated: a growing list over-allocates by half, for as long as the server samples.
   const all: Array<number> = []
   all.length = length
   let end = length
@@ -95,17 +97,17 @@ export const idsOf = ({ base, ids, length }: PromptTokens): ReadonlyArray<number
 export const lengthOf = (base: Base | undefined): number =>
   base === undefined ? 0 : base.answer.prompt.data.length + base.kept
 
-/** Where a checksum begins. */
+/** Initial checksum. */
 export const seed = 0x811c9dc5
 
-/** A checksum of ids behind others (FNV-1a over whole ids). */
+/** Extends a checksum by ids (FNV-1a over whole ids). */
 export const checksum = (before: number, ids: ArrayLike<number>, from = 0, to = ids.length): number => {
   let sum = before
   for (let at = from; at < to; at++) sum = Math.imul(sum ^ ids[at]!, 0x01000193)
   return sum
 }
 
-/** An answer's tokens, copied, so that nothing that becomes of the server's answer changes them. */
+/** Copies an answer's tokens, so that later changes to the server's answer do not affect them. */
 export const sampled = (
   tokenizer: TokenizerShape,
   { finishReason, logprobs, policyVersion, policyVersions, routedExperts, sampling, tokens }: TokenChoice,
@@ -124,7 +126,7 @@ export const sampled = (
   time
 })
 
-/** Whether a last token ends a turn: the end token, or, where the model stopped by itself, a special one. */
+/** True if a last token ends a turn: the end token or, if the model stopped by itself, a special token. */
 const isEnd = ({ decode, eosTokenId }: TokenizerShape, last: number | undefined, finishReason: FinishReason): boolean =>
   last !== undefined &&
   (last === eosTokenId ||
@@ -145,7 +147,7 @@ const runs = (
   return made
 }
 
-/** The oldest weights that sampled some of an answer's tokens. */
+/** The oldest policy version that sampled any of an answer's tokens in the range. */
 export const oldest = (versions: ReadonlyArray<VersionRun>, from: number, to: number): number | undefined => {
   let found: number | undefined
   let start = 0

@@ -1,9 +1,10 @@
 /**
- * Tool calls and thinking, from a model's text to OpenAI's shape and back, in the model's own format (`format/`).
+ * Converts tool calls and reasoning from a model's text to OpenAI's form and back, in the model's own format
+ * (`format/`).
  *
- * A `Translator` remembers the exact text behind every call it hands out, so that a later turn that sends the call back
- * is rendered as the model wrote it, token for token. A truncated answer keeps `length` as its finish reason. What is
- * here besides is about calls in the Hermes format, as data sets hold them.
+ * A `Translator` remembers the exact text of every call it returns, so that a later turn that sends the call back is
+ * rendered exactly as the model wrote it. A truncated answer keeps `length` as its finish reason. The other functions
+ * handle calls in the Hermes format, as used in data sets.
  */
 import { Effect, Predicate, Random } from "effect"
 import * as CallJson from "./format/CallJson.ts"
@@ -15,11 +16,11 @@ import type { FinishReason } from "../Trajectory.ts"
 
 export type { Call } from "./format/OutputFormat.ts"
 
-/** What a completion says once its tool calls are taken out. */
+/** A completion with its tool calls extracted. */
 export interface ParsedAnswer {
-  /** What stands before the first call; the whole text where there is none. Null where nothing stands before it. */
+  /** The text before the first call; the whole text if there is none. Null if it is empty. */
   readonly content: string | null
-  /** What was thought, where that is kept apart. */
+  /** The reasoning, if it is kept separate. */
   readonly reasoning?: string
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly finishReason: FinishReason
@@ -27,7 +28,7 @@ export interface ParsedAnswer {
 
 export interface Translator {
   /**
-   * Reads the calls out of a completion and remembers its text under their ids. Malformed or unclosed calls are text.
+   * Extracts the calls of a completion and remembers its text under their ids. Malformed or unclosed calls are text.
    */
   readonly parse: (
     text: string,
@@ -35,8 +36,8 @@ export interface Translator {
     context?: Omit<ReadContext, "finishReason">
   ) => Effect.Effect<ParsedAnswer>
   /**
-   * Messages for the chat template: calls of assistant messages are turned back into the text they came from, or into
-   * freshly written calls, where the template takes such text.
+   * Messages for the chat template: calls of assistant messages are converted back to their original text, or newly
+   * written ones, if the template accepts such text.
    */
   readonly toText: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
 }
@@ -45,13 +46,13 @@ export interface TranslatorOptions {
   /** Default: Hermes. */
   readonly format?: OutputFormat
   /**
-   * Whether thinking stays a part of the content as the model wrote it (default), or is kept apart. A format whose text
-   * is no content of its chat template always keeps it apart.
+   * Keeps reasoning in the content as the model wrote it ("content", default), or separate ("apart"). Formats whose
+   * text the chat template does not accept as content always keep it separate.
    */
   readonly reasoning?: "content" | "apart"
 }
 
-/** A translator with an empty memory; it belongs to one session. */
+/** A translator without memory yet; use one per session. */
 export const makeTranslator = ({
   format = Formats.byName("hermes"),
   reasoning: place = "content"
@@ -89,13 +90,12 @@ export const makeTranslator = ({
   return { parse, toText }
 }
 
-/** Six random letters and digits. */
 const letters = Effect.map(Random.nextIntBetween(0, 36 ** 6), (integer) => integer.toString(36).padStart(6, "0"))
 
 const start = "<tool_call>"
 const end = "</tool_call>"
 
-/** What stands in each closed call, in time linear in the text. */
+/** The contents of each closed call, in time linear in the text. */
 const blocksOf = (text: string): ReadonlyArray<string> => {
   const blocks: Array<string> = []
   for (let from = text.indexOf(start); from !== -1;) {
@@ -107,20 +107,19 @@ const blocksOf = (text: string): ReadonlyArray<string> => {
   return blocks
 }
 
-/** All calls of a completion that can be read, in order; what is malformed or not closed is passed over. */
+/** All valid calls of a completion, in order; malformed or unclosed ones are skipped. */
 export const callsOf = (text: string): ReadonlyArray<Call> =>
   blocksOf(text).flatMap((json) => {
     const call = CallJson.call(escapeControls(json), ["arguments"])
     return call === undefined ? [] : [{ name: call.name, arguments: call.arguments }]
   })
 
-/** A call as a model writes it. */
 export const writeCall = ({ arguments: value, name }: Call): string =>
   `${start}${CallJson.write({ name, arguments: value })}${end}`
 
 /**
- * Whether a call does what an expected one does: the same name, and every expected argument with an equal value.
- * Further arguments are allowed, at the top only.
+ * True if a call satisfies an expected one: the same name, and every expected argument with an equal value. Additional
+ * arguments are allowed at the top level only.
  */
 export const fulfils = (expected: Call, given: Call): boolean => {
   if (expected.name !== given.name) return false
@@ -135,8 +134,8 @@ export const fulfils = (expected: Call, given: Call): boolean => {
 }
 
 /**
- * The given calls paired with the expected ones, each with one of its own and none left over (augmenting paths): of
- * every expected call the place of the given one. Undefined where they cannot be.
+ * Matches given calls one-to-one with expected ones, with none left over (augmenting paths): for every expected call
+ * the index of the given one. Undefined if impossible.
  */
 export const pairOneToOne = (
   expected: ReadonlyArray<Call>,
@@ -158,13 +157,15 @@ export const pairOneToOne = (
   return expected.map((_, index) => places.get(index)!)
 }
 
-/** Whether they can be paired so. */
 export const matchOneToOne = (expected: ReadonlyArray<Call>, given: ReadonlyArray<Call>): boolean =>
   pairOneToOne(expected, given) !== undefined
 
 const control = /\p{Cc}/u
 
-/** Models write raw line breaks and tabs inside strings; outside of strings they mean nothing. Linear in the text. */
+/**
+ * Escapes raw line breaks and tabs, which models write inside of strings and which mean nothing outside. Linear in the
+ * text.
+ */
 const escapeControls = (json: string): string => {
   if (!control.test(json)) return json
   let escaped = ""
@@ -173,7 +174,7 @@ const escapeControls = (json: string): string => {
     const one = json[at]!
     if (one === '"') isInString = !isInString
     escaped += isInString && control.test(one) ? `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}` : one
-    // What is escaped ends no string; a raw control character behind a backslash is looked at by itself.
+    // An escaped character ends no string; a raw control character after a backslash is handled separately.
     if (isInString && one === "\\" && at + 1 < json.length && !control.test(json[at + 1]!)) escaped += json[++at]!
   }
   return escaped

@@ -1,16 +1,15 @@
 /**
- * A session that records the exact tokens and logprobs of every call, over any number of turns and branches (the
+ * Records the exact tokens and logprobs of every call of a session, over any number of turns and branches (the
  * original's managed server, atroposlib/envs/server_handling/managed_server.py).
  *
- * Guarantees: a chat that repeats what was asked and answered before is sent with the tokens as they were sampled,
- * never tokenised again; only the messages that are new in it are rendered and encoded, in time linear in them, where
- * the chat template allows it (`ChatPrompt`). The messages are what is compared, as tolerant as `SameMessage` says, so
- * an answer is known again when a client's library sends it back without its thinking. Each call is counted by how it
- * relates to the others (`Relation`); each path from a root to a last answer is a sequence, each sampled token is
- * trained once, and what cannot be trusted is left out with its reason (`TokenSequences`). The first answer of a call
- * takes over the number of the sequence that it goes on from, further ones (n > 1) have their own, and every answer
- * says which one it ended (`choice.sequence`). Calls may run at the same time. A back end without token-level answers
- * gives the same session with the tokenizer's tokens and without logprobs.
+ * Guarantees: a chat that repeats earlier requests and answers is sent with the tokens as sampled, never re-tokenized;
+ * only its new messages are rendered and encoded, in time linear in them, if the chat template allows it
+ * (`ChatPrompt`). Messages are compared as `SameMessage` defines, so an answer is recognized if a client sends it back
+ * without its reasoning. Calls are counted by `Relation`; each path from a root to a leaf answer is a sequence, each
+ * sampled token is trained once, and anything unreliable is excluded with its reason (`TokenSequences`). The first
+ * answer of a call takes over the number of the sequence it continues, others (n > 1) get new numbers;
+ * `choice.sequence` is the sequence an answer ended. Calls may be concurrent. A backend without token-level answers
+ * gives the tokenizer's tokens, without logprobs.
  */
 import { Clock, Effect, Result } from "effect"
 import type { Backend } from "./backend/Backend.ts"
@@ -41,18 +40,17 @@ import * as TokenSequences from "./TokenSequences.ts"
 import * as TokenTree from "./TokenTree.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 
-/** What a session can be told. */
 export interface Settings {
-  /** Keeps `<think>` blocks of earlier turns in the prompt even where the chat template drops them. Default true. */
+  /** Keeps `<think>` blocks of earlier turns in the prompt even if the chat template drops them. Default true. */
   readonly preserveThinkBlocks?: boolean
   /**
-   * Whether thinking stays a part of an answer's content as the model wrote it (default), or is kept apart, as
-   * `reasoning_content`.
+   * Keeps reasoning in an answer's content as the model wrote it ("content", default), or separate as
+   * `reasoning_content` ("apart").
    */
   readonly reasoning?: "content" | "apart"
-  /** How the model writes calls and thinking. Default: what its tokenizer says. */
+  /** The model's format of calls and reasoning. Default: derived from its tokenizer. */
   readonly format?: Setting
-  /** Refuses chats with pictures, which ids do not carry. Default false. */
+  /** Rejects chats with images, which ids cannot represent. Default false. */
   readonly refusesPictures?: boolean
 }
 
@@ -61,7 +59,7 @@ export interface Options extends Settings {
   readonly tokenizer: TokenizerShape
 }
 
-/** A session over whatever the back end can do: exact tokens, else the tokenizer's. */
+/** A session with exact tokens if the backend supports them, else the tokenizer's. */
 export const session = (
   options: Settings & { readonly backend: Backend; readonly tokenizer: TokenizerShape | undefined }
 ): TrackedSession => {
@@ -71,7 +69,6 @@ export const session = (
     : TextSequences.make({ backend, tokenizer })
 }
 
-/** A session over token-level answers. */
 export const make = (options: Options): TrackedSession => {
   const { backend, preserveThinkBlocks = true, reasoning = "content", refusesPictures = false, tokenizer } = options
   const { server } = backend
@@ -89,7 +86,6 @@ export const make = (options: Options): TrackedSession => {
   const reader = Answers.make(tokenizer, translator, format)
   const counts = { ...Relation.none }
 
-  /** Samples a prompt and records what came back. */
   const sample = Effect.fnUntraced(function* (
     request: ChatRequest | TextRequest,
     prepared: TokenPrompts.Prepared,
@@ -143,7 +139,7 @@ export const make = (options: Options): TrackedSession => {
     } else if (prepared.relation === "rewritten") {
       yield* Effect.logInfo("the history of a chat is not the one that was recorded, so it became a new sequence")
     }
-    // Of several answers, and where thinking stays among the words, nothing is told before all is there.
+    // With several answers, or reasoning inside of the content, nothing is streamed.
     const isHeard = reasoning === "apart" && (request.n ?? 1) === 1 && request.messages.at(-1)?.role !== "assistant"
     return yield* sample(
       request,
@@ -176,7 +172,7 @@ const hasPicture = ({ content }: Message): boolean =>
 const pictures =
   "a chat with pictures or other parts than text has no exact tokens, as ids do not carry them: send text, or take a server without token-level answers"
 
-/** What a template or this session cannot make a prompt of is the request's fault. */
+/** Failures of the template or this session to build a prompt are the request's fault. */
 const prepare = (
   server: string,
   make: () => Result.Result<TokenPrompts.Prepared, string>

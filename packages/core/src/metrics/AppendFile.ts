@@ -1,11 +1,11 @@
 /**
- * A file that grows by whole records: one that could not be written whole is taken back, so that the next attempt
- * leaves neither half a record nor one twice.
+ * Appends whole records to a file: a partial write is truncated, so that a retry leaves neither partial nor duplicate
+ * records.
  */
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
 
 export interface AppendFile {
-  /** Bytes in it. */
+  /** Size in bytes. */
   readonly size: () => number
   readonly append: (bytes: Uint8Array) => Effect.Effect<void, PlatformError.PlatformError>
 }
@@ -13,8 +13,8 @@ export interface AppendFile {
 const newline = 0x0a
 
 /**
- * Opens a file, making its folders; `lines`: a last line that a crash cut short is ended, so that the next one stands
- * by itself.
+ * Opens a file, creating its folders; `lines`: ends a last line that a crash truncated, so that the next one starts on
+ * its own line.
  */
 export const open = Effect.fnUntraced(function* (
   file: string,

@@ -14,5 +14,5 @@ export const crc32c = (bytes: Uint8Array): number => {
   return (value ^ 0xffffffff) >>> 0
 }
 
-/** Rotated right by 15 and moved, so that a checksum of checksums is none of its own. */
+/** Rotated right by 15 and offset, so that checksums of data with embedded checksums stay useful. */
 export const masked = (checksum: number): number => (((checksum >>> 15) | (checksum << 17)) + 0xa282ead8) >>> 0

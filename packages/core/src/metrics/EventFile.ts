@@ -1,9 +1,9 @@
 /**
- * TensorBoard's event files: TFRecords of protobuf events.
+ * Encodes TensorBoard's event files: TFRecords of protobuf events.
  *
  * A record is `length u64 | masked crc of length u32 | bytes | masked crc of bytes u32`, little-endian
  * (tensorflow/core/lib/io/record_writer.h); an event has a time, a step and one summary value
- * (tensorflow/core/util/event.proto, summary.proto): a scalar, or texts for the plugin "text", which shows Markdown.
+ * (tensorflow/core/util/event.proto, summary.proto): a scalar, or texts for the plugin "text", which renders Markdown.
  */
 import { BinaryWriter, FLOAT32_MAX, WireType } from "#protobuf-wire"
 import { crc32c, masked } from "./Crc32c.ts"
@@ -18,7 +18,6 @@ export interface Event {
   readonly value: Value
 }
 
-/** One TFRecord. */
 export const record = (bytes: Uint8Array): Uint8Array => {
   const whole = new Uint8Array(bytes.length + 16)
   const view = new DataView(whole.buffer)
@@ -29,7 +28,7 @@ export const record = (bytes: Uint8Array): Uint8Array => {
   return whole
 }
 
-/** What a file begins with. */
+/** The first record of a file. */
 export const head = (wallTime: number): Uint8Array =>
   record(
     new BinaryWriter()
@@ -40,7 +39,6 @@ export const head = (wallTime: number): Uint8Array =>
       .finish()
   )
 
-/** An event as a record. */
 export const encode = ({ step, tag, value, wallTime }: Event): Uint8Array => {
   const writer = new BinaryWriter()
   writer.tag(1, WireType.Bit64).double(wallTime)
@@ -55,17 +53,14 @@ export const encode = ({ step, tag, value, wallTime }: Event): Uint8Array => {
   return record(writer.finish())
 }
 
-/**
- * A finite number that is larger than 32 bits can say is the largest that they can; the infinities and NaN are what
- * they are.
- */
+/** Clamps finite numbers to the 32-bit range; infinities and NaN are kept. */
 const float32 = (value: number): number =>
   Number.isFinite(value) ? Math.max(-FLOAT32_MAX, Math.min(FLOAT32_MAX, value)) : value
 
 const stringType = 7
 const tensorClass = 2
 
-/** A vector of texts: `metadata` names the plugin, `tensor` has them. */
+/** A vector of texts: `metadata` names the plugin, `tensor` contains them. */
 const writeTexts = (writer: BinaryWriter, texts: ReadonlyArray<string>): void => {
   writer.tag(9, WireType.LengthDelimited).fork()
   writer.tag(1, WireType.LengthDelimited).fork()

@@ -1,8 +1,8 @@
 /**
- * What lies between one source and one sink: entries that wait, attempts that are made again, and what is logged of it.
+ * Connects one source to one sink: queues entries, retries, and logs outages.
  *
- * A failing sink costs its source nothing but memory, and of that a bounded amount: 10,000 entries or 32 MiB, the
- * oldest go first. An outage is logged when it begins and when it is over, and what was lost at the end.
+ * A failing sink only costs its source a bounded amount of memory: 10,000 entries or 32 MiB, dropping the oldest. An
+ * outage is logged at its beginning and its end, and losses at the end.
  */
 import { Deferred, type Duration, Effect, Exit, Latch, Metric, Result, Scope } from "effect"
 import * as Retry from "../base/Retry.ts"
@@ -21,7 +21,7 @@ const failuresCounter = Metric.counter("atropos.metrics.failures.total", {
 
 export interface Feed {
   readonly push: (entry: Entry) => void
-  /** Done when all that was pushed is written, at once where the sink is away. */
+  /** Completes when everything pushed is written; immediately if the sink is unavailable. */
   readonly flushed: Effect.Effect<void>
   readonly finish: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
 }
@@ -29,7 +29,7 @@ export interface Feed {
 const maxEntries = 10_000
 const maxBytes = 32 * 1024 * 1024
 
-/** About what an entry takes in memory. */
+/** Approximate memory of an entry. */
 const sizeOf = (entry: Entry): number => {
   if (entry._tag === "Figures") return 64 * Object.keys(entry.values).length + 64
   let size = 64
@@ -37,7 +37,7 @@ const sizeOf = (entry: Entry): number => {
   return size
 }
 
-/** 0 of a success, 255 of an interruption, else 1: what the original's client sends. */
+/** 0 for success, 255 for interruption, else 1, as the original's client sends. */
 const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number =>
   Exit.isSuccess(exit) ? 0 : Exit.hasInterrupts(exit) ? 255 : 1
 
@@ -45,7 +45,7 @@ const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number =>
 export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flushWithin: Duration.Input) {
   const scope = yield* Scope.make()
   const arrival = Latch.makeUnsafe(false)
-  /** Open while there is nothing to write, or no writing it. */
+  /** Open while there is nothing to write, or writing is not possible. */
   const rest = Latch.makeUnsafe(true)
   const ended = yield* Deferred.make<number>()
   const drained = yield* Deferred.make<void>()
@@ -54,9 +54,9 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
   let waiting: Array<Entry> = []
   let bytes = 0
   let dropped = 0
-  /** Of those, not yet among the counters. */
+  /** Dropped entries that are not yet added to the counters. */
   let uncounted = 0
-  /** Entries that are being written. */
+  /** Entries being written. */
   let inHand = 0
   let isOver = false
 
@@ -159,7 +159,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
   return feed
 })
 
-/** Tries until it works or never will. An outage is logged when it begins and when it is over. */
+/** Retries until success or a permanent failure. Logs an outage at its beginning and its end. */
 const retrying = (
   about: { readonly sink: string; readonly source: string },
   { onAway }: { readonly onAway: () => void }

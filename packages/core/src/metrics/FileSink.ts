@@ -1,10 +1,10 @@
 /**
- * Figures as lines of JSON: `metrics.jsonl` of a trainer, `<name>.metrics.jsonl` of an environment, in one folder.
+ * Writes metrics as JSON lines: `metrics.jsonl` of a trainer, `<name>.metrics.jsonl` of an environment, in one folder.
  *
- * A line has the step, the labels (a trainer's `policy_version` and `batch`) and the figures by name (`Readings`:
- * `"NaN"` is a string). Lines are appended: a run that goes on goes on in its file, and what a killed process had done
- * since its last checkpoint stands there twice. Tables are not written: the service keeps rollouts, and
- * `data_path_to_save_groups` writes them.
+ * A line has the step, the labels (a trainer's `policy_version` and `batch`) and the metrics by name (`Readings`:
+ * `"NaN"` is a string). Lines are appended: a resumed run continues its file, and steps of a killed process after its
+ * last checkpoint appear twice. Tables are not written: the service stores rollouts, and `data_path_to_save_groups`
+ * writes them.
  */
 import { Context, Effect, FileSystem, Path, type PlatformError } from "effect"
 import * as AppendFile from "./AppendFile.ts"
@@ -12,7 +12,7 @@ import * as Reason from "../base/Reason.ts"
 import * as Readings from "../service/Readings.ts"
 import { type Entry, type Sink, SinkError, type Source } from "./Sink.ts"
 
-/** Letters, digits, dots and dashes as they are; all else as `_`. */
+/** Keeps letters, digits, dots and dashes; replaces all else by `_`. */
 export const fileName = (name: string): string => name.replaceAll(/[^\w.-]/g, "_")
 
 const nameOf = ({ kind, key }: Source): string =>
@@ -31,7 +31,6 @@ const failing = (file: string) =>
       new SinkError({ reason: "passing", message: `${file} cannot be written: ${Reason.ofFile(cause)}`, cause })
   )
 
-/** Files in this folder. */
 export const make = Effect.fnUntraced(function* (folder: string) {
   // Not the whole context: its scope is not that of what is opened.
   const context = yield* Effect.map(

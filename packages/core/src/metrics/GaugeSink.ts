@@ -1,20 +1,20 @@
 /**
- * Figures as gauges of this process, `atropos.<name>` with the label `source`, for whoever reads its metrics:
- * Prometheus (`PrometheusServer`, there `atropos_<name>`), OpenTelemetry (`OpenTelemetry`).
+ * Publishes metrics as gauges of this process, `atropos.<name>` with the label `source`, for metrics readers:
+ * Prometheus (`PrometheusServer`, as `atropos_<name>`), OpenTelemetry (`OpenTelemetry`).
  *
- * A gauge has the newest value. Beside the figures there is `atropos.step`.
+ * A gauge has the newest value. In addition there is `atropos.step`.
  */
 import { Effect, Metric } from "effect"
 import type { Entry, Sink } from "./Sink.ts"
 
-/** By what Prometheus calls it: two names that are one there are one gauge, that of the first. */
+/** By Prometheus name: names that collide there share the first one's gauge. */
 const gaugesByName = new Map<string, Metric.Gauge<number>>()
 
 const gauge = (name: string): Metric.Gauge<number> => {
   const key = name.replaceAll(/[^a-zA-Z0-9]+/g, "_")
   const existing = gaugesByName.get(key)
   if (existing !== undefined) return existing
-  // What OpenTelemetry may call a metric: letters, digits, dot, dash, slash, underscore.
+  // Characters allowed by OpenTelemetry: letters, digits, dot, dash, slash, underscore.
   const fresh = Metric.gauge(`atropos.${name.replaceAll(/[^\w./-]/g, "_")}`, { description: `Newest value of ${name}` })
   gaugesByName.set(key, fresh)
   return fresh
@@ -22,14 +22,13 @@ const gauge = (name: string): Metric.Gauge<number> => {
 
 const step = Metric.gauge("atropos.step", { description: "Trainer's step of the newest figures" })
 
-/** Into the registry of the process. */
 export const sink: Sink = {
   name: "gauges",
   takesTables: false,
   batch: 1000,
   open: ({ name: source }) =>
     Effect.sync(() => {
-      // Making a gauge costs more than updating it.
+      // Creating a gauge costs more than updating it.
       const gauges = new Map<string, ReturnType<typeof gauge>>()
       const gaugeOf = (name: string) => {
         const existing = gauges.get(name)

@@ -1,6 +1,5 @@
 /**
- * What a run's metrics can be told: which sinks there are, where they write, and how much is traced.
- * `--metrics.<field>`, `metrics:` in files.
+ * Settings of a run's metrics: sinks, destinations, and the share of traces. `--metrics.<field>`, `metrics:` in files.
  */
 import { Schema } from "effect"
 import { field, fromFields } from "../base/Settings.ts"

@@ -1,15 +1,13 @@
 /**
- * Where figures, tables and settings of a run go: files, the trajectory service, Prometheus, TensorBoard, Weights &
- * Biases, several at once.
+ * Sends a run's metrics, tables and settings to any number of sinks: files, the trajectory service, Prometheus,
+ * TensorBoard, Weights & Biases.
  *
- * Environments and trainers `open` a source and record; what they record reaches every sink in the order it was
- * recorded. Recording never fails and never waits (`flush` does, for a second at most): a sink that is slow or away
- * keeps up to 10,000 entries or 32 MiB waiting (then the oldest go, and are counted), is tried again with growing
- * pauses, and is told of once. Finishing writes what waits, for as long as `flushWithin` allows. NaN and the infinities
- * are figures like others: where a run went wrong is where they are.
+ * Environments and trainers `open` a source and record; each sink receives the records in order. Recording never fails
+ * and never waits (`flush` does, for a second at most): a slow or unavailable sink queues up to 10,000 entries or 32
+ * MiB (then drops and counts the oldest), is retried with growing pauses, and is logged once. Finishing writes the
+ * queue within `flushWithin`. NaN and infinities are recorded like other values.
  *
- * Sinks are plain values made by effects (`metrics/FileSink`, `metrics/ServiceSink`, …); `layer` takes as many as there
- * are.
+ * Sinks are plain values made by effects (`metrics/FileSink`, `metrics/ServiceSink`, …).
  */
 import { Clock, Context, type Duration, Effect, type Exit, Layer, Option, type Scope } from "effect"
 import * as Waiting from "../base/Waiting.ts"
@@ -20,16 +18,16 @@ import type { TelemetryClientShape } from "../service/TelemetryClient.ts"
 
 export * from "./Sink.ts"
 
-/** Records of one source. */
 export interface Recorder {
   readonly figures: (step: number, values: Figures["values"], labels?: Figures["labels"]) => Effect.Effect<void>
-  /** Whether some sink takes tables: making one may cost. */
+  /** True if any sink takes tables, which may be expensive to make. */
   readonly wantsTables: boolean
-  /** Waits until what was recorded is where it should be: for a second at most, and not for a sink that is away. */
+  /** Waits until records are written: for a second at most, and not for an unavailable sink. */
   readonly flush: Effect.Effect<void>
   readonly table: (step: number, table: Pick<Table, "name" | "columns" | "rows">) => Effect.Effect<void>
   /**
-   * Writes what waits and tells the sinks how the source ended. Once; later calls, and the scope's end, change nothing.
+   * Writes the queue and reports the end of the source to the sinks. Once; later calls, and the scope's end, have no
+   * effect.
    */
   readonly finish: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
 }
@@ -42,7 +40,7 @@ export interface MetricsSinkShape {
 export class MetricsSink extends Context.Service<MetricsSink, MetricsSinkShape>()("@atropos/core/MetricsSink") {}
 
 export interface Options {
-  /** How long finishing a source may take. Default 10 seconds. */
+  /** Time limit for finishing a source. Default 10 seconds. */
   readonly flushWithin?: Duration.Input
 }
 
@@ -77,7 +75,7 @@ export const make = (sinks: ReadonlyArray<Sink>, { flushWithin = "10 seconds" }:
   })
 })
 
-/** The sinks that these effects make, for as long as the layer lives. */
+/** The sinks made by these effects, for the lifetime of the layer. */
 export const layer = <E, R>(
   sinks: ReadonlyArray<Effect.Effect<Sink, E, R>>,
   options?: Options
@@ -87,7 +85,7 @@ export const layer = <E, R>(
     Effect.map(Effect.all(sinks), (made) => make(made, options))
   )
 
-/** The sinks of the context; where there are none, the trajectory service alone. */
+/** The sinks of the context; without any, the trajectory service only. */
 export const orService = (client: TelemetryClientShape): Effect.Effect<MetricsSinkShape> =>
   Effect.map(Effect.serviceOption(MetricsSink), (found) =>
     Option.getOrElse(found, () => make([ServiceSink.of(client)]))
@@ -96,10 +94,10 @@ export const orService = (client: TelemetryClientShape): Effect.Effect<MetricsSi
 const secretName =
   /(^|_)((api|secret|private|access)_?key|secret|password|passwd|credentials?|(access|auth|api|bearer|hf|refresh)_?token|token|webhook(_?url)?)$/i
 
-/** User and password of an address. */
+/** User and password in a URL. */
 const credentials = /(\w:\/\/)[^/\s:@]*:[^/\s@]*@/g
 
-/** Settings without what is named like a secret, at any depth, and without the passwords in addresses. */
+/** Removes settings that are named like a secret, at any depth, and passwords in URLs. */
 export const withoutSecrets = (config: { readonly [name: string]: unknown }): { readonly [name: string]: unknown } => {
   const clean = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(clean)

@@ -1,10 +1,10 @@
 /**
- * Traces and metrics of this process to an OpenTelemetry collector: OTLP over HTTP, as Effect's own exporters speak it.
+ * Exports traces and metrics of this process to an OpenTelemetry collector, by OTLP over HTTP with Effect's own
+ * exporters.
  *
- * Headers, compression, time limits and resource attributes are those of the usual variables
- * (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_RESOURCE_ATTRIBUTES`, …). The exporters try three times, drop what did not go,
- * and rest for a minute; that is told here when it begins. Figures are among the metrics where `GaugeSink` is among the
- * sinks.
+ * Headers, compression, timeouts and resource attributes are set by the usual variables (`OTEL_EXPORTER_OTLP_HEADERS`,
+ * `OTEL_RESOURCE_ATTRIBUTES`, …). The exporters try three times, drop what failed, and pause for a minute; the
+ * beginning of an outage is logged here. Recorded metrics are included if `GaugeSink` is among the sinks.
  */
 import { ConfigProvider, Effect, flow, Layer, Tracer } from "effect"
 import { HttpClient } from "effect/http"
@@ -12,9 +12,8 @@ import { OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability
 import * as Trace from "../base/Trace.ts"
 
 export interface Options {
-  /** Base URL; `/v1/traces` and `/v1/metrics` are added. */
+  /** Base URL; `/v1/traces` and `/v1/metrics` are appended. */
   readonly endpoint: string
-  /** `service.name`: what traces are listed under. */
   readonly serviceName: string
   readonly serviceVersion?: string
   readonly attributes?: { readonly [name: string]: unknown }
@@ -22,7 +21,7 @@ export interface Options {
   readonly traceSample: number
 }
 
-/** Tells of an outage once; the exporters do not. */
+/** Logs an outage once, which the exporters do not. */
 const telling = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, (client) => {
@@ -47,7 +46,7 @@ const telling = Layer.effect(
   })
 )
 
-/** Installs the tracer, and exports until the scope closes, then for three seconds at most. */
+/** Installs the tracer, and exports until the scope closes, then for three more seconds at most. */
 export const layer = ({
   attributes = {},
   endpoint,

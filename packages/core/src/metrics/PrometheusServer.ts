@@ -1,8 +1,8 @@
 /**
- * This process's metrics for Prometheus, as text at `http://<host>:<port>/metrics`: its counters, and the figures where
- * `GaugeSink` is among the sinks.
+ * Serves this process's metrics to Prometheus, as text at `http://<host>:<port>/metrics`: its counters, and recorded
+ * metrics if `GaugeSink` is among the sinks.
  *
- * An address that cannot be listened on is told once and tried again every half minute: the run goes on.
+ * An unavailable address is logged once and retried every half minute; the run continues.
  */
 import { Deferred, Effect, Layer, Result, Schedule, Scope } from "effect"
 import { HttpServer } from "effect/http"
@@ -13,7 +13,7 @@ import * as Serving from "../http/Serving.ts"
 
 export interface Options {
   readonly host: string
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number
 }
 
@@ -33,7 +33,7 @@ export const start = Effect.fnUntraced(function* (options: Options) {
         )
       )
     ),
-    // Each attempt has a server of its own.
+    // Each attempt has its own server.
     Layer.provide(
       Layer.suspend(() =>
         Listening.layer(Listening.makeServer(), { ...options, gracefulShutdownTimeout: "20 seconds" })

@@ -1,6 +1,6 @@
 /**
- * Figures and the settings of who records them to the trajectory service, which keeps them for its viewer and for
- * Prometheus. The original's service takes none, and one of an earlier version no settings: that is no failure.
+ * Sends metrics and the settings of their source to the trajectory service, which stores them for its viewer and for
+ * Prometheus. The original's service accepts neither, and an older one no settings: that is not a failure.
  */
 import { Effect, Option } from "effect"
 import type { SourceSettings } from "../service/TrajectoryApi.ts"
@@ -15,19 +15,19 @@ const failure = ({ isPassing, message, retryAfterMillis }: TrajectoryError): Sin
     ...(retryAfterMillis !== undefined && { retryAfterMillis })
   })
 
-/** JSON has neither NaN nor infinities: they are strings, as among figures. */
+/** JSON has neither NaN nor infinities: they are strings, as in metrics. */
 const json = (config: Source["config"]): SourceSettings["settings"] =>
-  // What JSON was made of is JSON.
+  // Parsed from JSON, so it is JSON.
   JSON.parse(
     JSON.stringify(config, (_, value: unknown) =>
       typeof value === "number" && !Number.isFinite(value) ? String(value) : value
     )
   ) as SourceSettings["settings"]
 
-/** Nobody trains the less for it where they are not taken. */
+/** Failures are ignored: training does not depend on them. */
 const tellSettings = Effect.fnUntraced(
   function* (client: TelemetryClientShape, { config, kind, name }: Source) {
-    // A source recorded beside another of the same run may have no settings.
+    // A source recorded next to another one of the same run may have no settings.
     if (Object.keys(config).length === 0) return
     const telemetry = yield* client.telemetry
     if (Option.isNone(telemetry)) return
@@ -40,11 +40,11 @@ const tellSettings = Effect.fnUntraced(
   )
 )
 
-/** To the service behind this client. */
+/** Sends to the service of this client. */
 export const of = (client: TelemetryClientShape): Sink => ({
   name: "service",
   takesTables: false,
-  // An answer is for one: after a failure in the middle of several some would be sent twice.
+  // An answer covers one entry: after a failure in the middle of several, some would be sent twice.
   batch: 1,
   open: (source) =>
     Effect.as(tellSettings(client, source), {
@@ -70,5 +70,5 @@ export const of = (client: TelemetryClientShape): Sink => ({
     })
 })
 
-/** To the service of the context. */
+/** Sends to the service of the context. */
 export const make: Effect.Effect<Sink, never, TelemetryClient> = Effect.map(TelemetryClient, of)

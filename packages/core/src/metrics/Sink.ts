@@ -1,15 +1,14 @@
-/** What is recorded, who records it, and what a sink is: the vocabulary of `MetricsSink`, which re-exports it. */
+/** Types of recorded entries, sources and sinks, re-exported by `MetricsSink`. */
 import { type Effect, Schema, type Scope } from "effect"
 
 /** Numbers by name, of one step. */
 export interface Figures {
   readonly _tag: "Figures"
-  /** Trainer's step. */
   readonly step: number
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly values: { readonly [name: string]: number }
-  /** What tells this step's figures apart beside the step (a batch's id, a policy version); not a figure. */
+  /** Identifies this step's metrics in addition to the step (a batch's id, a policy version); not metrics. */
   readonly labels?: { readonly [name: string]: string | number }
 }
 
@@ -25,28 +24,27 @@ export interface Table {
 
 export type Entry = Figures | Table
 
-/** Who records. */
+/** The origin of records. */
 export interface Source {
   readonly kind: "environment" | "trainer"
   /** Unique within the run: the environment's registered name, or `trainer`. */
   readonly name: string
-  /** The same for every process that goes on with this source: the environment's own name, or `trainer`. */
+  /** Stable across processes that continue this source: the environment's own name, or `trainer`. */
   readonly key: string
-  /** It goes on with what an earlier process began. */
+  /** True if it continues an earlier process's work. */
   readonly isResumed: boolean
-  /** Put before its names where all sources share a dashboard: the original's `<wandb_name>_`, or nothing. */
+  /** Prefix of its names if all sources share a dashboard: the original's `<wandb_name>_`, or empty. */
   readonly prefix: string
-  /** Settings, snake_case. Whatever is named like a secret is taken out before a sink sees it. */
+  /** Settings, snake_case. Secrets by name are removed before a sink sees them. */
   readonly config: { readonly [name: string]: unknown }
-  /** Group and project that the trainer announced, where it did. */
+  /** Group and project announced by the trainer, if any. */
   readonly announced: Effect.Effect<{ readonly group: string | null; readonly project: string | null }>
 }
 
-/** What a sink cannot do. */
 export class SinkError extends Schema.TaggedError<SinkError>()("SinkError", {
   /**
-   * `passing`: try again later; `refused`: these entries never will be taken, others may; `final`: nothing more will
-   * be.
+   * `passing`: retry later; `refused`: these entries are permanently rejected, others may be accepted; `final`: nothing
+   * more will be accepted.
    */
   reason: Schema.Literals(["passing", "refused", "final"]),
   message: Schema.String,
@@ -54,19 +52,18 @@ export class SinkError extends Schema.TaggedError<SinkError>()("SinkError", {
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** What one source writes to one sink. */
+/** Writes one source to one sink. */
 export interface Writer {
-  /** All of them or none; asked again with the same entries after a failure that is `passing`. */
+  /** All or nothing; called again with the same entries after a `passing` failure. */
   readonly write: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, SinkError>
-  /** The source is through; done when everything is where it should be. */
+  /** The source has ended; completes when everything is written. */
   readonly finish: (exitCode: number) => Effect.Effect<void, SinkError>
 }
 
 export interface Sink {
-  /** In logs and counters. */
   readonly name: string
   readonly takesTables: boolean
-  /** Most entries of one `write`. */
+  /** Max entries of one `write`. */
   readonly batch: number
   readonly open: (source: Source) => Effect.Effect<Writer, SinkError, Scope.Scope>
 }

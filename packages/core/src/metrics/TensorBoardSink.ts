@@ -1,8 +1,8 @@
 /**
- * TensorBoard event files: `<folder>/tensorboard/<source>/events.out.tfevents.…`, one per process that records, a run
- * in TensorBoard for each source.
+ * Writes TensorBoard event files: `<folder>/tensorboard/<source>/events.out.tfevents.…`, one per recording process,
+ * with one TensorBoard run per source.
  *
- * Figures are scalars (32-bit, as TensorBoard keeps them), tables and settings are texts. Run `tensorboard --logdir
+ * Metrics are scalars (32-bit, as TensorBoard stores them), tables and settings are texts. Run `tensorboard --logdir
  * <folder>/tensorboard`.
  */
 import { Clock, Context, Effect, FileSystem, Path, type PlatformError } from "effect"
@@ -13,7 +13,6 @@ import * as EventFile from "./EventFile.ts"
 import { fileName } from "./FileSink.ts"
 import { type Entry, type Sink, SinkError, type Source, type Table } from "./Sink.ts"
 
-/** As a cell of a Markdown table. */
 const cell = (value: string | number): string =>
   typeof value === "number" ? String(value) : value.replaceAll("|", "\\|").replaceAll(/\r\n|\r|\n/g, "<br>")
 
@@ -57,7 +56,7 @@ export const make = Effect.fnUntraced(function* (folder: string) {
     batch: 1000,
     open: Effect.fnUntraced(function* (source) {
       const at = yield* Clock.currentTimeMillis
-      // TensorBoard reads a folder's files in the order of their names.
+      // TensorBoard reads a folder's files in name order.
       const name = `events.out.tfevents.${String(Math.floor(at / 1000)).padStart(10, "0")}.${hostname()}.${process.pid}.${at % 1000}`
       const file = yield* failing(AppendFile.open(path.join(folder, "tensorboard", fileName(source.key), name)))
       let begins: ReadonlyArray<Uint8Array> = [

@@ -1,5 +1,5 @@
 /**
- * Rewards for being right: a symbolic check of the boxed answer, or the solution's words in the response.
+ * Rewards for correctness: a symbolic check of the boxed answer, or the solution's text in the response.
  *
  * Source: accuracy_reward.py, r1_reward.py and cascading_r1_math_reward.py of the original; each needs
  * `reference.solution`.
@@ -11,7 +11,7 @@ import { formatReasoning, splitReasoning } from "./Format.ts"
 import * as Reward from "./Reward.ts"
 
 /**
- * 1 if the boxed or announced answer after the thinking equals the reference, symbolically or as a number; more than
+ * 1 if the boxed or announced answer after the reasoning equals the reference, symbolically or as a number; more than
  * `maxBoxedThreshold` boxes get 0.
  */
 export const accuracy = ({
@@ -31,7 +31,7 @@ export const accuracy = ({
   )
 
 /**
- * `rewardValue` if the response (what follows a single think block, else everything) contains the solution, or equals
+ * `rewardValue` if the response (the text after a single think block, else everything) contains the solution, or equals
  * it.
  */
 export const accuracyX = ({
@@ -68,7 +68,7 @@ export const r1 = ({
 
 const onlyThinkThenAnswer = /^<think>[^<]*<\/think>[^<]*$/
 
-/** Accuracy, plus `formatBonus` for right answers that are a think block, text, and nothing else. */
+/** Accuracy, plus `formatBonus` for right answers that consist of a think block and text only. */
 export const cascadingR1Math = ({ formatBonus = 0.5 }: { readonly formatBonus?: number } = {}): Reward.Reward<
   MathVerifierError,
   MathVerifier

@@ -1,8 +1,8 @@
 /**
- * A reward for Sanskrit verse (IAST) that keeps a metre: the share of its quarter verses that scan.
+ * A reward for Sanskrit verse (IAST) in a given metre: the share of its quarter verses that scan.
  *
  * A syllable is heavy (G) with a long vowel, before anusvara, visarga or two consonants, else light (L); the last of a
- * quarter is either. The original asks a Python library for its best guess (chandas_meter_reward.py) and gives 0 where
+ * quarter is either. The original asks a Python library for its best guess (chandas_meter_reward.py) and gives 0 if
  * that is not installed; this one scans the text itself. Example: "dharmakṣetre kurukṣetre" is G G G G L G G G.
  */
 import * as Reward from "./Reward.ts"
@@ -18,7 +18,6 @@ const metres = {
 } as const
 type Metre = keyof typeof metres
 
-/** Metres that are known. */
 export const metreNames = Object.keys(metres) as ReadonlyArray<Metre>
 
 const vowel = /ai|au|[aāiīuūṛṝḷḹeo]/u
@@ -38,7 +37,7 @@ export const scan = (quarter: string): string =>
       longVowel.test(nucleus!) || coda !== "" || (cluster!.match(consonant) ?? []).length > 1 ? "G" : "L"
   ).join("")
 
-/** Share of the quarters (separated by line breaks, commas, dandas or bars) that keep the metre, 0 to 1. */
+/** Share of the quarters (separated by line breaks, commas, dandas or bars) in the metre, 0 to 1. */
 export const chandasMeter = (metre: Metre = "tristubh"): Reward.Reward => {
   const patterns = metres[metre].map((pattern) => new RegExp(`^${pattern.replaceAll("x", "[LG]")}$`))
   return Reward.make("chandas_meter", (completion) => {

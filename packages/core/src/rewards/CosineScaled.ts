@@ -1,5 +1,5 @@
 /**
- * A reward for meaning the same as the reference: cosine similarity of sentence embeddings.
+ * A reward for semantic similarity to the reference: cosine similarity of sentence embeddings.
  *
  * clamp(1 - cosineDistance · scaleFactor, minReward, maxReward). Source: cosine_scaled_reward.py of the original.
  * Embeddings come from a service; its Hugging Face layer needs the package @huggingface/transformers, and downloads the
@@ -44,7 +44,7 @@ export const layerHuggingFace = (
     })
   )
 
-/** Cosine similarity in [-1, 1]; 0 where a vector is zero. */
+/** Cosine similarity in [-1, 1]; 0 if a vector is zero. */
 export const cosineSimilarity = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
   let dot = 0
   let squaredA = 0

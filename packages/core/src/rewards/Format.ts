@@ -1,5 +1,5 @@
 /**
- * Rewards for the shape of a completion: tags, a single think block, crossword answers.
+ * Rewards for the format of a completion: tags, a single think block, crossword answers.
  *
  * Source: format_reward.py, r1_reward.py and crossword_format_reward.py of the original.
  */
@@ -53,21 +53,21 @@ export const splitReasoning = (completion: string): Reasoned => {
   }
 }
 
-/** `rewardValue` if there is exactly one think block with something in it and something after it. */
+/** `rewardValue` if there is exactly one non-empty think block followed by text. */
 export const formatReasoning = ({ rewardValue = 0.5 }: { readonly rewardValue?: number } = {}): Reward.Reward =>
   Reward.make("format_reasoning", (completion) => {
     const { hasSeveralBlocks, response, thinking } = splitReasoning(completion)
     return thinking !== "" && response !== "" && !hasSeveralBlocks ? rewardValue : 0
   })
 
-// One digit before the dash says the same as many, and takes no second look at each of them.
+// Matching one digit before the dash is equivalent to several, and avoids retries at each of them.
 const crosswordPattern = /\d-(?:Across|Down):\s[A-Z\s]/i
 const crosswordAnswer = /\d-(?:Across|Down):\s+([^\s,]+)/gi
 const lettersOnly = /^[a-z]+$/i
 
 /**
- * `rewardValue` if there is an answer like `1-Across: WORD`. `strict` also refuses answers with anything but letters
- * (`HEL1O`), which the original means to and does not.
+ * `rewardValue` if there is an answer like `1-Across: WORD`. `strict` also rejects answers with anything except letters
+ * (`HEL1O`), which the original intends but does not do.
  */
 export const crosswordFormat = ({
   rewardValue = 1,

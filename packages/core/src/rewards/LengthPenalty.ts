@@ -2,7 +2,7 @@
  * Prefers short answers once all of a group are right: full score up to a threshold, then linearly down to 0 at the
  * token limit.
  *
- * Applies only when every score is exactly 1; any other group is returned unchanged. Source: gsm8k_server.py of the
+ * Applies only if every score is exactly 1; any other group is returned unchanged. Source: gsm8k_server.py of the
  * original.
  */
 export const lengthPenalty = (
@@ -17,8 +17,8 @@ export const lengthPenalty = (
 
 /**
  * Scores by length alone, for groups whose answers are all right: 1 for the shortest, -1 for the longest, cos(π (l -
- * min) / (max - min)) between. Undefined where they differ by no more than `minimumSpread` of the shortest: then there
- * is nothing to prefer. Source: math_server.py of the original.
+ * min) / (max - min)) between. Undefined if they differ by no more than `minimumSpread` of the shortest, because then
+ * none is preferable. Source: math_server.py of the original.
  */
 export const cosineLengths = (
   lengths: ReadonlyArray<number>,

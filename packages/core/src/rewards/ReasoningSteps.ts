@@ -1,7 +1,7 @@
 /**
  * A reward for signs of step-by-step reasoning: numbered steps, lists, bullets, transition words.
  *
- * Σ weight · min(1, matches / minSteps), plus a little for more than `minWords` words, at most 1. Source:
+ * Σ weight · min(1, matches / minSteps), plus a small bonus for more than `minWords` words, at most 1. Source:
  * reasoning_steps_reward.py of the original.
  */
 import * as Reward from "./Reward.ts"

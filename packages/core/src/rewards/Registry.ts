@@ -2,8 +2,8 @@
  * Rewards by name, for configuration files: `"format"`, or `{ type: "format", weight: 2, params: { preferred_tags:
  * ["plan"] } }`.
  *
- * The original's spellings (`accuracyx`, `repetition_penalty`, …) are the same name: case and underscores do not count.
- * Parameters are checked: one that a reward does not have is refused, where the original would ignore it.
+ * The original's spellings (`accuracyx`, `repetition_penalty`, …) are accepted: case and underscores are ignored.
+ * Parameters are validated: an unknown one is rejected, whereas the original ignores it.
  */
 import { Effect, Schema } from "effect"
 import { fromFields } from "../base/Settings.ts"
@@ -17,18 +17,17 @@ import { reasoningSteps } from "./ReasoningSteps.ts"
 import { repetitionPenalty } from "./Repetition.ts"
 import { type Reward, weighted } from "./Reward.ts"
 
-/** No reward has the name, or it does not have the parameter. */
 export class RewardSpecError extends Schema.TaggedError<RewardSpecError>()("RewardSpecError", {
   type: Schema.String,
   message: Schema.String
 }) {}
 
-/** A reward as configuration names it; parameters in the original's snake_case. */
+/** A reward in configuration files; parameters in the original's snake_case. */
 export type RewardSpec =
   | string
   | { readonly type: string; readonly weight?: number; readonly params?: { readonly [name: string]: unknown } }
 
-/** What a registered reward may need: a verifier of math answers, an embedder of texts. */
+/** Requirements of registered rewards: a verifier of math answers, an embedder of texts. */
 export type Registered = Reward<MathVerifierError | EmbeddingError, MathVerifier | Embedder>
 
 const flag = Schema.optionalKey(Schema.Boolean)
@@ -64,7 +63,6 @@ const entries = {
   )
 }
 
-/** Names that `create` knows. */
 export const names: ReadonlyArray<string> = Object.keys(entries)
 
 const key = (name: string): string =>
@@ -74,7 +72,6 @@ const key = (name: string): string =>
     .replace(/reward$/, "")
 const byKey = new Map(Object.entries(entries).map(([name, make]) => [key(name), make]))
 
-/** A reward by name. */
 export const create = Effect.fn("Rewards.create")(function* (
   spec: RewardSpec
 ): Effect.fn.Return<Registered, RewardSpecError> {

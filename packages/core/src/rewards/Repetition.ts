@@ -1,18 +1,18 @@
 /**
- * A penalty for saying the same thing again: sentences, words, phrases, stutters, sentence beginnings.
+ * A penalty for repetition: sentences, words, phrases, stutters, sentence beginnings.
  *
  * Range [-1, 0]; 0 is no repetition. Source: repetition_penalty_reward.py of the original.
  */
 import * as Reward from "./Reward.ts"
 
 export interface RepetitionOptions {
-  /** Repetition score up to which nothing is taken off. */
+  /** Repetition score up to which there is no penalty. */
   readonly threshold?: number
   readonly minWords?: number
   readonly minSentences?: number
-  /** What a text too short to judge gets. */
+  /** Penalty of a text too short to judge. */
   readonly shortTextPenalty?: number
-  /** What a text with whole sentences repeated gets, before the share of them is added. */
+  /** Base penalty of a text with repeated whole sentences, to which their share is added. */
   readonly sentencePenalty?: number
 }
 
@@ -70,7 +70,7 @@ const repeats = (byValue: ReadonlyMap<string, number>, least = 2): number => {
 const repeatedContentWords = (words: ReadonlyArray<string>): number =>
   repeats(counts(words.filter((one) => one.length > 3 && !commonWords.has(one))), 3)
 
-/** Repeated runs of 3, 4 and 5 words, longer ones weighing more. */
+/** Repeated runs of 3, 4 and 5 words, with more weight for longer ones. */
 const repeatedPhrases = (words: ReadonlyArray<string>): number =>
   [3, 4, 5].reduce((sum, length) => {
     const phrases = Array.from({ length: Math.max(0, words.length - length + 1) }, (_, start) =>

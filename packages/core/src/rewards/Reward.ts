@@ -1,14 +1,13 @@
 /**
- * A reward: a named function of a completion and what it is held against.
+ * A reward: a named function of a completion and its reference.
  *
- * Most are pure (`make`); some ask a service, a verifier or an embedder (`makeEffect`). They compose by `weighted` and
- * `combine`. Nothing here turns a failure into a zero: a broken grader must not look like a bad policy. Follows
- * atroposlib/envs/reward_fns of the original, whose `CombinedReward` ignored its parts' weights; ours do not.
+ * Most are pure (`make`); some use a service, a verifier or an embedder (`makeEffect`). They compose with `weighted`
+ * and `combine`. Failures are never converted to zero: a broken grader must not look like a bad policy. Follows
+ * atroposlib/envs/reward_fns of the original, whose `CombinedReward` ignored its parts' weights; ours does not.
  */
 import { Effect } from "effect"
 import type { Rewards, Rule } from "../RewardComponents.ts"
 
-/** What a completion is judged against, beside its own text. */
 export interface Reference {
   /** The expected answer. */
   readonly solution?: string
@@ -32,7 +31,7 @@ export const makeEffect = <E, R>(name: string, compute: Reward<E, R>["compute"])
 
 export const weighted = <E, R>(reward: Reward<E, R>, weight: number): Reward<E, R> => ({ ...reward, weight })
 
-/** Rewards of several completions of one item, each times the reward's weight. */
+/** Weighted rewards of several completions of one item. */
 export const scores = <E, R>(
   reward: Reward<E, R>,
   completions: ReadonlyArray<string>,
@@ -43,12 +42,12 @@ export const scores = <E, R>(
   )
 
 /**
- * How totals are brought to a common scale: as they are, divided by the sum of the weights, or stretched to [0, 1] over
- * the completions of the item (which depends on the whole group, so it is not a `Reward`).
+ * Normalization of totals: none, divided by the sum of the weights, or rescaled to [0, 1] over the completions of the
+ * item (which depends on the whole group, so it is not a `Reward`).
  */
 export type Normalization = "none" | "sum" | "minmax"
 
-/** How the components of several rewards give a score; "minmax" stretches what this gives. */
+/** The rule that combines the components of several rewards to a score; "minmax" rescales its result. */
 export const rule = (
   parts: ReadonlyArray<Pick<Reward, "name" | "weight">>,
   normalization: Normalization = "none"
@@ -58,7 +57,7 @@ export const rule = (
   return { weights: Object.fromEntries(parts.map(({ weight }, index) => [nameOf(parts, index), weight / over])) }
 }
 
-/** Raw rewards of several completions of one item by name, before their weights. */
+/** Raw unweighted rewards of several completions of one item, by name. */
 export const components = <E, R>(
   parts: ReadonlyArray<Reward<E, R>>,
   completions: ReadonlyArray<string>,
@@ -71,14 +70,14 @@ export const components = <E, R>(
     )
   )
 
-/** One that is there several times, with other parameters, is numbered from the second on. */
+/** A reward that occurs several times, with different parameters, is numbered from the second on. */
 const nameOf = (parts: ReadonlyArray<Pick<Reward, "name">>, index: number): string => {
   const { name } = parts[index]!
   const before = parts.slice(0, index).filter((one) => one.name === name).length
   return before === 0 ? name : `${name}_${before + 1}`
 }
 
-/** Totals stretched to [0, 1]; as they are where they are all equal. */
+/** Totals rescaled to [0, 1]; unchanged if all are equal. */
 export const stretched = (totals: ReadonlyArray<number>): ReadonlyArray<number> => {
   const lowest = Math.min(...totals)
   const range = Math.max(...totals) - lowest

@@ -1,12 +1,11 @@
 /**
- * Scores from a reward model behind HTTP: batched over all groups that are scored at the same time, retried, with
- * limits of its own.
+ * Scores from a reward model behind HTTP: batched over all concurrently scored groups, with retries and its own limits.
  *
  * Two dialects. `rewards`: POST `{ query, prompts, messages }` to the address itself, lists of one entry per text,
  * answered by `{ "rewards": [number, …] }` (OpenRLHF's remote reward model; `query` is prompt and answer, `messages`
- * the chat). `vllm`: POST `{ model, input }` to vLLM's `/pooling`, answered by `{ "data": [{ "index", "data" }] }`, the
- * last number of each taken. An answer with another number of rewards, or with one that is not finite, fails; so does
- * what is refused (4xx). What passes (no connection, 429, 5xx, a timeout) is tried again.
+ * the chat). `vllm`: POST `{ model, input }` to vLLM's `/pooling`, answered by `{ "data": [{ "index", "data" }] }`,
+ * using the last number of each. An answer with the wrong number of rewards, or with NaN or infinite ones, fails; so
+ * does a rejection (4xx). Temporary failures (no connection, 429, 5xx, a timeout) are retried.
  */
 import { Cause, Effect, Exit, Redacted, Request, RequestResolver, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
@@ -24,7 +23,7 @@ export class RewardEndpointError extends Schema.TaggedError<RewardEndpointError>
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** Settings to be spread into those of an environment. */
+/** Settings to spread into those of an environment. */
 export const fields = {
   rewardUrl: field(Schema.String, "", "URL of the reward model; for vLLM, that of its /pooling endpoint"),
   rewardDialect: field(
@@ -46,7 +45,7 @@ export const fields = {
 
 export type Options = { readonly [Name in keyof typeof fields]: (typeof fields)[Name]["Type"] }
 
-/** What is scored: the chat, and the same as text. */
+/** The scored data: the chat, and the same as text. */
 export interface Scored {
   readonly prompt: string
   readonly completion: string
@@ -54,7 +53,7 @@ export interface Scored {
 }
 
 export interface RewardEndpoint {
-  /** The reward of one text; texts asked about at the same time share a request. */
+  /** The reward of one text; concurrent requests are batched. */
   readonly reward: (scored: Scored) => Effect.Effect<number, RewardEndpointError>
 }
 
@@ -70,7 +69,7 @@ const Pooling = Schema.fromJsonString(
   Schema.Struct({ data: Schema.Array(Schema.Struct({ index: Schema.Natural, data: Pooled })) })
 )
 
-/** How a dialect asks and what it answers. */
+/** The request and answer format of a dialect. */
 interface Dialect {
   readonly body: (texts: ReadonlyArray<Scored>, model: string) => unknown
   readonly read: (answer: string) => Effect.Effect<ReadonlyArray<number | undefined>, Schema.SchemaError>
@@ -106,7 +105,7 @@ const dialects: { readonly [name in Options["rewardDialect"]]: Dialect } = {
 
 const collectFor = "5 millis"
 
-/** Fails where no address is given. */
+/** Fails without an address. */
 export const make = Effect.fn("RewardEndpoint.make")(function* (options: Options) {
   const { rewardDialect, rewardModel, rewardTimeout, rewardUrl: url } = options
   if (url === "") {

@@ -1,25 +1,25 @@
 /**
- * How many rollouts may be under way: the original's formulas (atroposlib/envs/base.py, `add_train_workers`,
+ * Limits the number of rollouts in progress: the original's formulas (atroposlib/envs/base.py, `add_train_workers`,
  * `env_manager`) as pure functions of the queue's state.
  *
- * Differences, all of them about work that is paid for: the limits say how many groups may be on their way to the queue
- * (rolling out, or not yet acknowledged), so that the queue ends where the original's ends without its overshoot;
- * lowering a limit starts nothing new and cancels nothing; `max_batches_offpolicy = 0` means one batch under way or
- * queued, where the original never rolls out at all; `max_num_workers` holds for reserved shares too.
+ * Differences, to waste no sampled rollouts: the limits count groups on their way to the queue (in progress, or not
+ * acknowledged), which reaches the original's final size without its overshoot; lowering a limit cancels nothing;
+ * `max_batches_offpolicy = 0` means one batch in progress or queued, where the original never rolls out at all;
+ * `max_num_workers` also limits reserved shares.
  */
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
 
 export type EvaluationHandling = EnvironmentSettings.Common["evalHandling"]
 
-/** Items rolled out at once, evaluation aside: `max_num_workers`, or workers per node times servers. */
+/** Max concurrent items, excluding evaluation: `max_num_workers`, or workers per node times servers. */
 export const maximumWorkers = (
   settings: Pick<EnvironmentSettings.Common, "maxNumWorkers" | "maxNumWorkersPerNode">,
   serverCount: number
 ): number =>
   settings.maxNumWorkers >= 0 ? settings.maxNumWorkers : settings.maxNumWorkersPerNode * Math.max(1, serverCount)
 
-/** Items rolled out at once while an evaluation runs or not. */
+/** Max concurrent items, with or without an evaluation running. */
 export const workerLimit = (
   settings: Pick<
     EnvironmentSettings.Common,
@@ -33,19 +33,18 @@ export const workerLimit = (
   return settings.evalHandling === "STOP_TRAIN" ? 0 : Math.trunc(maximum * settings.evalLimitRatio)
 }
 
-/** The sequences of a batch that this environment may fill: what nobody has reserved, and its own share. */
+/** Sequences of a batch that this environment may fill: the unreserved ones and its own share. */
 export const derivedBatchSize = (
   batchSize: number,
   unallocatedFraction: number,
   minBatchAllocation: number | null
 ): number => Math.trunc(batchSize * (unallocatedFraction + (minBatchAllocation ?? 0)))
 
-/** What the queue limit depends on. */
 export interface QueueState {
   readonly batchSize: number
   /**
-   * Of the batches this environment is to fill, 0 to 1, where several of one program go by their weights; 1: it
-   * competes for them.
+   * Share of the batches this environment fills, 0 to 1, if several of one program are weighted; 1: it competes for
+   * them.
    */
   readonly share?: number
   readonly groupSize: number
@@ -59,20 +58,20 @@ export const queueRoom = (state: QueueState): number => {
   const { batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, share = 1, status } = state
   const derived =
     share < 1 ? batchSize * share : derivedBatchSize(batchSize, status.unallocatedFraction, minBatchAllocation)
-  // Synchronous mode: one whole batch, so rounded up; shares too, or the sum of them may be no batch; else the
+  // Synchronous mode: one whole batch, so rounded up; shares too, or their sum may fall short of a batch; otherwise the
   // original's floor.
   const round = maxBatchesOffpolicy <= 0 || share < 1 ? Math.ceil : Math.floor
   const shared = round((Math.max(1, maxBatchesOffpolicy) * derived) / groupSize) - queuedOf(status, share)
   return minBatchAllocation === null ? shared : Math.max(shared, reservedRoom(state, minBatchAllocation))
 }
 
-/** What counts against the limit: all that is queued, or what one's own share of the queue holds. */
+/** Groups that count against the limit: the whole queue, or the environment's own with a share. */
 const queuedOf = (
   { queueSize, selfQueueSize }: Pick<EnvironmentStatus, "queueSize" | "selfQueueSize">,
   share: number
 ): number => (share < 1 ? selfQueueSize : queueSize)
 
-/** Groups wanted so that the reserved share of every batch can be filled even when others overrun the queue. */
+/** Groups needed to fill the reserved share of every batch even if others overfill the queue. */
 const reservedRoom = (
   { batchSize, groupSize, maxBatchesOffpolicy, status }: QueueState,
   minBatchAllocation: number
@@ -87,12 +86,12 @@ const reservedRoom = (
   return Math.max(0, Math.ceil(((packs + perPack) * pack - queued) / groupSize))
 }
 
-/** What of the batches an environment is to fill: a stretch of 0 to 1 beside those of the others. */
+/** An environment's part of the batches: a subinterval of [0, 1], disjoint from the others'. */
 export interface Part {
   readonly from: number
   readonly to: number
   /**
-   * Whether the groups of all parts have one size: then the parts of a step are whole groups that together are the
+   * True if the groups of all parts have one size: the parts of a step are then whole groups that together form the
    * batch.
    */
   readonly isEven: boolean
@@ -100,10 +99,7 @@ export interface Part {
 
 export const whole: Part = { from: 0, to: 1, isEven: true }
 
-/**
- * The parts of environments by their weights, side by side in this order; the whole for each where no weight says
- * anything.
- */
+/** Adjacent parts of environments by their weights, in order; the whole interval for each if all weights are 0. */
 export const partsOf = (
   environments: ReadonlyArray<Pick<EnvironmentSettings.Common, "inferenceWeight" | "groupSize">>
 ): ReadonlyArray<Part> => {
@@ -116,8 +112,7 @@ export const partsOf = (
 }
 
 /**
- * Groups that may be on their way to the queue so that none is sampled from weights more than `stepsAhead` steps too
- * old.
+ * Groups that may be on their way to the queue so that none is sampled from weights more than `stepsAhead` steps stale.
  */
 export const policyRoom = (
   version: number,
@@ -132,7 +127,7 @@ export const policyRoom = (
     readonly status: Pick<EnvironmentStatus, "currentStep" | "queueSize" | "selfQueueSize">
   }
 ): number => {
-  // A step counts when its batch is handed out: the step that trains now has been counted already.
+  // A step counts once its batch is handed out: the current step is already counted.
   const [first, last] = [status.currentStep, version + 1 + stepsAhead]
   const { from, isEven, to } = part
   if (!isEven || to - from >= 1) {
@@ -145,21 +140,21 @@ export const policyRoom = (
 }
 
 /**
- * Groups of a step that are a part's. Neighbours share a bound, so what is rounded up for one is missing for none;
- * where a bound falls between two groups it goes up at one step and down at another, as often as its fraction says.
+ * Groups of a step that belong to a part. Neighbours share a bound, so rounding up one part takes from the next; a
+ * bound that falls between two groups is rounded up or down per step, as often as its fraction requires.
  */
 const groupsOfStep = (step: number, groups: number, { from, to }: Part): number => {
   const phase = (step * goldenRatio) % 1
   return Math.ceil(groups * to + phase) - Math.ceil(groups * from + phase)
 }
 
-/** Its multiples are spread most evenly over the fractions. */
+/** Its multiples are spread most evenly modulo 1. */
 const goldenRatio = (Math.sqrt(5) - 1) / 2
 
 /**
- * Groups that may be on their way beside those that the limits allow: one, where the queue may make no batch of what it
- * has because groups have other sizes than `group_size` (8 of 8 are a batch of 64, with one of 7 among them they are
- * not), and nothing is under way that could. At most one batch is queued beyond the cap.
+ * Extra groups beyond the limits: one, if the queue may not form a batch because group sizes differ from `group_size`
+ * (8 groups of 8 make a batch of 64, but not with one of 7 among them) and nothing in progress can complete it. At most
+ * one batch is queued beyond the cap.
  */
 export const oddRoom = (
   steps: { readonly total: number; readonly version: number | undefined },
@@ -176,15 +171,15 @@ export const oddRoom = (
 ): number => {
   const { total, version } = steps
   const isOver = total > 0 && status.currentStep >= total
-  // A step that trains now is followed by another one, whose batch may be there.
+  // The current step is followed by another, whose batch may already be queued.
   const isWaiting = version === undefined || version >= status.currentStep
   const isShort = status.queueSize < (Math.max(1, maxBatchesOffpolicy) + 1) * Math.ceil(batchSize / groupSize)
   return underWay === 0 && status.queueSize > 0 && isWaiting && isShort && !isOver ? 1 : 0
 }
 
 /**
- * Groups still missing until `total_steps` are trained on, the queued ones counted; Infinity where that cannot be known
- * because others share the queue or sizes differ (the step alone then says when it is over).
+ * Groups still missing until `total_steps` are trained on, including queued ones; Infinity if unknown because others
+ * share the queue or sizes differ (then only the step determines the end).
  */
 export const groupsUntilEnd = (
   totalSteps: number,

@@ -1,10 +1,9 @@
 /**
- * Evaluation of an environment on its held-out items, and where the results go.
+ * Evaluates an environment on its held-out items and saves the results.
  *
- * An item that fails is logged, counted and left out of the rates; the others go on, unless the environment reports
- * that none can succeed. Results of a step are written to a folder of their own, never over earlier ones:
- * `metrics.json` in the shape of the original's (atroposlib/envs/base.py, `evaluate_log`) and `samples.jsonl`, one line
- * per completion.
+ * An item that fails is logged, counted and excluded from the rates; the others continue, unless the environment
+ * reports that none can succeed. Results of a step are written to a new folder, never over earlier ones: `metrics.json`
+ * in the original's format (atroposlib/envs/base.py, `evaluate_log`) and `samples.jsonl`, one line per completion.
  */
 import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory, isUnusable } from "../Environment.ts"
@@ -15,10 +14,9 @@ import type { EvaluationRecord } from "../service/EvaluationRecord.ts"
 import type { TelemetryClientShape } from "../service/TelemetryClient.ts"
 import * as RewardComponents from "../RewardComponents.ts"
 
-/** One evaluated item. */
 export interface EvaluatedItem {
   readonly item: string
-  /** Lasting: of the same item always the same. */
+  /** Stable: always the same for the same item. */
   readonly id: string
   readonly trajectories: ReadonlyArray<EvaluatedTrajectory>
 }
@@ -34,14 +32,16 @@ export interface Evaluated {
   readonly seconds: number
 }
 
-/** Results cannot be written. */
 export class EvaluationFileError extends Schema.TaggedError<EvaluationFileError>()("EvaluationFileError", {
   path: Schema.String,
   message: Schema.String,
   cause: Schema.Defect()
 }) {}
 
-/** Evaluates all held-out items, `max_eval_workers` at once; none where the environment has no evaluation. */
+/**
+ * Evaluates all held-out items, at most `max_eval_workers` concurrently; undefined if the environment has no
+ * evaluation.
+ */
 export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
   environment: Pick<EnvironmentShape, "name" | "evaluation" | "settings">,
   options: { readonly onItem?: (item: EvaluatedItem | FailedItem) => Effect.Effect<void> } = {}
@@ -89,11 +89,11 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
 }) satisfies (...args: never) => Effect.Effect<Option.Option<Evaluated>, EnvironmentError>
 
 /**
- * The figures of an evaluation: mean scores, and rates if the environment says what is correct. Rates are means over
- * items of the share of right completions, with the standard error over items; `eval/pass@k` (k = 2, 4, … up to the
- * samples every item has) is the unbiased estimate. `_ci_low` and `_ci_high` hold the true value with 95% confidence:
- * Wilson's interval for both (`Evaluation.share`) and for scores that all lie between 0 and 1, Student's for other
- * scores. Errors and intervals of scores need two items.
+ * The metrics of an evaluation: mean scores, and rates if the environment defines what is correct. Rates are means over
+ * items of the share of correct completions, with the standard error over items; `eval/pass@k` (k = 2, 4, … up to the
+ * samples every item has) is the unbiased estimate. `_ci_low` and `_ci_high` contain the true value with 95%
+ * confidence: Wilson's interval for both (`Evaluation.share`) and for scores that all lie between 0 and 1, Student's
+ * for other scores. Errors and intervals of scores need two items.
  */
 export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [name: string]: number } => {
   const shown = items.filter(({ trajectories }) => trajectories.length > 0)
@@ -134,7 +134,7 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
   return figures
 }
 
-/** Where all completions were sampled at the same, and the server said so. */
+/** The temperature of all completions, if it is the same and reported by the server. */
 const temperatureOf = (items: ReadonlyArray<EvaluatedItem>): number | undefined => {
   const all = new Set(
     items.flatMap(({ trajectories }) => trajectories.map(({ trajectory }) => trajectory.sampling?.temperature))
@@ -142,7 +142,6 @@ const temperatureOf = (items: ReadonlyArray<EvaluatedItem>): number | undefined 
   return all.size === 1 ? [...all][0] : undefined
 }
 
-/** What the trajectory service keeps of it. */
 export const recordOf = (
   evaluated: Evaluated,
   of: Pick<EvaluationRecord, "name" | "model" | "step">
@@ -155,8 +154,8 @@ export const recordOf = (
 })
 
 /**
- * Tells the service, where it keeps evaluations. A service that cannot take it now is told of in the log: figures go
- * by the sinks of metrics, which wait for it, and samples are in files where those are asked for.
+ * Sends the record to the service, if it stores evaluations. Failures are only logged: metrics go through their sinks,
+ * which wait for the service, and samples are in files if requested.
  */
 export const tell = ({ telemetry }: TelemetryClientShape, record: () => EvaluationRecord): Effect.Effect<void> =>
   telemetry.pipe(
@@ -172,9 +171,8 @@ const allRewards = (items: ReadonlyArray<EvaluatedItem>): ReadonlyArray<RewardCo
   items.flatMap(({ trajectories }) => trajectories.flatMap(({ rewards }) => (rewards === undefined ? [] : [rewards])))
 
 export interface EvaluationFiles {
-  /** `data_dir_to_save_evals`. */
   readonly directory: string
-  /** Environment's name, also the task's in `metrics.json` (`<name>_eval`). */
+  /** The environment's name, also the task's in `metrics.json` (`<name>_eval`). */
   readonly name: string
   readonly step: number
   readonly modelName: string
@@ -182,8 +180,7 @@ export interface EvaluationFiles {
 }
 
 /**
- * Writes the results of a step to `<directory>/<name>/step-<step>`, or `…_1`, `…_2` when that exists; returns the
- * folder.
+ * Writes the results of a step to `<directory>/<name>/step-<step>`, or `…_1`, `…_2` if that exists; returns the folder.
  */
 export const save = Effect.fn("EvaluationRun.save")(
   function* (evaluated: Evaluated, options: EvaluationFiles) {
@@ -191,7 +188,7 @@ export const save = Effect.fn("EvaluationRun.save")(
     const path = yield* Path.Path
     const parent = path.join(options.directory, options.name)
     yield* fs.makeDirectory(parent, { recursive: true })
-    // Making the folder claims its name: two environments of a kind may be done at the same time.
+    // Creating the folder claims its name: two instances of one environment may finish simultaneously.
     const claim = (number: number): Effect.Effect<string, PlatformError.PlatformError> => {
       const folder = path.join(parent, `step-${options.step}${number === 0 ? "" : `_${number}`}`)
       return fs.makeDirectory(folder).pipe(
@@ -240,7 +237,6 @@ const write = Effect.fnUntraced(function* (folder: string, evaluated: Evaluated,
   )
 })
 
-/** A completion as a line of `samples.jsonl`. */
 const sample = (
   { id, item }: Pick<EvaluatedItem, "id" | "item">,
   { correct, rewards, sample, score, trajectory }: EvaluatedTrajectory

@@ -1,7 +1,7 @@
 /**
- * Evaluations of a running environment: one at a time, results to the service, to files and to the log.
+ * Runs evaluations of an environment one at a time; results go to the service, files and the log.
  *
- * One that falls due while another runs is done after it, for the newest step. A failed evaluation is logged and stops
+ * One that falls due while another runs starts after it, for the newest step. A failed evaluation is logged and stops
  * nothing.
  */
 import { Effect, FileSystem, Latch, Option, Path } from "effect"
@@ -14,30 +14,26 @@ import * as EvaluationRun from "./EvaluationRun.ts"
 import * as Reason from "../base/Reason.ts"
 
 export interface Evaluations {
-  /** Asks for an evaluation at a step. */
   readonly request: (step: number) => void
   readonly isRunning: () => boolean
-  /** Waits until none runs and none is due. */
+  /** Waits until none is running or due. */
   readonly idle: Effect.Effect<void>
-  /** Evaluations finished. */
   readonly finished: () => number
-  /** Works for as long as it runs. */
   readonly run: Effect.Effect<never>
 }
 
 export interface EvaluationsOptions {
   readonly environment: EnvironmentShape
-  /** Longest sequence, tokens; 0 or less: no limit is known. */
+  /** Max sequence length, tokens; 0 or less: no known limit. */
   readonly sequenceLimit: () => number
   readonly record: (step: number, figures: { readonly [name: string]: number }) => Effect.Effect<void>
-  /** Where samples go too, under the name that the environment is registered by. */
+  /** Also receives samples, under the environment's registered name. */
   readonly telemetry: TelemetryClientShape
   readonly registeredName: () => string
-  /** An evaluation began or ended. */
   readonly onChange: () => void
 }
 
-/** Evaluations of an environment; requests to one without held-out items change nothing. */
+/** Evaluations of an environment; requests are ignored if it has no held-out items. */
 export const make = Effect.fn("Evaluations.make")(function* (options: EvaluationsOptions) {
   const { environment, onChange, record, sequenceLimit } = options
   const servers = yield* ServerManager

@@ -1,6 +1,6 @@
 /**
- * What becomes of an item's groups: those that pass the filters are counted, shown, keyed, sent and saved, the others
- * told.
+ * Handles an item's groups: those that pass the filters are counted, shown, keyed, sent and saved; the others are
+ * reported.
  */
 import { Effect, Option, Result } from "effect"
 import type { RolledOut, Unscorable } from "../Environment.ts"
@@ -22,9 +22,9 @@ import type { Viewers } from "./submit/Viewers.ts"
 import type { Task } from "./pool/Task.ts"
 
 export interface GroupSender {
-  /** The item is rolled out, and is through once the service has answered for its groups. */
+  /** Sends a rolled-out item's groups; the item is finished once the service has answered for them. */
   readonly send: (task: Task, rolledOut: RolledOut) => Effect.Effect<void>
-  /** A group, or all of an item, cannot be judged. */
+  /** A group, or all of an item's, cannot be judged. */
   readonly skip: (item: string, error: Unscorable) => Effect.Effect<void>
 }
 
@@ -40,11 +40,10 @@ export interface Options {
   readonly metrics: RolloutMetrics
   readonly table: Pick<RolloutTable, "add">
   readonly groupFile: GroupFile | undefined
-  /** The trainer's step now. */
   readonly step: () => number
 }
 
-/** 100, 1,000, 10,000, …: rare enough to be said aloud, and soon enough for whoever waits for a first batch. */
+/** 100, 1,000, 10,000, …: rare enough to log, and early enough for a user waiting for a first batch. */
 const isPowerOfTen = (count: number): boolean => /^100+$/.test(String(count))
 
 export const make = (options: Options): GroupSender => {
@@ -61,10 +60,10 @@ export const make = (options: Options): GroupSender => {
     tokenizer: options.servers.tokenizer && TokenizerIdentity.of(options.servers.tokenizer)
   })
 
-  /** Groups dropped since the last one that was kept. */
+  /** Groups dropped since the last one kept. */
   let inARow = 0
   const droppedFor = new Set<GroupFilter.DropReason>()
-  // The first of a kind is shown: whose groups are all dropped sends none, and would never learn why.
+  // The first drop for each reason is logged, so that an environment whose groups are all dropped reports why.
   const drop = (item: string, reason: GroupFilter.DropReason): Effect.Effect<void> => {
     metrics.dropped(reason)
     const because = GroupFilter.reasons[reason]

@@ -1,6 +1,6 @@
 /**
- * The share of the inference servers that this program may use: the sum of its environments' shares, as the service
- * gives them.
+ * Limits this program's share of the inference servers: the sum of its environments' shares, as assigned by the
+ * service.
  */
 import { Context, Effect } from "effect"
 import { ServerManager } from "../inference/ServerManager.ts"
@@ -10,7 +10,6 @@ export class InferenceShare extends Context.Service<
   { readonly set: (environment: string, share: number) => Effect.Effect<void> }
 >()("@atropos/core/rollout/InferenceShare") {}
 
-/** For all environments of a program. */
 export const make = Effect.gen(function* () {
   const servers = yield* ServerManager
   const shares = new Map<string, number>()

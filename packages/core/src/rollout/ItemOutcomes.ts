@@ -1,6 +1,6 @@
 /**
- * What becomes of items: counted, their groups sent, their failures logged and shown, and dead letters of those that
- * are given up. Each ends with its progress being told, so that a restart repeats what is not through.
+ * Handles finished items: counts them, sends their groups, logs and shows failures, and writes dead letters for
+ * abandoned ones. Each then reports progress, so that a restart repeats only unfinished items.
  */
 import { Effect } from "effect"
 import type { GroupSender } from "./GroupSender.ts"

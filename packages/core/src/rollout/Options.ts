@@ -1,13 +1,12 @@
-/** What a run of environments can be told beside their settings, and how it fails. */
+/** Options of a run of environments other than their settings, and its errors. */
 import { type Duration, Effect, Schema, type Stream } from "effect"
 import type { Totals } from "./RolloutMetrics.ts"
 
-/** An environment cannot run, or cannot go on. */
 export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutError", {
   environment: Schema.String,
   reason: Schema.Literals([
     "settings", // they do not fit the run
-    "service", // the service refused what waiting cannot mend
+    "service", // the service rejected something permanently
     "state", // saved state, spool or files cannot be used
     "items", // the item source failed
     "all" // no environment of the program is left
@@ -16,18 +15,17 @@ export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutErr
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** A failure of something else as the failure of an environment. */
 export const failing =
   (environment: string, reason: RolloutError["reason"]) =>
   (cause: Error): RolloutError =>
     new RolloutError({ environment, reason, message: cause.message, cause })
 
 export interface Options {
-  /** Folder for groups that wait for the service, and for dead letters. Default `.atropos/spool`. */
+  /** Folder for groups waiting for the service, and for dead letters. Default `.atropos/spool`. */
   readonly spoolDirectory?: string
-  /** Bytes of groups that may wait on disk, per environment. Default 1 GiB. */
+  /** Max bytes of groups waiting on disk, per environment. Default 1 GiB. */
   readonly spoolMaxBytes?: number
-  /** Groups kept in memory when the spool cannot take them, before rollouts pause. Default 256. */
+  /** Max groups kept in memory if the spool cannot take them, before rollouts pause. Default 256. */
   readonly maxGroupsInMemory?: number
   /** Attempts per item before it becomes a dead letter. Default 3. */
   readonly maxItemAttempts?: number
@@ -35,26 +33,25 @@ export interface Options {
   readonly evaluateAtStart?: boolean
   /** Evaluates after the last step. Default false, as the original. */
   readonly evaluateAtEnd?: boolean
-  /** How long rollouts under way may take to finish when the program is stopped. Default 5 seconds. */
+  /** Time that rollouts in progress get to finish when the program is stopped. Default 5 seconds. */
   readonly stopWithin?: Duration.Input
-  /** Keeps rollouts on policy; see `OnPolicy`. Default: the queue alone limits them. */
+  /** Keeps rollouts on-policy; see `OnPolicy`. Default: only the queue limits them. */
   readonly onPolicy?: OnPolicy
 }
 
 /**
- * Rollouts for trainer step s begin once the samplers have the weights of version s - `stepsAhead` or newer, so that no
- * trajectory is staler than `stepsAhead` steps where the environment has the queue for itself.
+ * Starts rollouts for trainer step s once the samplers have weights of version s - `stepsAhead` or newer, so that no
+ * trajectory is staler than `stepsAhead` steps if the environment has the queue for itself.
  */
 export interface OnPolicy {
   /**
-   * The version now, and whenever it changes: the number of updates in the weights that new requests are sampled from.
+   * The current version and all later ones: the number of updates in the weights that new requests are sampled from.
    */
   readonly versions: Stream.Stream<number>
-  /** 0: strictly on policy; 1: sampling goes on while the trainer trains. */
+  /** 0: strictly on-policy; 1: sampling continues while the trainer trains. */
   readonly stepsAhead: number
 }
 
-/** Options with their defaults filled in. */
 export type Complete = Required<Omit<Options, "onPolicy">> & Pick<Options, "onPolicy">
 
 export const defaults: Complete = {
@@ -67,15 +64,14 @@ export const defaults: Complete = {
   stopWithin: "5 seconds"
 }
 
-/** What a run came to. */
 export interface Summary extends Totals {
   readonly environment: string
-  /** The trainer's step when it ended. */
+  /** The trainer's step at the end. */
   readonly step: number
   readonly evaluations: number
 }
 
-/** Refuses settings that do not fit the run, and says what would. */
+/** Rejects settings that do not fit the run, and suggests ones that do. */
 export const checkSettings = (
   environment: string,
   groupSize: number,

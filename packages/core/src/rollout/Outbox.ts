@@ -1,6 +1,6 @@
 /**
- * The way of groups to the service: sent with what viewers want to see, in the traces of their items, and counted once
- * the service has answered. A group that it refuses becomes a dead letter; either way its item is told.
+ * Sends groups to the service with the data that viewers show, in the traces of their items, and counts them once the
+ * service has answered. A rejected group becomes a dead letter; the item is notified either way.
  */
 import { Effect, Option } from "effect"
 import type { QueueView } from "./QueueView.ts"
@@ -14,11 +14,11 @@ export interface Outbox {
   readonly submitter: Submitter.Submitter
   readonly spans: SubmitSpans.SubmitSpans
   readonly viewers: Viewers.Viewers
-  /** Warns where the service keeps answering that it has the groups already. */
+  /** Warns if the service keeps answering that it already has the groups. */
   readonly checkDuplicates: Effect.Effect<void>
 }
 
-/** More groups in a row that the service had already than a crash leaves behind. */
+/** More consecutive duplicates than a crash leaves behind. */
 const manyDuplicates = 32
 
 /** `onChange`: the service has answered, or groups have left memory. */

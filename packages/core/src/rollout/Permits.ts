@@ -1,52 +1,48 @@
 /**
- * Leave to begin rollouts, where the run's environments wait at its trainer's bound of staleness: the service gives it,
- * because it alone knows what others have under way.
+ * Requests permits to start rollouts, if the run's environments wait at the trainer's staleness bound. The service
+ * grants them, because only it knows what other environments have in progress.
  *
- * It is asked when it may say yes (its status says so, or fewer are under way here than it was told of), and every five
- * seconds while it has said no. Leave that cannot be used any more is given back. While the service is away there is
- * none.
+ * Asks when a grant is possible (according to the status, or if fewer rollouts are in progress than last reported), and
+ * every five seconds after a refusal. Returns unusable permits. None are granted while the service is unavailable.
  */
 import { Effect, Latch, Result } from "effect"
 import type { TrajectoryError } from "../service/TrajectoryError.ts"
 
 export interface Permits {
-  /** A status has come: sequences that may be begun; undefined where nobody waits. */
+  /** Handles a status: sequences that may be started; undefined if no environment has to wait. */
   readonly told: (startable: number | undefined) => void
-  /** A rollout begins. */
   readonly begun: () => void
   /**
-   * How many rollouts may begin now: of `usual`, which all else allows, beside `underWay` that have begun and are not
-   * queued.
+   * Number of rollouts that may start now: at most `usual` (the limit of everything else), given `underWay` started and
+   * not yet queued.
    */
   readonly within: (usual: number, underWay: number) => number
-  /** Asks for as long as it runs. */
   readonly run: Effect.Effect<never>
 }
 
-/** So that what the service was not told of (an environment that died) does not stop others for good. */
+/** Bounds how long rollouts unknown to the service (of an environment that died) block others. */
 const patience = "5 seconds"
 
 export const make = (options: {
-  /** Changes when the service has forgotten what it was told. */
+  /** Changes when the service has lost its state. */
   readonly registered: () => number
   readonly ask: (request: {
     readonly underWay: number
     readonly more: number
   }) => Effect.Effect<number, TrajectoryError>
-  /** There is leave now. */
   readonly onGranted: () => void
 }): Permits => {
   const wants = Latch.makeUnsafe(false)
   const promising = Latch.makeUnsafe(false)
   let startable: number | undefined
   let statuses = 0
-  /** Given and not used. */
+  /** Granted and unused. */
   let left = 0
-  /** Begun and not queued; may be too high for a moment, never too low. */
+  /** Started and not queued; may briefly be too high, never too low. */
   let underWay = 0
-  /** Rollouts that all else allows. */
+  /** Rollouts that all other limits allow. */
   let usual = 0
-  /** What the service was told last, its answer included. */
+  /** The last report to the service, including its answer. */
   let reported = { to: -1, underWay: 0 }
 
   const more = (): number => Math.max(0, usual - left)
@@ -63,7 +59,7 @@ export const make = (options: {
       const [to, seen] = [options.registered(), statuses]
       const answer = yield* Effect.result(options.ask(request))
       if (Result.isFailure(answer)) {
-        // Whoever follows the status waits for the service and says so.
+        // The status follower waits for the service and logs it.
         yield* Effect.sleep("1 second")
         wants.openUnsafe()
         continue
@@ -71,7 +67,7 @@ export const make = (options: {
       const granted = answer.success
       left += granted
       reported = { to, underWay: request.underWay + granted }
-      // What could be begun has been given, as far as is known here.
+      // As far as known here, everything available has been granted.
       if (granted < request.more && seen === statuses) startable = startable && 0
       if (more() > 0 || !isKnown()) wants.openUnsafe()
       if (granted > 0) options.onGranted()

@@ -1,31 +1,29 @@
 /**
- * The queue as far as it is known here: the last status of the service, and how many groups it has answered for since.
+ * Tracks the queue as known locally: the service's last status, and the groups it has answered for since.
  *
- * A pushed status may be older or newer than the answers to what was sent meanwhile, so that such groups would be
- * counted twice or not at all: then the status before stays, and a fresh one is asked for once it matters.
+ * A pushed status may be older or newer than concurrent answers, so that such groups would be counted twice or not at
+ * all: the previous status is then kept, and a new one is requested when it matters.
  */
 import { Effect, Latch, Result } from "effect"
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import type { TrajectoryError } from "../service/TrajectoryError.ts"
 
 export interface QueueView {
-  /** Absent before the first one has come. */
+  /** Absent before the first status. */
   readonly status: () => EnvironmentStatus | undefined
-  /** Groups answered for that `status` may not count yet. */
+  /** Answered groups that `status` may not include yet. */
   readonly uncounted: () => number
-  /** The service has answered for a group. */
   readonly answered: () => void
-  /** A status came by itself; `isSending`: while groups were on their way. */
+  /** A status was pushed; `isSending`: while groups were being sent. */
   readonly pushed: (status: EnvironmentStatus, isSending: boolean) => void
-  /** The queue seems full, perhaps only because groups are counted twice: asks, if so. */
+  /** The queue seems full, perhaps because groups are counted twice: requests a status if so. */
   readonly doubt: () => void
-  /** Asks for as long as it runs. */
   readonly run: Effect.Effect<never>
 }
 
 export const make = (options: {
   readonly ask: Effect.Effect<EnvironmentStatus, TrajectoryError>
-  /** The service was asked: there may be room now. */
+  /** A new status arrived: there may be capacity now. */
   readonly onAsked: () => void
 }): QueueView => {
   const doubts = Latch.makeUnsafe(false)
@@ -45,7 +43,7 @@ export const make = (options: {
         uncounted = answeredInAll - before
         isStale = false
       } else {
-        // Whoever follows the status waits for the service and says so; here it is only a matter of not insisting.
+        // The status follower waits for the service and logs it; this only avoids busy polling.
         yield* Effect.sleep("1 second")
       }
       options.onAsked()

@@ -1,13 +1,13 @@
 /**
- * Runs environments: rolls their items out, judges, filters and sends the groups, evaluates, and survives crashes.
+ * Runs environments: rolls out their items, judges, filters and sends the groups, evaluates, and survives crashes.
  *
- * Guarantees: an item counts as done only when the service has answered for its groups, so a crash loses none; a group
- * is stored once however often it is rolled out again; a failing item, a failing service or a failing neighbour stops
- * nobody else; what is being rolled out is never cancelled because the queue has filled up. Waits for the service and
- * for the trainer, in any order of starting. Replaces `serve` of the original (atroposlib/envs/base.py, `env_manager`).
+ * Guarantees: an item is done only once the service has answered for its groups, so a crash loses none; a group is
+ * stored once however often it is rolled out again; a failing item, service or other environment stops nothing else; a
+ * full queue never cancels rollouts in progress. Service, trainer and environments may start in any order. Replaces
+ * `serve` of the original (atroposlib/envs/base.py, `env_manager`).
  *
- * State and keys go by the environment's name (`wandb_name`, or its own): processes that run side by side need
- * different ones.
+ * State and keys are named after the environment (`wandb_name`, or its own name): concurrent processes need different
+ * names.
  */
 import { Context, Effect, Exit, Fiber, type FileSystem, Layer, type Path } from "effect"
 import { type EnvironmentShape, Environments } from "../Environment.ts"
@@ -25,7 +25,7 @@ export { type Options, RolloutError, type Summary }
 type Needs = EnvironmentClient | TelemetryClient | ServerManager | FileSystem.FileSystem | Path.Path
 
 /**
- * Runs one environment until its steps or its items are through; interrupted, it stops cleanly: sends or spools, saves,
+ * Runs one environment until its steps or items are done; when interrupted, it stops cleanly: sends or spools, saves,
  * disconnects.
  */
 export const run = (
@@ -39,9 +39,9 @@ export const run = (
   )
 
 /**
- * Runs several environments side by side, each with its own registration. Each fills of the batches what its weight is
- * of the weights of all that run, and at least the share that it reserves. One that fails is reported and the others go
- * on; the whole fails when all have failed.
+ * Runs several environments concurrently, each with its own registration. Each fills a share of the batches
+ * proportional to its weight among those running, and at least its reserved share. One that fails is reported and the
+ * others continue; the whole fails only if all have failed.
  */
 export const runAll = Effect.fn("Rollout.runAll")(function* (
   environments: ReadonlyArray<EnvironmentShape>,
@@ -49,7 +49,7 @@ export const runAll = Effect.fn("Rollout.runAll")(function* (
 ) {
   const running = new Set(environments)
   let parts = new Map<EnvironmentShape, Concurrency.Part>()
-  // Asked for at every change of the queue, and another only when one leaves.
+  // Read at every change of the queue, but changed only when an environment leaves.
   const divide = () => {
     const left = [...running]
     const made = Concurrency.partsOf(left.map(({ settings }) => settings))
@@ -95,7 +95,7 @@ export class Rollout extends Context.Service<
   { readonly summaries: Effect.Effect<ReadonlyArray<Summary>, RolloutError> }
 >()("@atropos/core/Rollout") {}
 
-/** Runs all `Environments` for as long as the layer lives; closing it stops them cleanly. */
+/** Runs all `Environments` while the layer lives; closing it stops them cleanly. */
 export const layer = (options: Options = {}): Layer.Layer<Rollout, never, Environments | Needs> =>
   Layer.effect(
     Rollout,
@@ -108,7 +108,7 @@ export const layer = (options: Options = {}): Layer.Layer<Rollout, never, Enviro
 
 const nameOf = ({ name, settings }: EnvironmentShape): string => settings.wandbName ?? name
 
-/** Two environments of a kind get different names, the same ones at every start. */
+/** Gives several instances of one environment different names, stable across restarts. */
 const uniqueNames = (environments: ReadonlyArray<EnvironmentShape>) => {
   const seen = new Map<string, number>()
   return environments.map((environment) => {

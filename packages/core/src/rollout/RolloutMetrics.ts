@@ -1,10 +1,10 @@
 /**
- * Figures of one environment's rollouts: collected while it runs, given out once per trainer step, and counted as
- * Effect metrics.
+ * Collects metrics of one environment's rollouts, reports them once per trainer step, and publishes them as Effect
+ * metrics.
  *
- * Names are the original's where it has the figure (atroposlib/envs/base.py, `wandb_log`, `perf_stats`);
- * `docs/metrics.md` lists them all. Completion lengths, scores and staleness are those of accepted groups alone, `_p95`
- * is a percentile, and groups count as sent when the service has answered for them.
+ * Names are the original's where it has the metric (atroposlib/envs/base.py, `wandb_log`, `perf_stats`);
+ * `docs/metrics.md` lists them all. Completion lengths, scores and staleness cover accepted groups only, `_p95` is a
+ * percentile, and groups count as sent once the service has answered for them.
  */
 import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
@@ -31,34 +31,32 @@ const unsentGauge = Metric.gauge("atropos.rollout.unsent", { description: "group
 export type ItemOutcome = "succeeded" | "failed" | "died" | "timeout" | "given_up" | "unscorable"
 
 export interface RolloutMetrics {
-  /** A group came out of a rollout, whatever the filters say of it. */
+  /** A group was rolled out, before filtering. */
   readonly rolledOut: (group: ScoredGroup, limits: Pick<FilterOptions, "maxTokenLength" | "minTrainedTokens">) => void
-  /** A group passed the filters while the trainer, if there is one, was at `step`. */
+  /** A group passed the filters while the trainer, if any, was at `step`. */
   readonly kept: (group: ScoredGroup, step?: number) => void
   readonly dropped: (reason: DropReason) => void
   readonly delivered: (isDuplicate: boolean) => void
   readonly item: (outcome: ItemOutcome, millis: number) => void
-  /** Groups the service has answered for since the last `take`. */
   readonly sentSinceTaken: () => number
-  /** The figures since the last `take`, and a fresh start. */
+  /** Returns the metrics since the last `take` and resets them. */
   readonly take: () => { readonly [name: string]: number }
-  /** Items that will not be tried again, over the whole run. */
+  /** Items that will not be retried, over the whole run. */
   readonly finished: () => number
   /** Over the whole run: groups sent and dropped by reason, items by outcome. */
   readonly totals: () => Totals
-  /** Brings the Effect metrics up to date. */
   readonly publish: (gauges: { readonly running: number; readonly unsent: number }) => Effect.Effect<void>
 }
 
 export interface Totals {
   readonly groupsSent: number
-  /** Sent before, by this program or a predecessor that crashed. */
+  /** Already sent by this program or by a predecessor that crashed. */
   readonly duplicates: number
   readonly dropped: { readonly [reason in DropReason]?: number }
   readonly items: { readonly [outcome in ItemOutcome]?: number }
 }
 
-/** Collects for one environment, whose claims say which scores it may give. */
+/** Collects for one environment, whose claims define the allowed scores. */
 export const make = (environment: string, judging?: Scoring.Judging): RolloutMetrics => {
   const isOutside = judging === undefined ? () => false : Scoring.outsideClaims(judging)
   let window = emptyWindow()
@@ -138,12 +136,12 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
   }
 }
 
-/** Kept for a window's figure: while every group is dropped no step ends the window. */
+/** Kept per window: while every group is dropped, no step ends the window. */
 const maxEquals = 10_000
 
 interface Window {
   kept: number
-  /** Of those kept, with scores that are all equal. */
+  /** Kept groups whose scores are all equal. */
   identical: number
   sent: number
   sequences: number
@@ -151,13 +149,13 @@ interface Window {
   tooShort: number
   /** Rollouts with a score outside of the claimed range. */
   outside: number
-  /** Answers that several rollouts of a group gave, and the scores of all rollouts. */
+  /** Repeated answers within a group, and the scores of all rollouts. */
   readonly equals: Array<EqualAnswers.Equals>
   readonly range: Spread.Spread
-  /** Rollouts of items, and those that failed, died or took too long. */
+  /** Rollouts of items, and those that failed, died or timed out. */
   attempts: number
   failedAttempts: number
-  /** Rollouts of which it is said whether they solve their item, and those that do. */
+  /** Rollouts with a known solved state, and those that are solved. */
   judged: number
   solved: number
   readonly lengths: Array<number>
@@ -166,7 +164,7 @@ interface Window {
   readonly staleness: Spread.Spread
   rewards: ReadonlyMap<string, RewardComponents.Total>
   readonly dropped: Map<string, number>
-  // Sums, not lists: while every group is dropped no step ends the window.
+  // Running sums instead of lists: while every group is dropped, no step ends the window.
   readonly durations: Spread.Spread
   readonly succeeded: Spread.Spread
   readonly failed: Spread.Spread
@@ -251,7 +249,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
   return figures
 }
 
-/** Sequences that ended at their token limit, or reach the run's. */
+/** Sequences that ended at their token limit or reach the run's. */
 const truncated = ({ overrides, tokens }: ScoredGroup, maxTokenLength: number): number => {
   let count = 0
   for (const [index, { length }] of tokens.entries()) {
@@ -260,7 +258,7 @@ const truncated = ({ overrides, tokens }: ScoredGroup, maxTokenLength: number): 
   return count
 }
 
-/** Only of more than one value, as the original. */
+/** Only for more than one value, as in the original. */
 const perf = (figures: Record<string, number>, name: string, spread: Spread.Spread): void => {
   if (spread.count() < 2) return
   for (const [kind, value] of Object.entries(spread.figures())) figures[`train_perf/${name}_${kind}`] = value

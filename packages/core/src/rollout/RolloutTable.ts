@@ -1,8 +1,9 @@
 /**
- * The table `train/rollouts`: texts and scores of the newest groups, as the original's (`create_rollout_table`): of the
- * last `num_rollouts_to_keep` accepted groups the first `num_rollouts_per_group_for_logging` sequences each (-1: all).
+ * The table `train/rollouts`: texts and scores of the newest groups, as the original's (`create_rollout_table`): the
+ * first `num_rollouts_per_group_for_logging` sequences (-1: all) of each of the last `num_rollouts_to_keep` accepted
+ * groups.
  *
- * A text is the sequence decoded, as the trainer gets it; the chat where no tokenizer is at hand. Texts are made when
+ * A text is the decoded sequence as the trainer gets it, or the chat if there is no tokenizer. Texts are decoded when
  * the table is taken.
  */
 import { Effect, Option } from "effect"
@@ -14,7 +15,7 @@ import type { TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
 
 export interface RolloutTable {
   readonly add: (group: ScoredGroup) => void
-  /** The rows since the last `take`, oldest first; none without any. */
+  /** The rows since the last `take`, oldest first; None if empty. */
   readonly take: Effect.Effect<Option.Option<Rows>>
 }
 
@@ -54,7 +55,7 @@ export const make = ({ decode, groups, perGroup }: Options): RolloutTable => {
       })
       return Effect.map(
         Effect.forEach(cells, ({ group, index }) =>
-          // Decoding a long sequence takes a while: others get in between.
+          // Decoding a long sequence takes a while: yields to other fibers.
           Effect.as(Effect.yieldNow, [textOf(group, index), group.scores[index]!] as const)
         ),
         (rows) => Option.some({ name: "train/rollouts", columns: ["text", "score"], rows })
@@ -63,7 +64,7 @@ export const make = ({ decode, groups, perGroup }: Options): RolloutTable => {
   }
 }
 
-/** As an environment's settings say, for a recorder that may want no tables at all. */
+/** A table according to an environment's settings; the recorder may not want tables. */
 export const of = (
   { numRolloutsPerGroupForLogging, numRolloutsToKeep }: Common,
   { wantsTables }: Pick<Recorder, "wantsTables">,

@@ -1,6 +1,6 @@
 /**
- * How many rollouts may be started now: the least of what workers, queue, end of the run and, where asked for, the
- * weights allow; where environments wait at a bound of staleness, what the service gives leave for.
+ * Computes how many rollouts may start now: the minimum over workers, queue, end of the run and, optionally, weights;
+ * at a staleness bound, the permits granted by the service.
  */
 import { Effect, Stream } from "effect"
 import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
@@ -14,7 +14,7 @@ export interface Options {
   readonly settings: EnvironmentSettings.Common
   readonly serverCount: number
   readonly onPolicy: OnPolicy | undefined
-  /** Of the batches, now: the whole where no other environment of the program competes. */
+  /** The current part of the batches: the whole if no other environment of the program competes. */
   readonly part: () => Concurrency.Part
   readonly batchSize: () => number
   readonly totalSteps: number
@@ -22,16 +22,15 @@ export interface Options {
   readonly permits: Pick<Permits, "within">
   readonly submitter: { readonly isBlocked: () => boolean; readonly unsent: () => number }
   readonly isEvaluating: () => boolean
-  /** Whether groups of other sizes than `group_size` were sent. */
+  /** True if groups of sizes other than `group_size` were sent. */
   readonly hasOddGroups: () => boolean
-  /** There may be more room now. */
+  /** The capacity may have increased. */
   readonly onChange: () => void
 }
 
 export interface Room {
-  /** Beside those that run. */
+  /** Remaining capacity, given the number running. */
   readonly left: (running: number) => number
-  /** Follows the weights for as long as it runs. */
   readonly follow: Effect.Effect<void>
 }
 

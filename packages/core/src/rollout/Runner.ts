@@ -1,6 +1,4 @@
-/**
- * Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module.
- */
+/** Runs one environment, with the guarantees of `Rollout`. This file is the wiring: each part has its own module. */
 import { Effect, Fiber, Latch, Option, Scope } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
 import * as Concurrency from "./Concurrency.ts"
@@ -19,10 +17,10 @@ import * as StepFigures from "./StepFigures.ts"
 import * as TrainerStep from "./TrainerStep.ts"
 import * as Upkeep from "./Upkeep.ts"
 
-/** Fewest failures in a row that slow rollouts down. */
+/** Min consecutive failures before rollouts slow down. */
 const minFailuresBeforeSlowdown = 8
 
-/** Runs an environment under a name until its steps or its items are through, or until interrupted. */
+/** Runs an environment under a name until its steps or items are done, or until interrupted. */
 export const run = Effect.fn("Runner.run")(
   function* (
     environment: EnvironmentShape,
@@ -50,7 +48,7 @@ export const run = Effect.fn("Runner.run")(
       if (options.evaluateAtEnd) evaluations.request(step.now())
       yield* evaluations.idle
     })
-    // None of the others ever ends: if one dies, so does the run, and not in silence.
+    // None of the others ever ends: if one dies, the run fails visibly.
     const supervised = Effect.raceFirst(
       work,
       Effect.andThen(Effect.raceFirst(Fiber.join(sending), Fiber.join(attending)), Effect.never)
@@ -70,9 +68,7 @@ export const run = Effect.fn("Runner.run")(
   (effect, _environment, name) => Effect.annotateLogs(Effect.scoped(effect), { environment: name })
 )
 
-/**
- * The parts of a run, each made of those before it. `news` is all they tell the pool: there may be room for a rollout.
- */
+/** Builds the parts of a run, each from the previous ones. `news` signals the pool that there may be capacity. */
 const assemble = Effect.fnUntraced(function* (
   session: Session.Session,
   workScope: Scope.Scope,
@@ -88,8 +84,8 @@ const assemble = Effect.fnUntraced(function* (
   })
   const permits = Permits.make({
     registered: () => connection.registration().envId,
-    // The trainer says that its new weights are there once servers have them: what begins under this leave must not be
-    // sampled with older ones.
+    // The trainer announces new weights once servers have them: rollouts started with these permits must not sample
+    // from older ones.
     ask: (request) =>
       Effect.tap(
         Effect.suspend(() => client.begin(connection.registration().envId, request)),

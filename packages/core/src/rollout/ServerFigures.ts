@@ -1,15 +1,11 @@
-/** Figures of the inference servers, under the original's names. */
+/** Metrics of the inference servers, under the original's names. */
 import type { ServerMetrics } from "../inference/backend/Inference.ts"
 
-/**
- * The inference servers' figures, all servers of the list: `server/server_<i>_request_time_avg`,
- * `server/server_<i>_eval_…`.
- */
 export const of = (servers: ReadonlyArray<ServerMetrics>): { readonly [name: string]: number } => {
   const figures: Record<string, number> = {}
   const order = [...new Set(servers.map(({ server }) => server))]
   for (const metrics of servers) {
-    // As the original's watcher of inference nodes has it; what is a node is not known here.
+    // As in the original's watcher of inference nodes; nodes are not known here.
     figures[`server/server_health_0_${order.indexOf(metrics.server)}`] = metrics.healthy ? 1 : 0
     if (metrics.count === 0) continue
     const name = `server/server_${order.indexOf(metrics.server)}${metrics.split === "eval" ? "_eval" : ""}`

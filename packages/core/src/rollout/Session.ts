@@ -1,8 +1,8 @@
 /**
- * What an environment has open while it runs: its registration with the service, its folder, what an earlier process
- * left of it, its dead letters, and where its figures go.
+ * Opens the resources of a running environment: its registration with the service, its folder, leftovers of an earlier
+ * process, dead letters, and metrics.
  *
- * Opening waits for the service and for the trainer; what waiting cannot mend fails.
+ * Opening waits for the service and the trainer, and fails on permanent errors.
  */
 import { Effect, FileSystem, Option, Path, type Scope } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
@@ -24,7 +24,7 @@ import * as GroupFile from "./submit/GroupFile.ts"
 export interface Session {
   readonly environment: EnvironmentShape
   readonly settings: Common
-  /** State and keys go by it. */
+  /** Used for state and keys. */
   readonly name: string
   readonly options: Complete
   readonly client: EnvironmentClientShape
@@ -32,21 +32,20 @@ export interface Session {
   readonly servers: ServerManagerShape
   readonly tokenizer: Option.Option<TokenizerShape>
   readonly connection: Connection.Connection
-  /** Of the run that the environment is registered with now. */
+  /** From the run the environment is currently registered with. */
   readonly batchSize: () => number
   readonly totalSteps: number
-  /** The trainer's step when the state was saved, or now where there was none. */
+  /** The trainer's step when the state was saved, or now if there was none. */
   readonly firstStep: number
   readonly progress: Progress.Progress
   readonly deadLetters: DeadLetters.DeadLetters
-  /** Where they are to be written to a file as well. */
+  /** Set if groups are also written to a file. */
   readonly groupFile: GroupFile.GroupFile | undefined
   readonly metrics: RolloutMetrics.RolloutMetrics
   readonly recorder: MetricsSink.Recorder
   readonly table: RolloutTable.RolloutTable
 }
 
-/** Opens the session of an environment until the scope closes. */
 export const open = Effect.fn("Session.open")(function* (
   environment: EnvironmentShape,
   name: string,
@@ -130,7 +129,7 @@ export const open = Effect.fn("Session.open")(function* (
   }
 })
 
-/** The environment's settings as they are in force: what the run, its trainer or its servers say goes before. */
+/** The environment's settings in force: values of the run, its trainer or its servers take precedence. */
 const inForce = (
   { encodedSettings, settings }: EnvironmentShape,
   {
@@ -164,7 +163,7 @@ const register = Effect.fnUntraced(function* (client: EnvironmentClientShape, na
     minBatchAllocation: settings.minBatchAllocation
   }).pipe(Effect.mapError(failing(name, "service")))
   const { name: registeredName, numSteps, startingStep } = connection.registration()
-  // Read anew each time: who registers again may find another run.
+  // Re-read each time: a new registration may be with another run.
   const batchSize = (): number => (connection.batchSize() > 0 ? connection.batchSize() : settings.batchSize)
   const totalSteps = settings.totalSteps === -1 ? numSteps : settings.totalSteps
   yield* checkSettings(name, settings.groupSize, batchSize(), totalSteps)

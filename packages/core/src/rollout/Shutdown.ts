@@ -1,6 +1,6 @@
 /**
- * The end of a run, whatever the reason: rollouts under way may finish, groups are sent or kept, state and figures are
- * saved, and the service is told. Each part has a time limit, so that a service that is away holds nothing up.
+ * Shuts a run down, for any reason: rollouts in progress may finish, groups are sent or spooled, state and metrics are
+ * saved, and the service is notified. Each part has a time limit, so that an unavailable service blocks nothing.
  */
 import { type Duration, Effect, Exit, Fiber, Scope } from "effect"
 import * as Reason from "../base/Reason.ts"
@@ -12,16 +12,13 @@ import * as StepFigures from "./StepFigures.ts"
 import type { Load } from "./submit/Reports.ts"
 import type { Upkeep } from "./Upkeep.ts"
 
-/** For each of the last requests. */
 const requestTimeout: Duration.Input = "5 seconds"
 
 export interface Parts {
   readonly session: Session
   readonly pool: Pool
-  /** Of the rollouts. */
   readonly workScope: Scope.Closeable
   readonly outbox: Outbox
-  /** Runs the submitter. */
   readonly sending: Fiber.Fiber<never>
   readonly upkeep: Upkeep
   readonly load: Load
@@ -33,7 +30,7 @@ export const run = Effect.fnUntraced(function* (parts: Parts, exit: Exit.Exit<un
   const { client, connection, options, recorder } = session
   const { spans, submitter, viewers } = outbox
   pool.stop()
-  // After the last step nobody wants what is under way; in all other cases it is paid for.
+  // After the last step, rollouts in progress are useless; in all other cases they are worth finishing.
   if (Exit.isFailure(exit)) yield* Waiting.within(pool.drained, options.stopWithin)
   yield* Scope.close(workScope, Exit.void)
   yield* Waiting.within(submitter.flush, requestTimeout)

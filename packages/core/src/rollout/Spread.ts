@@ -1,4 +1,4 @@
-/** Mean, standard deviation (population's, as the original), largest and smallest of numbers that are not kept. */
+/** Streaming mean, standard deviation (population, as in the original), max and min. */
 export interface Spread {
   readonly count: () => number
   readonly add: (value: number) => void
@@ -13,7 +13,7 @@ export const make = (): Spread => {
   let min = Number.POSITIVE_INFINITY
   return {
     count: () => count,
-    // Welford 1962: no difference of two large sums.
+    // Welford 1962: avoids the difference of two large sums.
     add: (value) => {
       count++
       const before = value - mean
@@ -26,7 +26,6 @@ export const make = (): Spread => {
   }
 }
 
-/** Of values that are there. */
 export const of = (values: ReadonlyArray<number>): ReturnType<Spread["figures"]> => {
   const spread = make()
   for (const value of values) spread.add(value)

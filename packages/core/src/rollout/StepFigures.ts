@@ -1,9 +1,8 @@
-/** Figures and table of rollouts, recorded once per step of the trainer. */
 import { Effect, Option } from "effect"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
 import type { Session } from "./Session.ts"
 
-/** Records what happened since the last time, unless too little was sent since. */
+/** Records metrics and the table of rollouts since the last call, unless too few groups were sent since. */
 export const record = Effect.fnUntraced(function* (
   { environment, metrics, recorder, servers, settings, table }: Session,
   step: number

@@ -1,6 +1,6 @@
 /**
- * The trainer's step as the service tells it, and what begins with a new one: the figures of the one before are
- * recorded, and an evaluation may be due.
+ * Tracks the trainer's step reported by the service; each new step records the previous one's metrics and may start an
+ * evaluation.
  */
 import { Deferred, Effect, type Scope } from "effect"
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
@@ -14,11 +14,9 @@ import * as StatusFollower from "./submit/StatusFollower.ts"
 import type { Submitter } from "./submit/Submitter.ts"
 
 export interface TrainerStep {
-  /** As far as it is known here. */
+  /** As far as known here. */
   readonly now: () => number
-  /** Waits for the last one. */
   readonly last: Effect.Effect<void>
-  /** Follows the service for as long as it runs. */
   readonly follow: Effect.Effect<never>
 }
 
@@ -27,13 +25,11 @@ export interface Options {
   readonly permits: Pick<Permits, "told">
   readonly submitter: Pick<Submitter, "isSending">
   readonly evaluations: Pick<Evaluations, "request">
-  /** Records the figures up to a step. */
   readonly record: (step: number) => Effect.Effect<void>
-  /** A status has come. */
   readonly onChange: () => void
 }
 
-/** Figures are recorded in fibers of the scope. */
+/** Metrics are recorded in fibers of the scope. */
 export const make = Effect.fnUntraced(function* (
   { client, connection, firstStep, name, settings, totalSteps }: Session,
   { evaluations, onChange, permits, queue, record, submitter }: Options
@@ -50,7 +46,7 @@ export const make = Effect.fnUntraced(function* (
     step = status.currentStep
     yield* share.set(name, status.envWeight)
     if (step > previous) {
-      // In a fiber of its own: a slow answer must not keep the next status waiting.
+      // In a separate fiber: a slow answer must not delay the next status.
       yield* Effect.forkIn(record(step), scope)
       if (EvaluationSchedule.isDue(previous, step, settings.stepsPerEval)) evaluations.request(step)
     }

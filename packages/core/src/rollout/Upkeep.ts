@@ -1,14 +1,13 @@
-/** What is done every second while an environment runs: its state is saved, its gauges are brought up to date. */
+/** Periodic work (every second) while an environment runs: saves its state and updates its gauges. */
 import { Effect } from "effect"
 import type { Outbox } from "./Outbox.ts"
 import type { Session } from "./Session.ts"
 import type { Load } from "./submit/Reports.ts"
 
 export interface Upkeep {
-  /** Saves the state where something has changed; never fails. */
+  /** Saves the state if it has changed; never fails. */
   readonly save: Effect.Effect<void>
   readonly publish: Effect.Effect<void>
-  /** Does both for as long as it runs. */
   readonly run: Effect.Effect<never>
 }
 

@@ -1,8 +1,7 @@
 /**
- * Sleeping until a message comes, in a thread that cannot return to its event loop because a program runs in it.
+ * Waits for messages in a thread that cannot return to its event loop because a program runs in it.
  *
- * Whoever posts a message to such a thread rings its bell afterwards; `next` looks into the ports and sleeps between
- * rings.
+ * The sender of a message rings the thread's bell afterwards; `next` polls the ports and sleeps between rings.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads"
 
@@ -15,7 +14,7 @@ export const ring = (bell: Bell): void => {
   Atomics.notify(bell, 0)
 }
 
-/** The next message of the first port that has one, with the place of that port. */
+/** The next message of the first port that has one, with the index of that port. */
 export const next = (
   bell: Bell,
   ports: ReadonlyArray<MessagePort>

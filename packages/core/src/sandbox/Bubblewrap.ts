@@ -1,9 +1,9 @@
 /**
- * Interpreters of this machine's Python, each a process in a jail (`Jail`): for programs that need native packages, on
- * Linux.
+ * Runs interpreters of this machine's Python, each a process in a jail (`Jail`): for programs that need native
+ * packages, on Linux.
  *
- * A runner is a process for one run. Its lines to the judge go through this process, which counts what crosses. Output
- * is cut at its limit and the process with it. Ending a jail ends everything in it.
+ * A runner is a process for one run. Its lines to the judge go through this process, which counts the traffic. Output
+ * and process are cut at the output limit. Ending a jail ends everything in it.
  */
 import type { Socket } from "node:net"
 import type { Writable } from "node:stream"
@@ -16,9 +16,8 @@ import { script } from "./PythonHarness.ts"
 export interface Options {
   readonly workers: number
   readonly memoryBytes: number
-  /** Path of the interpreter. */
   readonly python: string
-  /** Folders that it needs beside the system's: those of a virtual environment, say. */
+  /** Additional folders that it needs, for example those of a virtual environment. */
   readonly visible: ReadonlyArray<string>
 }
 
@@ -29,7 +28,7 @@ const startTimeout = Duration.seconds(30)
 /** Control in and out, peer in and out. */
 const descriptors = ["3", "4", "5", "6"] as const
 
-/** Closes whatever else was inherited, and says that it is there before it waits for a job. */
+/** Closes all other inherited descriptors, and reports that it is ready before it waits for a job. */
 const prelude = `
 for name in os.listdir("/proc/self/fd"):
     if int(name) > ${2 + descriptors.length}:
@@ -46,12 +45,9 @@ interface Inmate {
   readonly stdin: Writable
   readonly control: Writable
   readonly peer: Writable
-  /** Lines it says to us. */
   readonly lines: Queue.Queue<string>
   readonly ended: Effect.Effect<Ended>
-  /** Ends it, for this reason. */
   readonly end: (ended: Ended) => void
-  /** Who is told what it does, from now on. */
   readonly tell: (listeners: Listeners) => void
 }
 
@@ -133,7 +129,7 @@ const toRunner = (inmate: Inmate): BubblewrapRunner => {
 
 const toJudge = (inmate: Inmate): BubblewrapJudge => ({
   inmate,
-  // It waits for the next job as soon as it has answered, if it is there at all.
+  // It waits for the next job as soon as it has answered, if it is still alive.
   ready: Effect.raceFirst(
     Effect.flatMap(inmate.ended, (ended) => Effect.fail(new SandboxError({ message: whyEnded(ended) }))),
     Effect.void
@@ -142,7 +138,6 @@ const toJudge = (inmate: Inmate): BubblewrapJudge => ({
   abandon: (number, why) => inmate.peer.write(`${number} !${why}\n`)
 })
 
-/** A process that waits for its job. */
 const start = Effect.fnUntraced(function* (
   { memoryBytes, python, visible }: Options,
   role: "judge" | "runner"
@@ -158,10 +153,10 @@ const start = Effect.fnUntraced(function* (
   const source = script(role, descriptors, prelude)
   const command = [python, "-s", "-P", "-B", "-X", "utf8", "-c", source]
   const child = yield* Jail.scoped({ command, visible, memoryBytes, fileBytes, extraPipes: descriptors.length })
-  // Sockets, whatever the types say: each can be read and written.
+  // Sockets, despite their types: each is readable and writable.
   const [stdin, stdout, stderr, control, controlOut, peer, peerOut] = child.stdio as unknown as ReadonlyArray<Socket>
   for (const pipe of [stdin, stdout, stderr, control, controlOut, peer, peerOut]) {
-    // A pipe breaks when the process ends, which is told below.
+    // A pipe breaks when the process ends, which is reported below.
     pipe?.on("error", () => undefined)
   }
   const hear = (descriptor: 1 | 2) => (bytes: Uint8Array) => {
@@ -193,7 +188,7 @@ const start = Effect.fnUntraced(function* (
     })
   )
   if (stdin === undefined || control === undefined || peer === undefined) return yield* failed("its pipes are missing")
-  // A runner has no more to say here, and its program must not fill this process with what nobody reads.
+  // A runner sends nothing more here, and its program must not fill this process with unread data.
   if (role === "runner") controlOut?.destroy()
   return {
     stdin,

@@ -1,18 +1,18 @@
 /**
- * What a program in WebAssembly may ask of its host: `@runno/wasi`'s in-memory file system and clock, and nothing of
- * this machine.
+ * Restricts the host functions of a WebAssembly program to `@runno/wasi`'s in-memory file system and clock, without
+ * access to this machine.
  *
- * Tightens the library where a hostile program would reach past its own run: the bytes it writes, its files and its
- * open files are bounded; output goes to a bounded sink; nothing is kept from run to run. A file system belongs to one
- * run. Paths in `devices` are lines to the host. Throws through the program whatever a sink or a device throws: that is
- * how a run is ended from outside.
+ * Tightens the library against hostile programs: written bytes, files and open files are bounded; output goes to a
+ * bounded sink; nothing is kept between runs. A file system belongs to one run. Paths in `devices` are lines to the
+ * host. Anything that a sink or a device throws is thrown through the program, which is how a run is ended from
+ * outside.
  */
 import { randomFillSync } from "node:crypto"
 import { WASI, WASISnapshotPreview1 } from "@runno/wasi"
 
 const { Clock, OpenFlags, Result } = WASISnapshotPreview1
 
-/** Something that is read and written by its path, like a file; reading may wait. */
+/** Read and written by its path, like a file; reading may block. */
 export interface Device {
   readonly read: (maxBytes: number) => Uint8Array
   readonly write: (bytes: Uint8Array) => void
@@ -26,7 +26,7 @@ export interface Options {
   readonly devices: ReadonlyMap<string, Device>
   readonly stdin: (maxBytes: number) => Uint8Array
   readonly output: (descriptor: 1 | 2, bytes: Uint8Array) => void
-  /** Bytes a run may write to files, together. */
+  /** Max total bytes a run may write to files. */
   readonly maxFileBytes: number
 }
 
@@ -44,18 +44,18 @@ export class GuardedWasi extends WASI {
       args: Array.from(options.args),
       env: { ...options.env },
       fs: fileSystem(options),
-      // Without it, the library keeps a record of every call for ever.
+      // Without it, the library keeps a record of every call forever.
       debug: () => undefined
     })
     this.#options = options
   }
 
-  /** As it is now: growing replaces it. */
+  /** The current buffer: growing replaces it. */
   #memory(): ArrayBuffer {
     return (this.memory as { readonly buffer: ArrayBuffer }).buffer
   }
 
-  /** The bytes in memory that a vector of (address, length) pairs names. */
+  /** The bytes in memory named by a vector of (address, length) pairs. */
   #vectors(address: number, count: number): ReadonlyArray<Uint8Array> {
     const view = new DataView(this.#memory())
     return Array.from({ length: count }, (_, index) => {
@@ -69,7 +69,7 @@ export class GuardedWasi extends WASI {
     return open !== undefined && "file" in open ? this.#options.devices.get(open.file.path) : undefined
   }
 
-  /** Why bytes up to this offset may not be written, if so; counts them otherwise. */
+  /** The reason to refuse writing bytes up to this offset, if any; counts them otherwise. */
   #refusal(descriptor: number, upTo: number): WASISnapshotPreview1.Result | undefined {
     const open = this.drive.openMap.get(descriptor)
     if (open === undefined || !("buffer" in open)) return Result.EBADF
@@ -137,7 +137,7 @@ export class GuardedWasi extends WASI {
     return this.#noRoomForFile() ?? super.path_create_directory(...args)
   }
 
-  /** Counts what may make a file, whether it does or not. */
+  /** Counts every call that may create a file, successful or not. */
   #noRoomForFile(): WASISnapshotPreview1.Result | undefined {
     return this.#createdFiles++ < maxFiles ? undefined : Result.ENOSPC
   }

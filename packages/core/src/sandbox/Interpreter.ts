@@ -1,38 +1,34 @@
 /**
- * What the sandboxes for Python have in common: interpreters in pools, of which some run programs and some judge them.
+ * Common parts of the sandboxes for Python: pools of interpreters, of which some run programs and some judge them.
  *
- * A runner serves one run and is then as new, or is replaced. A judge sees only trusted tests and plain values, and is
- * kept.
+ * A runner serves one run and is then reset or replaced. A judge only sees trusted tests and plain values, and is kept.
  */
 import { type Effect, type Pool, Schema, type Scope } from "effect"
 
-/** The sandbox itself does not work: never the fault of a program, never a score. */
+/** The sandbox itself does not work: never the program's fault, never a score. */
 export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxError", {
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** What a run may use up. */
 export interface Limits {
-  /** Wall-clock time of a run, its tests included, from the moment the interpreter is ready. */
+  /** Wall-clock time of a run, including its tests, from the moment the interpreter is ready. */
   readonly timeMillis: number
   /** Bytes on stdout and on stderr, each. */
   readonly outputBytes: number
 }
 
-/** What a runner is told. */
 export interface RunnerJob {
   readonly source: string
   readonly stdin: string
-  /** Whether a judge asks afterwards. */
+  /** True if a judge calls it afterwards. */
   readonly serve: boolean
   readonly outputBytes: number
 }
 
-/** What a judge is told. */
 export interface JudgeJob {
   readonly number: number
-  /** Secret of this job: an answer without it is none. */
+  /** Secret of this job: an answer without it is invalid. */
   readonly token: string
   readonly setup: string
   readonly tests: ReadonlyArray<string>
@@ -40,12 +36,12 @@ export interface JudgeJob {
   readonly asks: ReadonlyArray<string> | null
 }
 
-/** How a run ended by itself. */
+/** Ends of a run other than at its time limit. */
 export type Ended =
   | { readonly ending: "exited"; readonly exitCode: number }
   | { readonly ending: "outputLimit" | "stopped" }
   | { readonly ending: "crashed"; readonly why: string }
-  /** Its thread or process is gone with it. */
+  /** Its thread or process ended with it. */
   | { readonly ending: "lost"; readonly why: string; readonly outOfMemory: boolean }
 
 export interface Output {
@@ -54,10 +50,9 @@ export interface Output {
 }
 
 export interface Runner {
-  /** After a run: when it can take another job. Those in the pool can. */
+  /** After a run: completes when it can take another job. Those in the pool can. */
   readonly ready: Effect.Effect<void, SandboxError>
   readonly ended: Effect.Effect<Ended>
-  /** What the program has written so far. */
   readonly output: () => Output
   /** Ends a program that waits for its judge. */
   readonly stop: () => void
@@ -65,19 +60,18 @@ export interface Runner {
 
 export interface Judge {
   readonly ready: Effect.Effect<void, SandboxError>
-  /** The answer to a job, as the judge wrote it; undefined where the judge itself broke. */
+  /** The judge's answer to a job; undefined if the judge itself failed. */
   readonly answer: Effect.Effect<string | undefined>
-  /** Tells a judge who waits for the program that it waits in vain. */
+  /** Tells a waiting judge that the program has ended. */
   readonly abandon: (number: number, why: string) => void
 }
 
 export interface Interpreters<R extends Runner, J extends Judge> {
   readonly runners: Pool.Pool<R, SandboxError>
   readonly judges: Pool.Pool<J, SandboxError>
-  /** Of the interpreters. */
   readonly scope: Scope.Scope
-  /** Whether a runner can be used again after a run that ended by itself. */
+  /** True if a runner is reusable after a run that ended by itself. */
   readonly keepsRunners: boolean
-  /** Sets a program going, and a judge on it. */
+  /** Starts a program, optionally with a judge. */
   readonly begin: (runner: R, job: RunnerJob, judging?: { readonly judge: J; readonly job: JudgeJob }) => void
 }

@@ -1,14 +1,13 @@
 /**
- * A process behind Linux namespaces (bubblewrap): no network, its own process table, the system's programs read-only, a
- * small /tmp in memory, nothing else of the file system, no privileges and no way back to them, and resource limits.
+ * Runs a process behind Linux namespaces (bubblewrap): no network, its own process table, the system's programs
+ * read-only, a small in-memory /tmp, no other files, no privileges and no way to regain them, and resource limits.
  *
- * Its first process is bubblewrap itself, which those inside can look into: it is started with an empty environment.
- * Descriptors that this process inherited and that its own children inherit are not closed here, which Node cannot do:
- * the command does that before all else.
+ * Its first process is bubblewrap itself, which the processes inside can inspect: it starts with an empty environment.
+ * Node cannot close inherited descriptors: the command closes them first.
  *
- * As root, each jail runs under a user id of its own, taken before the limits are set: root has no limit on processes,
- * and two jails under one id would share it. Otherwise all run under the caller's id in a user namespace of their own,
- * where the limit counts anew.
+ * As root, each jail runs under its own user id, set before the limits: root has no limit on processes, and two jails
+ * with one id would share it. Otherwise all run under the caller's id in separate user namespaces, where the limit is
+ * counted separately.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { accessSync, constants } from "node:fs"
@@ -20,20 +19,20 @@ import { SandboxError } from "./Interpreter.ts"
 export interface Jail {
   /** Path of the program in the system, with its arguments. */
   readonly command: ReadonlyArray<string>
-  /** Folders and files to be seen, read-only, beside the system's own; those that are not there are left out. */
+  /** Additional folders and files visible read-only; missing ones are ignored. */
   readonly visible: ReadonlyArray<string>
-  /** Of each process. */
+  /** Max memory of each process. */
   readonly memoryBytes: number
-  /** Of /tmp, and of the largest file. */
+  /** Max size of /tmp, and of the largest file. */
   readonly fileBytes: number
   readonly extraPipes: number
 }
 
-/** Threads and processes, those of the jail itself included. */
+/** Threads and processes, including those of the jail itself. */
 const mostProcesses = 12
 const mostOpenFiles = 64
 
-/** What of the system any program needs to see. */
+/** System paths that every program needs. */
 export const system: ReadonlyArray<string> = [
   "/usr",
   "/bin",
@@ -49,15 +48,15 @@ const environment = {
   PATH: "/usr/local/bin:/usr/bin:/bin",
   HOME: "/tmp",
   LANG: "C.UTF-8",
-  // One order of sets and dictionaries for one program: the same reply gets the same score.
+  // A deterministic order of sets and dictionaries: the same reply gets the same score.
   PYTHONHASHSEED: "0",
-  // Native libraries start a thread per core otherwise.
+  // Native libraries would otherwise start a thread per core.
   OMP_NUM_THREADS: "1",
   OPENBLAS_NUM_THREADS: "1",
   MKL_NUM_THREADS: "1"
 }
 
-/** What bubblewrap is told of the namespaces; what can be seen comes after. */
+/** bubblewrap's namespace options; visible paths come after. */
 export const namespaces =
   "--unshare-all --unshare-user --disable-userns --die-with-parent --new-session --cap-drop ALL --hostname sandbox"
 const mounts = "--proc /proc --dev /dev --remount-ro /dev"
@@ -67,7 +66,7 @@ const commandLine = ({ command, fileBytes, memoryBytes, visible }: Jail): Readon
   "--clearenv",
   ...Object.entries(environment).flatMap(([name, value]) => ["--setenv", name, value]),
   ...`${mounts} --size ${fileBytes} --tmpfs /tmp`.split(" "),
-  // After /tmp, which would hide what lies there.
+  // After /tmp, which would hide paths in it.
   ...[...system, ...visible].flatMap((path) => ["--ro-bind-try", path, path]),
   ..."--remount-ro / --chdir /tmp --".split(" "),
   ...`prlimit --as=${memoryBytes} --fsize=${fileBytes} --nproc=${mostProcesses} --nofile=${mostOpenFiles} --core=0 --`.split(
@@ -76,7 +75,7 @@ const commandLine = ({ command, fileBytes, memoryBytes, visible }: Jail): Readon
   ...command
 ]
 
-/** Starts it; how it ends is the child process's to tell. Nothing in it outlives the scope. */
+/** Starts it; the child process reports its end. Nothing in it outlives the scope. */
 export const scoped = (jail: Jail): Effect.Effect<ChildProcess, SandboxError, Scope.Scope> =>
   Effect.gen(function* () {
     const userId = yield* Effect.acquireRelease(takeUserId, (id) => Effect.sync(() => taken.delete(id)))
@@ -96,13 +95,13 @@ export const scoped = (jail: Jail): Effect.Effect<ChildProcess, SandboxError, Sc
     )
   })
 
-/** Ends it with everything in it: what bubblewrap has not yet made die with it is still in its process group. */
+/** Ends it with everything in it: processes that do not yet die with bubblewrap are still in its process group. */
 export const kill = ({ exitCode, pid, signalCode }: ChildProcess): void => {
   if (pid === undefined || exitCode !== null || signalCode !== null) return
   try {
     process.kill(-pid, "SIGKILL")
   } catch {
-    // It is gone already, which is all that was wanted.
+    // It is already gone.
   }
 }
 
@@ -125,7 +124,7 @@ const isExecutable = (path: string): boolean => {
   }
 }
 
-/** Its path: without an environment it is not looked for. Throws where there is none. */
+/** Its absolute path, because it is not looked up without an environment. Throws if not found. */
 export const bubblewrap = (): string => {
   const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "")
   const path = folders.map((folder) => join(folder, "bwrap")).find(isExecutable)

@@ -1,10 +1,10 @@
-/** What both kinds of interpreters have to do with the lines between them. */
+/** Handling of lines common to both kinds of interpreters. */
 import type { Ended } from "./Interpreter.ts"
 
 /** Bytes a program may send to its judge in one run. */
 export const maxTrafficBytes = 16 * 2 ** 20
 
-/** Calls back with every whole line of what comes in pieces. */
+/** Calls back with every complete line of chunked input. */
 export const inLines = (onLine: (line: string) => void) => {
   const decoder = new TextDecoder()
   let rest = ""
@@ -18,7 +18,7 @@ export const inLines = (onLine: (line: string) => void) => {
   }
 }
 
-/** What a judge is told of a program that is no more. */
+/** The message to a judge about an ended program. */
 export const whyEnded = (ended: Ended): string => {
   if (ended.ending === "exited") return `the program exited with code ${ended.exitCode}`
   return "why" in ended ? `the program crashed: ${ended.why}` : `the program ended: ${ended.ending}`

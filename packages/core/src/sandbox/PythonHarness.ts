@@ -1,14 +1,14 @@
 /**
- * The Python that runs a program, and the Python that judges one; each in an interpreter of its own (`PythonLink`
+ * The Python code that runs a program, and the Python code that judges one; each in its own interpreter (`PythonLink`
  * between them).
  *
  * The runner takes one job, `{source, serve}`, from its control line. A program alone runs as `__main__` to its end. A
- * program that is tested runs as a module, tells the names it defines, and then does what the judge asks until the
- * judge is done. The judge takes any number of jobs, `{number, token, setup, tests, entry, asks}`, and answers `{token,
- * tests}` or `{token, broken}`. Names that setup, builtins or the standard library define are never the program's
- * (`PythonLibrary`): it cannot slip the tests a `sorted` of its own, nor a `Counter`. Modules are imported anew. Tests
- * that neither ask the program nor assert anything are broken. A frame for the judge has its job's number in front:
- * what an earlier program left behind is not read.
+ * tested program runs as a module, reports the names it defines, and then serves the judge's requests until the judge
+ * is done. The judge takes any number of jobs, `{number, token, setup, tests, entry, asks}`, and answers `{token,
+ * tests}` or `{token, broken}`. Names defined by setup, builtins or the standard library are never the program's
+ * (`PythonLibrary`): it cannot pass its own `sorted` or `Counter` to the tests. Modules are imported fresh. Tests that
+ * neither call the program nor assert anything are broken. A frame for the judge is prefixed by its job's number:
+ * leftovers of an earlier program are not read.
  */
 import { pythonLibrary } from "./PythonLibrary.ts"
 import { pythonLink } from "./PythonLink.ts"
@@ -203,10 +203,10 @@ def main(control_in, control_out, peer_in, peer_out):
         write(write_json({"token": job["token"], **judged(job)}))
 `
 
-/** Where an interpreter finds its lines: an expression each for control in, control out, peer in, peer out. */
+/** An interpreter's lines: an expression each for control in, control out, peer in, peer out. */
 type Lines = readonly [string, string, string, string]
 
-/** The whole script of an interpreter, with what its system needs beforehand. */
+/** The whole script of an interpreter, with its system's prelude. */
 export const script = (role: "runner" | "judge", descriptors: Lines, prelude = ""): string =>
   `${pythonLink}${role === "runner" ? runner : `${pythonLibrary}${judge}`}${prelude}
 try:

@@ -1,12 +1,12 @@
 /**
- * The Python by which a judge brings the names of the standard library that its tests use without importing them, as
- * `math.isclose`, `List[int]`, `Counter(xs)` or `sqrt(2)`.
+ * The Python code with which a judge provides names of the standard library that its tests use without importing them,
+ * such as `math.isclose`, `List[int]`, `Counter(xs)` or `sqrt(2)`.
  *
- * Left to the program, such a name would be whatever it says: a `Counter` that is always 7 makes any two of them equal.
- * But a program may be asked for a `gcd` of its own. So: a name is the library's where the tests say what they ask for
- * (`asks`) and it is not among that; where they do not say, only classes of `typing`, `collections`, `datetime`,
- * `decimal` and `fractions` are. Where nothing would be left to ask the program for, all are the program's. A module is
- * one where nothing of it but attributes is used.
+ * If the program provided such a name, it could be anything: a `Counter` that is always 7 makes any two of them equal.
+ * But a program may be asked for its own `gcd`. Therefore: a name is the library's if the tests declare what they ask
+ * for (`asks`) and it is not included; without a declaration, only classes of `typing`, `collections`, `datetime`,
+ * `decimal` and `fractions` are. If nothing would be left to ask the program for, all names are the program's. A name
+ * is a module if only attributes of it are used.
  */
 const types = {
   typing:
@@ -47,7 +47,7 @@ const table = (modules: { readonly [module: string]: string }): string =>
     Object.fromEntries(Object.entries(modules).flatMap(([module, names]) => names.split(" ").map((n) => [n, module])))
   )
 
-/** Defines `library_of(sources, asks, entry)`, which imports nothing else than what these sources use. */
+/** Defines `library_of(sources, asks, entry)`, which imports only what these sources use. */
 export const pythonLibrary = String.raw`
 import ast, importlib
 _types = ${table(types)}

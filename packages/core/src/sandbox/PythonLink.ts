@@ -1,20 +1,19 @@
 /**
- * The Python by which two interpreters ask each other: one runs the program, one the tests, and only plain values
- * cross.
+ * The Python code that connects two interpreters: one runs the program, one the tests, and only plain values cross.
  *
  * A frame is one line of JSON: `[0, what, target, ...]` a question, `[1, value]` an answer, `[2, [class names], text]`
- * an exception. Whoever waits for an answer answers questions meanwhile, so a test may hand out functions. Numbers,
- * texts, lists, dictionaries and the like are copied, as what they are underneath: a program's own `__eq__`, `__lt__`
- * or `__hash__` stays behind. Everything else crosses as a reference that can be called, looked into and walked over,
- * and that equals only itself. A program may ask the tests for nothing but calls of functions they handed out. No
- * module is imported here that is not built in.
+ * an exception. The side that waits for an answer answers questions meanwhile, so a test may pass functions. Numbers,
+ * texts, lists, dictionaries and the like are copied as their underlying type: a program's own `__eq__`, `__lt__` or
+ * `__hash__` is left behind. Everything else crosses as a reference that can be called, inspected and iterated, and
+ * that only equals itself. A program may only ask the tests to call functions they passed. Only built-in modules are
+ * imported here.
  *
- * The one that waits sees an answer, an exception that the other side raised, or one of the link's own: `Gone`,
- * `Garbled`. Those of the link are no `Exception`s, and whatever reading a frame may raise becomes one of them: a
- * `StopIteration` of the reader would end a loop over `map(function, ...)` as if it were complete, an `AttributeError`
- * would be a "no" to `hasattr`. Who swallows them all the same is found out by counting: `asked` and `answered` differ.
- * Questions are numbered, and an answer names its question: a program that forks answers twice, and the second answer
- * must not pass for that to the next question.
+ * The waiting side sees an answer, an exception raised by the other side, or one of the link's own: `Gone`, `Garbled`.
+ * The link's are not `Exception`s, and anything that reading a frame raises becomes one of them: a `StopIteration` of
+ * the reader would end a loop over `map(function, ...)` as if it were complete, an `AttributeError` would be a "no" to
+ * `hasattr`. Code that swallows them anyway is detected by counting: `asked` and `answered` differ. Questions are
+ * numbered, and an answer names its question: a program that forks answers twice, and the second answer must not pass
+ * for that to the next question.
  */
 export const pythonLink = String.raw`
 import builtins, os, sys

@@ -1,8 +1,8 @@
 /**
- * One run of a program, alone or under tests, on whatever interpreters: time limit, clean-up, and how it ended.
+ * Runs a program once, alone or under tests, on any interpreters: time limit, clean-up, and how it ended.
  *
- * Whatever happens to an interpreter during a run is the run's own affair: it is replaced, and the next run gets
- * another. Time counts from the moment the interpreter is ready. A test's result comes from the judge alone, under the
+ * Anything that happens to an interpreter during a run only affects that run: it is replaced, and the next run gets
+ * another. Time counts from the moment the interpreter is ready. Test results come from the judge alone, under the
  * token of this run.
  */
 import { randomInt, randomUUID } from "node:crypto"
@@ -19,37 +19,33 @@ import {
   SandboxError
 } from "./Interpreter.ts"
 
-/** How a run came to its end. */
 export type Ending = "finished" | "failed" | "timeLimit" | "memoryLimit" | "outputLimit" | "crashed"
 
-/** What a run was. Nothing a program says about itself is proof of anything. */
+/** The result of a run. Nothing a program reports about itself proves anything. */
 export interface Outcome extends Output {
   readonly ending: Ending
-  /** Of a program that ended by itself. */
+  /** Set if the program ended by itself. */
   readonly exitCode?: number
   readonly millis: number
 }
 
-/** What one test found: assertions that held, of all there are. */
+/** The result of one test: passed assertions and their total. */
 export interface TestResult {
   readonly passed: number
   /** At least 1. */
   readonly total: number
-  /** The first thing that went wrong. */
   readonly error?: string
 }
 
-/** A program under tests. */
 export interface Tested {
   readonly outcome: Outcome
-  /** In the order of the tests. */
   readonly tests: ReadonlyArray<TestResult>
 }
 
-/** The tests, not the program, are at fault: they do not parse, or their setup fails. */
+/** The tests are at fault, not the program: they do not parse, or their setup fails. */
 export class BrokenTests extends Schema.TaggedError<BrokenTests>()("BrokenTests", { message: Schema.String }) {}
 
-/** How long a program that should stop, or a judge that should answer, may take. */
+/** Grace period for a program to stop, or a judge to answer. */
 const grace = Duration.seconds(2)
 
 export interface Program {
@@ -60,18 +56,14 @@ export interface Program {
 export interface Tests {
   /** Run before the tests, in their interpreter: imports and helpers. */
   readonly setup?: string
-  /** Each is run on its own, in one scope. */
+  /** Each runs separately, in one scope. */
   readonly tests: ReadonlyArray<string>
-  /** The name the tests ask for even if the setup defines it too. */
+  /** The name the tests ask for, even if the setup defines it too. */
   readonly entry?: string
-  /**
-   * All names that the tests ask the program for, where that is known. Others of the standard library's
-   * names are the library's.
-   */
+  /** All names that the tests ask the program for, if known. Other names of the standard library are the library's. */
   readonly asks?: ReadonlyArray<string>
 }
 
-/** A program alone. */
 export const run = <R extends Runner, J extends Judge>(
   interpreters: Interpreters<R, J>,
   program: Program,
@@ -87,7 +79,6 @@ export const run = <R extends Runner, J extends Judge>(
     ({ elapsed, ended, output }) => ({ ...output, ...endingOf(ended, output), millis: Duration.toMillis(elapsed) })
   )
 
-/** A program under tests. */
 export const test = Effect.fnUntraced(function* <R extends Runner, J extends Judge>(
   interpreters: Interpreters<R, J>,
   program: Program,
@@ -107,7 +98,7 @@ export const test = Effect.fnUntraced(function* <R extends Runner, J extends Jud
     const [elapsed, answer] = yield* Effect.timed(Effect.timeoutOption(judge.answer, limits.timeMillis))
     if (Option.isNone(answer)) {
       judge.abandon(job.number, "the time limit was reached")
-      // What was found out in time still counts.
+      // Results found in time still count.
       const late = Option.getOrUndefined(yield* Effect.timeoutOption(judge.answer, grace))
       return { answer: late, elapsed, ended: Option.none<Ended>(), output: runner.output() }
     }
@@ -119,7 +110,7 @@ export const test = Effect.fnUntraced(function* <R extends Runner, J extends Jud
     withRunner(interpreters, (runner) => judge(one, runner))
   )
   const ending = endingOf(ended, output)
-  // Under tests, a program has no business to exit.
+  // A program under tests must not exit.
   const early = ending.exitCode === undefined ? {} : { ending: "failed" as const }
   const tested: Tested = {
     outcome: { ...output, ...ending, ...early, millis: Duration.toMillis(elapsed) },
@@ -135,14 +126,14 @@ const jobOf = ({ source, stdin = "" }: Program, serve: boolean, { outputBytes }:
   outputBytes
 })
 
-/** Borrows a runner; one that did not end cleanly is not used again. */
+/** Borrows a runner; one that did not end cleanly is not reused. */
 const withRunner = <R extends Runner, J extends Judge, A extends { readonly ended: Option.Option<Ended> }, E>(
   { keepsRunners, runners, scope }: Interpreters<R, J>,
   use: (runner: R) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | SandboxError> =>
   borrowed(runners, scope, use, ({ ended }) => keepsRunners && Option.isSome(ended) && ended.value.ending !== "lost")
 
-/** Borrows a judge; one without an answer is not used again. */
+/** Borrows a judge; one without an answer is not reused. */
 const withJudge = <R extends Runner, J extends Judge, A extends { readonly answer: string | undefined }, E>(
   { judges, scope }: Interpreters<R, J>,
   use: (judge: J) => Effect.Effect<A, E>
@@ -151,8 +142,8 @@ const withJudge = <R extends Runner, J extends Judge, A extends { readonly answe
 const launches = 3
 
 /**
- * Uses an interpreter that is ready, and gives it back once it is ready again, for which nobody waits. A launch that
- * fails is tried again; what fails afterwards is not, for then the program may have run.
+ * Uses a ready interpreter, and returns it once it is ready again, in the background. A failed launch is retried; later
+ * failures are not, because the program may have run.
  */
 const borrowed = <I extends Runner | Judge, A, E>(
   pool: Pool.Pool<I, SandboxError>,
@@ -179,10 +170,9 @@ const borrowed = <I extends Runner | Judge, A, E>(
     })
   )
 
-/** As Python says it. */
+/** Python's message. */
 const outOfMemory = /^MemoryError\b/m
 
-/** What an end came to. */
 export const endingOf = (ended: Option.Option<Ended>, { stderr }: Output): Pick<Outcome, "ending" | "exitCode"> => {
   if (Option.isNone(ended)) return { ending: "timeLimit" }
   const how = ended.value
@@ -214,7 +204,7 @@ const Verdict = Schema.fromJsonString(
 )
 const decodeVerdict = Schema.decodeUnknownOption(Verdict)
 
-/** A judge that the program's values brought down, or whose answer is not of this run, has passed nothing. */
+/** A judge that crashed on the program's values, or whose answer is not of this run, has passed nothing. */
 const resultsOf = (
   { tests, token }: JudgeJob,
   answer: string | undefined

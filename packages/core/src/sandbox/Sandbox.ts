@@ -1,13 +1,13 @@
 /**
- * Where code that a model wrote runs: never in this process, with bounds on time, memory, output and files, and with
- * nothing of this machine in reach. What holds and what was tried: docs/sandbox.md.
+ * Runs code written by a model: never in this process, with limits on time, memory, output and files, and without
+ * access to this machine. Guarantees and attacks tried: docs/sandbox.md.
  *
- * Whatever a program does ends in the result of its own run: it is stopped at its limits, its interpreter is replaced
- * if need be, and other runs notice nothing. Only a sandbox that does not work is an error; it is never scored.
+ * A program only affects the result of its own run: it is stopped at its limits, and its interpreter is replaced if
+ * necessary. Only a broken sandbox is an error; it is never scored.
  *
- * A program alone (`run`) may print and exit as it likes: nothing it says proves anything. Under tests (`test`) it runs
- * in one interpreter and the tests in another, to which only plain values cross, and the result is the tests' own,
- * under a secret of the run: there is nothing of the tests for a program to read, to patch or to imitate.
+ * A program alone (`run`) may print and exit freely: nothing it prints proves anything. Under tests (`test`) it runs in
+ * one interpreter and the tests in another, to which only plain values cross, and the result is the tests' own, under a
+ * secret of the run: a program cannot read, patch or imitate the tests.
  */
 import { availableParallelism } from "node:os"
 import { Config, Context, Effect, Layer, Option, Schema } from "effect"
@@ -29,9 +29,9 @@ export {
 
 export interface SandboxShape {
   readonly kind: Kind
-  /** A program alone. */
+  /** Runs a program alone. */
   readonly run: (program: Runs.Program, limits?: RunLimits) => Effect.Effect<Runs.Outcome, SandboxError>
-  /** A program under tests, with one result for each. */
+  /** Runs a program under tests, with one result per test. */
   readonly test: (
     program: Runs.Program,
     tests: Runs.Tests,
@@ -42,34 +42,31 @@ export interface SandboxShape {
 export class Sandbox extends Context.Service<Sandbox, SandboxShape>()("@atropos/core/Sandbox") {}
 
 /**
- * `wasi`: Python for WebAssembly, everywhere, standard library only. `bubblewrap`: this machine's Python behind
+ * `wasi`: Python for WebAssembly, on all systems, standard library only. `bubblewrap`: this machine's Python behind
  * namespaces, on Linux.
  */
 export type Kind = "wasi" | "bubblewrap"
 
-/** What one run may be given instead of the sandbox's own limits; more than those allow is not to be had. */
+/** Limits of one run, at most the sandbox's own. */
 export type RunLimits = Partial<Limits>
 
 export interface Options {
-  /** Wall-clock time of a run that asks for none. Default 5,000. */
+  /** Default wall-clock time of a run. Default 5,000. */
   readonly timeMillis?: number
-  /** Wall-clock time that a run may ask for. Default: `timeMillis`. */
+  /** Max wall-clock time that a run may request. Default: `timeMillis`. */
   readonly longestMillis?: number
-  /** Memory of a program. Default 256 MiB; under bubblewrap, which counts addresses and not what is used, 1 GiB. */
+  /** Memory of a program. Default 256 MiB; 1 GiB under bubblewrap, which counts address space instead of usage. */
   readonly memoryBytes?: number
-  /** What a run may print to stdout and to stderr, each. Default 64 KiB. */
+  /** Max output of a run to stdout and to stderr, each. Default 64 KiB. */
   readonly outputBytes?: number
-  /** Programs that run at once. Default: one per core but one, at most eight. */
+  /** Max concurrent programs. Default: one per core except one, at most eight. */
   readonly workers?: number
 }
 
 export interface BubblewrapOptions extends Options {
   /** Path of the Python to run. Default `/usr/bin/python3`. */
   readonly python?: string
-  /**
-   * Folders that it needs and that are not the system's: those of a virtual environment, say. They can be read, not
-   * written.
-   */
+  /** Additional folders that it needs, read-only, for example those of a virtual environment. */
   readonly visible?: ReadonlyArray<string>
 }
 
@@ -104,7 +101,6 @@ export const layerBubblewrap = (options: BubblewrapOptions = {}): Layer.Layer<Sa
     })
   )
 
-/** A sandbox over interpreters of one kind. */
 const over = <R extends Runner, J extends Judge>(
   kind: Kind,
   interpreters: Interpreters<R, J>,
@@ -123,7 +119,7 @@ const over = <R extends Runner, J extends Judge>(
 
 const mebibytes = Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 16, maximum: 4096 }))
 
-/** Where a run finds its sandbox where the program does not say: `ATROPOS_SANDBOX` and, for bubblewrap, its Python. */
+/** Default configuration of the sandbox: `ATROPOS_SANDBOX` and, for bubblewrap, its Python. */
 const configured = Config.all({
   kind: Config.Literals(["wasi", "bubblewrap"], "ATROPOS_SANDBOX").pipe(Config.withDefault("wasi" as const)),
   memory: Config.option(Config.schema(mebibytes, "ATROPOS_SANDBOX_MEMORY")),
@@ -135,9 +131,9 @@ const settingsMessage =
   "ATROPOS_SANDBOX must be wasi or bubblewrap, and ATROPOS_SANDBOX_MEMORY a whole number of MiB from 16 to 4096"
 
 /**
- * The sandbox that `kind` names, else `ATROPOS_SANDBOX` (`wasi` where that is not set). `ATROPOS_SANDBOX_PYTHON` is the
- * Python of bubblewrap, `ATROPOS_SANDBOX_VISIBLE` the folders it needs, separated by colons, `ATROPOS_SANDBOX_MEMORY`
- * MiB for a program.
+ * The sandbox selected by `kind`, else by `ATROPOS_SANDBOX` (default `wasi`). `ATROPOS_SANDBOX_PYTHON` is the Python of
+ * bubblewrap, `ATROPOS_SANDBOX_VISIBLE` the folders it needs, separated by colons, `ATROPOS_SANDBOX_MEMORY` MiB for a
+ * program.
  */
 export const layer = (options: BubblewrapOptions & { readonly kind?: Kind } = {}): Layer.Layer<Sandbox, SandboxError> =>
   Layer.unwrap(
@@ -154,7 +150,7 @@ export const layer = (options: BubblewrapOptions & { readonly kind?: Kind } = {}
     }).pipe(Effect.mapError((cause) => new SandboxError({ message: settingsMessage, cause })))
   )
 
-/** Whether programs run in this sandbox and are judged as they should be: how long one took, or why not. */
+/** Tests that this sandbox runs and judges programs correctly: how long one took, or why not. */
 export const trial = Effect.flatMap(Sandbox, (sandbox) =>
   sandbox.test(
     { source: "def double(x):\n    return 2 * x" },

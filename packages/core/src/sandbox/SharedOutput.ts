@@ -1,7 +1,7 @@
 /**
- * What a program writes, in memory that two threads share: it is there to be read even if the thread had to be ended.
+ * A program's output, in memory shared by two threads: readable even if the thread had to be ended.
  *
- * Layout: two 32-bit lengths (stdout, stderr), then as many bytes for each as the capacity.
+ * Layout: two 32-bit lengths (stdout, stderr), then `capacity` bytes for each.
  */
 const lengthBytes = 8
 
@@ -11,7 +11,7 @@ export interface SharedOutput {
   readonly capacity: number
 }
 
-/** Size of the memory for so many bytes of each. */
+/** Size of the memory for this capacity of each stream. */
 export const bytesFor = (capacity: number): number => lengthBytes + 2 * capacity
 
 export const over = (buffer: SharedArrayBuffer): SharedOutput => ({
@@ -20,12 +20,11 @@ export const over = (buffer: SharedArrayBuffer): SharedOutput => ({
   capacity: (buffer.byteLength - lengthBytes) / 2
 })
 
-/** Empties both. */
 export const clear = ({ lengths }: SharedOutput): void => {
   lengths.fill(0)
 }
 
-/** Writes what fits, and tells whether all did. */
+/** Writes what fits; returns true if everything did. */
 export const write = (
   { bytes, capacity, lengths }: SharedOutput,
   descriptor: 1 | 2,
@@ -39,10 +38,9 @@ export const write = (
   return fitting.length === written.length
 }
 
-/** The text written so far. */
 export const read = ({ bytes, capacity, lengths }: SharedOutput, descriptor: 1 | 2): string => {
   const from = (descriptor - 1) * capacity
-  // A copy: decoders do not take shared memory.
+  // A copy: decoders do not accept shared memory.
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(
     bytes.slice(from, from + Atomics.load(lengths, descriptor - 1))
   )

@@ -1,5 +1,5 @@
 /**
- * A worker thread as a scoped resource with a queue of what it says; it is terminated when the scope closes, whatever
+ * A worker thread as a scoped resource with a queue of its messages; it is terminated when the scope closes, whatever
  * it is doing.
  */
 import type { WorkerOptions } from "node:worker_threads"
@@ -7,7 +7,6 @@ import { Cause, Effect, Queue, type Scope } from "effect"
 import { fileBeside, spawn } from "../base/Thread.ts"
 import { SandboxError } from "./Interpreter.ts"
 
-/** The thread is no more. */
 export interface ThreadGone {
   readonly _tag: "ThreadGone"
   readonly outOfMemory: boolean
@@ -16,11 +15,10 @@ export interface ThreadGone {
 
 export interface Thread<In, Out> {
   readonly post: (message: In, transfer?: WorkerOptions["transferList"]) => void
-  /** The next thing it says. */
   readonly next: Effect.Effect<Out, ThreadGone>
 }
 
-/** Starts the thread of a file beside this one. */
+/** Starts the thread of a file next to this one. */
 export const start = <In, Out>(
   name: string,
   options: WorkerOptions

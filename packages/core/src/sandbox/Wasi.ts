@@ -1,9 +1,9 @@
 /**
- * Interpreters of Python for WASI: nothing to install, the same on every system, no native packages.
+ * Runs interpreters of Python for WASI: no installation, identical on every system, no native packages.
  *
  * Compiled once and shared by all threads. A program sees an in-memory file system with the standard library and
- * nothing of this machine: there are no processes, sockets or foreign functions in its world at all. What was tried
- * against it: docs/sandbox.md.
+ * nothing of this machine: processes, sockets and foreign functions do not exist in its world. Attacks tried:
+ * docs/sandbox.md.
  */
 import { MessageChannel, type ResourceLimits } from "node:worker_threads"
 import { Duration, Effect, Pool, type Scope } from "effect"
@@ -16,11 +16,10 @@ import * as WasiPython from "./WasiPython.ts"
 import type { FromThread, Peer, ThreadData, ToThread } from "./WasiThread.ts"
 
 export interface Options {
-  /** Programs that run at once; as many judges may be at work beside them. */
+  /** Max concurrent programs; as many judges may run in addition. */
   readonly workers: number
-  /** Memory of one interpreter. */
   readonly memoryBytes: number
-  /** The most a run may print to one of stdout and stderr. */
+  /** Max output of a run to stdout and stderr, each. */
   readonly outputBytes: number
 }
 
@@ -28,7 +27,7 @@ const maxFileBytes = 32 * 2 ** 20
 const idle = Duration.minutes(2)
 const startTimeout = Duration.minutes(1)
 
-/** The host's side of a run: bookkeeping of files and messages, for the interpreter's memory is apart. */
+/** The host's side of a run: bookkeeping of files and messages; the interpreter's memory is separate. */
 const resourceLimits: ResourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 }
 
 const openControl = 'os.open("/dev/control", os.O_RDWR)'
@@ -36,8 +35,8 @@ const openControl = 'os.open("/dev/control", os.O_RDWR)'
 const descriptors = [`control := ${openControl}`, "control", 'peer := os.open("/dev/peer", os.O_RDWR)', "peer"] as const
 
 /**
- * This Python has no `sleep` of its own; `exit` and `quit` come with `site`, which takes longer than all else. `typing`
- * is what most programs import, and is there before they come.
+ * This Python lacks `sleep`; `exit` and `quit` come with `site`, which is slower than everything else. `typing` is
+ * preloaded, because most programs import it.
  */
 const prelude = `
 import _sitebuiltins, time, typing
@@ -62,7 +61,7 @@ interface Line {
   readonly post: (message: ToThread, transfer?: ReadonlyArray<Peer["port"]>) => void
 }
 
-/** What the first interpreter of this process has loaded and compiled: the same for all. */
+/** Loaded and compiled by the first interpreter of this process: the same for all. */
 let unpackedLibrary: ReadonlyMap<string, Uint8Array> | undefined
 
 /** The interpreters, started when first needed and ended when idle. */
@@ -156,7 +155,7 @@ export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes
 
 const notStarted = (why: string) => new SandboxError({ message: `Python for WASI did not start: ${why}` })
 
-/** What a thread says first, or after a run. */
+/** A thread's first message, or its first one after a run. */
 const first = ({ next }: Thread.Thread<ToThread, FromThread>): Effect.Effect<FromThread, SandboxError> =>
   next.pipe(
     Effect.mapError(({ why }) => notStarted(why)),
@@ -171,7 +170,7 @@ const ready = (thread: Thread.Thread<ToThread, FromThread>): Effect.Effect<void,
     message.type === "ready" ? Effect.void : Effect.fail(notStarted(JSON.stringify(message)))
   )
 
-/** Done once; what failed is tried again when it is next asked for. */
+/** Runs once; a failure is retried on the next use. */
 const remembered = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.cachedInvalidateWithTTL(effect, Duration.infinity), ([result, forget]) =>
     Effect.tapCause(result, () => forget)

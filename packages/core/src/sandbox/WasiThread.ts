@@ -1,8 +1,8 @@
 /**
  * The thread in which Python for WASI runs; not a module to import.
  *
- * It never returns to its event loop: an interpreter is started, says `ready` when it asks for a job, runs it, and the
- * next interpreter is started at once, in a fresh memory and a fresh file system. A runner serves one job per
+ * It never returns to its event loop: an interpreter is started, sends `ready` when it asks for a job, runs it, and the
+ * next interpreter is started immediately, with fresh memory and a fresh file system. A runner serves one job per
  * interpreter, a judge many. Whatever the program does, the other side has a deadline and ends the thread.
  */
 import { type MessagePort, parentPort, workerData } from "node:worker_threads"
@@ -19,7 +19,7 @@ export interface ThreadData {
   /** Path of the script to run, source or compiled. */
   readonly script: string
   readonly files: ReadonlyMap<string, Uint8Array>
-  /** Where modules are looked for first. */
+  /** The first folder that modules are looked up in. */
   readonly library: string
   readonly maxFileBytes: number
   readonly bell: Bell.Bell
@@ -52,7 +52,7 @@ class Halt {
   }
 }
 
-// Only ever started as a worker, with this data.
+// Only started as a worker, with this data.
 const { bell, files, library, maxFileBytes, module, output: buffer, role, script } = workerData as ThreadData
 const control = parentPort!
 const output = SharedOutput.over(buffer)
@@ -71,13 +71,13 @@ const send = ({ bell: theirs, port }: Peer, message: Uint8Array | Ended): void =
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
-/** Sleeps for the seconds written to it. */
+/** Sleeps for the number of seconds written to it. */
 const sleep: Device = {
   read: () => nothing,
   write: (bytes) => void Atomics.wait(sleeper, 0, 0, Number(new TextDecoder().decode(bytes)) * 1000)
 }
 
-/** Reading in pieces from something that comes whole. */
+/** Chunked reads from a source of whole messages. */
 const inPieces = (next: () => Uint8Array) => {
   let rest: Uint8Array = nothing
   return (maxBytes: number): Uint8Array => {
@@ -155,7 +155,7 @@ const judge = (): Role => {
     splitLines = inLines((line) => heard.push(`${number} ${line}\n`))
     return encode(`${JSON.stringify(current.job)}\n`)
   }
-  /** Frames of the program, each with the number of the job in front; `!` and why, once it has ended. */
+  /** Frames of the program, each prefixed by the job's number; `!` and the reason, once it has ended. */
   const hear = (): Uint8Array => {
     if (current === undefined) return nothing
     const { job, peer } = current
@@ -178,7 +178,7 @@ const judge = (): Role => {
   }
 }
 
-/** Has nothing to do but to say something. */
+/** Only sends output. */
 const unpacker = (): Role => ({
   control: { read: () => nothing, write: inLines((text) => post({ type: "answer", text })) },
   peer: { read: () => nothing, write: () => undefined },
@@ -200,7 +200,7 @@ const live = (): Ended => {
   const { control: controlDevice, ended: onEnded, peer, stdin, output: write } = { judge, runner, unpacker }[role]()
   const wasi = new GuardedWasi({
     args: ["python", "-S", "-P", "-B", "-X", "utf8", script],
-    // One order of sets and dictionaries for one program: the same reply gets the same score.
+    // A deterministic order of sets and dictionaries: the same reply gets the same score.
     env: { PYTHONHASHSEED: "0", PYTHONPATH: library },
     files,
     devices: new Map([
@@ -213,7 +213,7 @@ const live = (): Ended => {
     maxFileBytes
   })
   const instance = new WasmMemory.wasm.Instance(module, wasi.getImportObject())
-  // The library's types are the browser's, which may or may not be there.
+  // The library's types are the browser's, which may be missing.
   const source = { instance, module } as Parameters<typeof wasi.start>[0]
   const ended = outcome(() => wasi.start(source).exitCode)
   onEnded(ended)

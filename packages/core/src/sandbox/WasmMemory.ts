@@ -1,8 +1,8 @@
 /**
- * A WebAssembly module with an upper bound to its memory, so that a program that asks for more gets a MemoryError.
+ * Adds a memory limit to a WebAssembly module, so that a program that needs more gets a MemoryError.
  *
- * Rewrites the limits in the memory section (WebAssembly core specification 5.5.8) and leaves out debugging sections,
- * which only cost time. Throws for a module that has no memory of its own, or that starts with more than the bound.
+ * Rewrites the limits in the memory section (WebAssembly core specification 5.5.8) and drops debugging sections, which
+ * only cost time. Throws for a module without its own memory, or one that starts with more than the limit.
  */
 
 /** A compiled module; it may be posted to other threads. */
@@ -15,7 +15,7 @@ interface Wasm {
   readonly Instance: new (module: Module, imports: object) => { readonly exports: object }
 }
 
-/** Node's WebAssembly, whose types come with the browser's library alone. */
+/** Node's WebAssembly, which is only typed in the browser's library. */
 export const wasm = (globalThis as unknown as { readonly WebAssembly: Wasm }).WebAssembly
 
 const pageBytes = 65536
@@ -23,7 +23,7 @@ const headerBytes = 8
 const customSection = 0
 const memorySection = 5
 
-/** The module with at most so much memory. */
+/** The module with this memory limit. */
 export const bounded = (module: Uint8Array, maxBytes: number): Uint8Array<ArrayBuffer> => {
   const maxPages = Math.floor(maxBytes / pageBytes)
   const sections: Array<Uint8Array> = [module.subarray(0, headerBytes)]
@@ -43,7 +43,7 @@ export const bounded = (module: Uint8Array, maxBytes: number): Uint8Array<ArrayB
   return joined(sections)
 }
 
-/** The content of a section with one memory: its minimum as it is, and this maximum. */
+/** The content of a section with one memory: its minimum unchanged, with this maximum. */
 const withMaximum = (module: Uint8Array, start: number, maxPages: number): ReadonlyArray<number> => {
   const [count, flags] = unsigned(module, start)
   const [minimum] = unsigned(module, flags + 1)
@@ -57,7 +57,7 @@ const withMaximum = (module: Uint8Array, start: number, maxPages: number): Reado
 const section = (id: number, content: ReadonlyArray<number>): Uint8Array =>
   Uint8Array.from([id, ...leb128(content.length), ...content])
 
-/** An unsigned LEB128 number and where it ends. */
+/** An unsigned LEB128 number, and the index after it. */
 const unsigned = (bytes: Uint8Array, start: number): readonly [value: number, end: number] => {
   let value = 0
   let at = start

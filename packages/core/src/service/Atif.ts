@@ -1,11 +1,11 @@
 /**
- * Sequences as documents of ATIF and back (`AtifDocument`).
+ * Converts sequences to documents of ATIF and back (`AtifDocument`).
  *
- * A message is a step; results of tools are the observation of the step that called. Exact ids and logprobs go along
- * (`metrics.prompt_token_ids`, `completion_token_ids`, `logprobs`) where each of the assistant's messages was sampled;
- * a sequence of which some were not goes without them, and says so in `notes`. What the format has no place for is
- * refused by name: arguments of a call that are no JSON object, pictures of an unknown kind. The score, which the
- * format does not know, stands in `extra`.
+ * A message is a step; results of tools are the observation of the calling step. Exact ids and logprobs are included
+ * (`metrics.prompt_token_ids`, `completion_token_ids`, `logprobs`) if each of the assistant's messages was sampled;
+ * otherwise the sequence has none, and `notes` states so. What the format cannot represent is rejected by name:
+ * arguments of a call that are not a JSON object, images of an unknown type. The score, which the format does not
+ * define, is in `extra`.
  */
 import { Effect, Predicate, Result, Schema } from "effect"
 import * as ExactJson from "../base/ExactJson.ts"
@@ -14,7 +14,7 @@ import { type Content, Document, type Step, type StepMetrics, version } from "./
 import { type ContentPart, type Message, text as textOf, type ToolCall } from "../Message.ts"
 import { isSampled, notSampled } from "../Trajectory.ts"
 
-/** A sequence: its chat, and its ids where they are known (empty: they are not). */
+/** A sequence: its chat, and its ids if known (empty otherwise). */
 export interface Sequence {
   readonly messages: ReadonlyArray<Message>
   readonly tokens: Int32Array
@@ -24,7 +24,6 @@ export interface Sequence {
   readonly sessionId?: string
 }
 
-/** Why there is no document, or no sequence. */
 export class AtifError extends Schema.TaggedError<AtifError>()("AtifError", { message: Schema.String }) {}
 
 const fail = (message: string) => Effect.fail(new AtifError({ message }))
@@ -69,7 +68,7 @@ const callsOf = Effect.fnUntraced(function* (calls: ReadonlyArray<ToolCall>, at:
   return written
 })
 
-/** From and to of each run of trained tokens. */
+/** Start and end of each run of trained tokens. */
 const runsOf = (mask: Uint8Array): ReadonlyArray<readonly [start: number, end: number]> => {
   const runs: Array<readonly [number, number]> = []
   for (let at = 0; at < mask.length; at++) {
@@ -92,7 +91,6 @@ const metricsOf = ({ logprobs, tokens }: Sequence, [start, end]: readonly [numbe
   }
 }
 
-/** The document of a sequence. */
 export const ofSequence = Effect.fn("Atif.ofSequence")(function* (
   sequence: Sequence,
   agent: { readonly name: string; readonly version: string; readonly modelName?: string }
@@ -153,7 +151,7 @@ const messagesOf = (step: Step): ReadonlyArray<Message> => {
   const results = step.observation?.results ?? []
   const heard = results.map(({ content, source_call_id: id }): Message => {
     const said = messageContent(content ?? "")
-    // What no call asked for is told by the environment.
+    // A result without a call is a message of the environment.
     return typeof id === "string" ? { role: "tool", tool_call_id: id, content: said } : { role: "user", content: said }
   })
   if (step.source !== "agent") return [{ role: step.source, content }, ...heard]
@@ -177,7 +175,7 @@ const messagesOf = (step: Step): ReadonlyArray<Message> => {
 const startsWith = (ids: ReadonlyArray<number>, prefix: ReadonlyArray<number>): boolean =>
   prefix.length <= ids.length && prefix.every((id, at) => ids[at] === id)
 
-/** The ids of the whole, where every answer has its own and each goes on with the one before. */
+/** The ids of the whole sequence, if every answer has its own and each continues the previous one. */
 const idsOf = (steps: ReadonlyArray<Step>): Omit<Sequence, "messages"> => {
   const none = { tokens: new Int32Array(0), mask: new Uint8Array(0) }
   const answers = steps.filter(({ source }) => source === "agent")
@@ -199,7 +197,7 @@ const idsOf = (steps: ReadonlyArray<Step>): Omit<Sequence, "messages"> => {
   return { tokens: Int32Array.from(ids), mask, ...(hasAll && { logprobs }) }
 }
 
-/** The sequence of a parsed document; without a score where the document tells none. */
+/** The sequence of a parsed document; without a score if the document has none. */
 export const toSequence = Effect.fn("Atif.toSequence")(function* (
   json: unknown
 ): Effect.fn.Return<Sequence, AtifError> {

@@ -1,12 +1,11 @@
 /**
  * A document of ATIF, the Agent Trajectory Interchange Format of Harbor (version 1.7), as far as chats need it.
  *
- * Reading takes every version from 1.0 and passes over keys that are not here; writing gives 1.7 and no key that it has
- * not.
+ * Reading accepts every version from 1.0 and ignores unknown keys; writing produces 1.7 with known keys only.
  */
 import { Schema } from "effect"
 
-/** What is written. */
+/** The version written. */
 export const version = "ATIF-v1.7"
 
 const Part = Schema.Union([
@@ -34,7 +33,7 @@ const ObservationResult = Schema.Struct({
   content: absent(Content)
 })
 
-/** Lists of ids are looked at apart. */
+/** Lists of ids are validated separately. */
 const StepMetrics = Schema.Struct({
   prompt_tokens: absent(Schema.Finite),
   completion_tokens: absent(Schema.Finite),

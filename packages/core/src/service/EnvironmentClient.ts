@@ -1,8 +1,7 @@
 /**
- * The trajectory service as an environment sees it: it registers, follows the queue, submits groups and saves its
- * state.
+ * The trajectory service's API for environments: register, follow the queue, submit groups and save state.
  *
- * Submissions carry a key: sending twice stores once, except at the original's service, which knows no keys.
+ * Submissions have a key: sending twice stores once, except at the original's service, which does not know keys.
  */
 import { Context, Duration, Effect, Option, Stream } from "effect"
 import { Sse } from "effect/encoding"
@@ -16,19 +15,19 @@ import * as Api from "./TrajectoryApi.ts"
 import { reconnecting, TrajectoryError } from "./TrajectoryError.ts"
 
 export interface KeyedGroup {
-  /** UUID; a second submission with the same key changes nothing. */
+  /** UUID; a second submission with the same key has no effect. */
   readonly key: string
   readonly group: ScoredGroup
 }
 
-/** States of environments, kept by the service under their names. */
+/** States of environments, stored by the service under their names. */
 export interface SavedStates {
   readonly load: (environmentName: string) => Effect.Effect<Option.Option<Api.SavedState>, TrajectoryError>
   readonly save: (environmentName: string, state: Api.SavedState) => Effect.Effect<void, TrajectoryError>
 }
 
 export interface EnvironmentClientShape extends RunReader.RunReader {
-  /** None while the trainer has not started: ask again later. */
+  /** None until the trainer has started: retry later. */
   readonly registerEnvironment: (
     spec: Api.EnvironmentSpec
   ) => Effect.Effect<Option.Option<Api.Registration>, TrajectoryError>
@@ -38,14 +37,14 @@ export interface EnvironmentClientShape extends RunReader.RunReader {
     groups: ReadonlyArray<KeyedGroup>
   ) => Effect.Effect<ReadonlyArray<Api.SubmitOutcome>, TrajectoryError>
   readonly status: (envId: number) => Effect.Effect<Api.EnvironmentStatus, TrajectoryError>
-  /** The status now and whenever it changes; pushed where the service can push, polled gently elsewhere. */
+  /** The current status and all changes; pushed if the service supports it, polled otherwise. */
   readonly statusChanges: (envId: number) => Stream.Stream<Api.EnvironmentStatus, TrajectoryError>
   /**
-   * Leave to begin `more` groups beside those `underWay`, where the run's environments wait at a bound of staleness:
-   * how many may begin. All of them where nobody waits.
+   * Requests permits to start `more` groups in addition to `underWay`, if the run's environments wait at a staleness
+   * bound; returns how many may start. All of them if there is no bound.
    */
   readonly begin: (envId: number, request: Api.Begin) => Effect.Effect<number, TrajectoryError>
-  /** None where the service keeps no states (the original's). */
+  /** None if the service stores no states (the original's). */
   readonly savedStates: Effect.Effect<Option.Option<SavedStates>, TrajectoryError>
 }
 
@@ -53,7 +52,7 @@ export class EnvironmentClient extends Context.Service<EnvironmentClient, Enviro
   "@atropos/core/EnvironmentClient"
 ) {}
 
-/** Longer than the service's pauses between signs of life. */
+/** Longer than the interval of the service's keep-alives. */
 const silence = Duration.seconds(45)
 
 const packSubmission = (envId: number, groups: ReadonlyArray<KeyedGroup>): HttpBody.HttpBody =>
@@ -63,9 +62,8 @@ const packSubmission = (envId: number, groups: ReadonlyArray<KeyedGroup>): HttpB
   )
 
 /**
- * Over the versioned endpoints. Two of them the platform's client cannot serve: packed groups go by no schema, and the
- * silence of a dead connection shows in the bytes alone, because the service's signs of life are comments, which are no
- * events.
+ * Uses the versioned endpoints. Two of them do not use the platform's client: packed groups have no schema, and a dead
+ * connection is only detectable from the bytes, because the service's keep-alives are comments, not events.
  */
 export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): EnvironmentClientShape => {
   const path = `/v1/runs/${encodeURIComponent(run)}`
@@ -98,7 +96,7 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Envir
         )
       )
     ).pipe(
-      // The service ends the stream only when it goes away.
+      // The service ends the stream only when it shuts down.
       Stream.concat(
         Stream.fail(new TrajectoryError({ reason: "unreachable", message: "the service closed the stream of events" }))
       )

@@ -1,6 +1,6 @@
 /**
- * An evaluation as whoever made it tells it to the trajectory service: its figures first, then its samples, part by
- * part, so that no request is large.
+ * Sends an evaluation to the trajectory service: first its metrics, then its samples in parts, so that no request is
+ * large.
  */
 import { Effect } from "effect"
 import * as ServiceApi from "./ServiceApi.ts"
@@ -9,12 +9,12 @@ import type { EvaluationRow } from "./TrajectoryApi.ts"
 import type { TrajectoryError } from "./TrajectoryError.ts"
 
 export interface EvaluationRecord {
-  /** UUID; sending it again under the same key changes nothing. */
+  /** UUID; sending again under the same key has no effect. */
   readonly key: string
   /** The environment or suite. */
   readonly name: string
   readonly model: string
-  /** Of the run's trainer; null where it belongs to none. */
+  /** The step of the run's trainer; null if it belongs to none. */
   readonly step: number | null
   readonly seconds: number
   readonly figures: { readonly [name: string]: number }
@@ -28,10 +28,10 @@ export interface Part {
 }
 
 const mostSamples = 250
-/** Of JSON text. */
+/** Max characters of JSON text per part. */
 const mostLength = 4 * 1024 * 1024
 
-/** Samples that go in one request. */
+/** Splits samples into one part per request. */
 export const parts = (samples: ReadonlyArray<object>): ReadonlyArray<Part> => {
   const all: Array<{ readonly from: number; readonly samples: Array<object> }> = []
   let length = 0
@@ -49,7 +49,7 @@ export const parts = (samples: ReadonlyArray<object>): ReadonlyArray<Part> => {
   return all
 }
 
-/** JSON has no figures that are not numbers. */
+/** Drops metrics that JSON cannot represent. */
 export const specOf = ({ figures, samples, ...rest }: EvaluationRecord, run: string | null) => ({
   ...rest,
   run,
@@ -57,7 +57,7 @@ export const specOf = ({ figures, samples, ...rest }: EvaluationRecord, run: str
   samples: samples.length
 })
 
-/** Sends it; what the service knows already stays. */
+/** Sends it; existing samples on the service are kept. */
 export const send = Effect.fn("EvaluationRecord.send")(function* (
   { api, call }: Pick<ServiceApi.ServiceApi, "api" | "call">,
   run: string | null,
@@ -72,7 +72,7 @@ export const send = Effect.fn("EvaluationRecord.send")(function* (
   return row
 })
 
-/** Sends it to the service at an address; of no run where none is named. */
+/** Sends it to the service at an address; `run` null: not part of a run. */
 export const sendTo = Effect.fn("EvaluationRecord.sendTo")(function* (
   { run, ...options }: ServiceHttp.Options & { readonly run: string | null },
   evaluation: EvaluationRecord

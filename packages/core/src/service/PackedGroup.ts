@@ -1,5 +1,5 @@
 /**
- * A scored group as bytes: our own wire and storage format, a tenth of the cost of JSON.
+ * Encodes a scored group as bytes: our own wire and storage format, at a tenth of the cost of JSON.
  *
  * Layout, all little-endian; every part starts at a multiple of 8 bytes:
  *
@@ -7,16 +7,16 @@
  *     shape    JSON: { sequences, tokens, env_id, policy_versions, traceparent?, item_id?,
  *              solved?, sections: [[name, type, length], …] }
  *     rest     JSON: { messages, generation_params, overrides, group_overrides, images }, those that are given
- *     sections in the order told: "i32", "f32" or "f64" numbers
+ *     sections in the listed order: "i32", "f32" or "f64" numbers
  *
- * A matrix is one section with its rows joined, and `<name>.lengths` (i32) where its rows are not as long as the
+ * A matrix is one section with concatenated rows, plus `<name>.lengths` (i32) if its rows are not as long as the
  * tokens' (always for `tokens`, and for `timings`, rows of `Timings`); distillation matrices also have
  * `<name>.positions`, the number of rows per sequence.
  *
- * `decode` believes nothing: every length is checked against the bytes that are there, and the numbers against the
- * rules of `WireGroup` (finite, token ids from 0 to 2^31 - 1, one entry per sequence and per token). Where alignment
- * allows, its arrays are views of the given bytes, which must then stay unchanged. Number arrays survive a round trip
- * bit for bit, masks and sampling logprobs as `Labels` says.
+ * `decode` trusts nothing: every length is checked against the available bytes, and the numbers against the rules of
+ * `WireGroup` (finite, token ids from 0 to 2^31 - 1, one entry per sequence and per token). If alignment allows, its
+ * arrays are views of the given bytes, which must then not change. Number arrays survive a round trip bit for bit,
+ * masks and sampling logprobs as described in `Labels`.
  */
 import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, writePrelude } from "./wire/PackedFrame.ts"
@@ -36,7 +36,7 @@ export type { LabelledGroup } from "./wire/LabelledGroup.ts"
 export { decodeList, encodeList, listParts, type KeyedBytes } from "./wire/PackedList.ts"
 export { check } from "./wire/PackedRules.ts"
 
-/** What a packed group says of itself without its numbers being read. */
+/** The metadata of a packed group, readable without its numbers. */
 export interface Envelope {
   /** G */
   readonly sequences: number
@@ -44,11 +44,11 @@ export interface Envelope {
   readonly tokens: number
   readonly scores: Float64Array
   readonly envId: number | null
-  /** (G) trainer step whose weights sampled each sequence, where known. */
+  /** (G) trainer step of the weights that sampled each sequence, if known. */
   readonly policyVersions: ReadonlyArray<number | null> | null
-  /** The lasting id of its item, where known. */
+  /** The stable id of its item, if known. */
   readonly itemId: string | null
-  /** (G) when the turns of each rollout happened, where known. */
+  /** (G) timings of each rollout's turns, if known. */
   readonly timings: ReadonlyArray<Timings.Timings | null> | null
 }
 
@@ -81,7 +81,7 @@ const lengthsOf = (rows: ReadonlyArray<ArrayLike<unknown>>): Int32Array => Int32
 
 type NamedSection = readonly [name: string, type: Sections.NumberType, numbers: Sections.Numbers]
 
-/** Rows with their lengths, left out where they are those of the tokens. */
+/** Rows with their lengths, which are omitted if equal to those of the tokens. */
 const matrix = (
   name: string,
   type: "i32" | "f32",
@@ -110,7 +110,7 @@ const cube = (
     ? []
     : [[`${name}.positions`, "i32", lengthsOf(matrices)], ...matrix(name, type, matrices.flat())]
 
-/** The masks' labels, written as the rows are joined. */
+/** The masks' labels, written while concatenating rows. */
 const labels = ({ masks, tokens }: ScoredGroup): ReadonlyArray<NamedSection> => {
   const whole = new Int32Array(masks.reduce((sum, { length }) => sum + length, 0))
   let at = 0
@@ -132,10 +132,9 @@ const sampledLogprobs = ({ inferenceLogprobs: rows, tokens }: ScoredGroup): Read
   return withLengths("inference_logprobs", ["inference_logprobs", "f32", whole], rows, tokens)
 }
 
-/** The bytes of a group. */
 export const encode = (group: ScoredGroup): Uint8Array => pack(group, labels(group), sampledLogprobs(group))
 
-/** The bytes of a group that comes from another wire. */
+/** Encodes a group that comes from another wire. */
 export const encodeLabelled = (group: LabelledGroup): Uint8Array =>
   pack(
     group,
@@ -197,11 +196,10 @@ const pack = (
   return bytes
 }
 
-/** The group of packed bytes. */
 export const decode = (bytes: Uint8Array): Result.Result<ScoredGroup, PackedGroupError> =>
   Result.map(decodeLabelled(bytes), toScoredGroup)
 
-/** The group of packed bytes, as it stands there. */
+/** Decodes to the wire's form. */
 export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, PackedGroupError> =>
   Result.gen(function* () {
     const opened = yield* open(bytes)
@@ -214,7 +212,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
     const lengths = (yield* ints(bytes, opened, "tokens.lengths")) ?? new Int32Array()
     const tokens = yield* readMatrix(bytes, opened, "tokens", ints(bytes, opened, "tokens"), lengths)
     const masks = yield* readMatrix(bytes, opened, "masks", ints(bytes, opened, "masks"), lengths)
-    // The type was asked for.
+    // The type was requested.
     const scores = (yield* numbersOf(bytes, opened, "scores", "f64")) as Float64Array | undefined
     if (tokens === undefined) return yield* failed("tokens", "this section is missing")
     if (masks === undefined) return yield* failed("masks", "this section is missing")
@@ -247,7 +245,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(advantages && { advantages }),
       ...(refLogprobs && { refLogprobs }),
       ...(inferenceLogprobs && { inferenceLogprobs }),
-      // Free-form as in the original; role and content are the environment's business.
+      // Free-form as in the original; role and content are not checked.
       ...(rest.messages && { messages: rest.messages as unknown as ReadonlyArray<ReadonlyArray<Message>> }),
       ...(rest.generation_params && { generationParams: rest.generation_params satisfies Overrides }),
       ...(rest.overrides && { overrides: rest.overrides }),
@@ -265,7 +263,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
     })
   })
 
-/** Counts and scores; the numbers of the sequences are not looked at. */
+/** Counts and scores, without reading the sequences' numbers. */
 export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroupError> =>
   Result.gen(function* () {
     const opened = yield* open(bytes)
@@ -276,7 +274,6 @@ export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroup
     return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions, itemId: item_id, timings }
   })
 
-/** The masks' labels alone. */
 export const masks = (bytes: Uint8Array): Result.Result<ReadonlyArray<Int32Array>, PackedGroupError> =>
   Result.gen(function* () {
     const opened = yield* open(bytes)
@@ -284,7 +281,7 @@ export const masks = (bytes: Uint8Array): Result.Result<ReadonlyArray<Int32Array
     return (yield* readMatrix(bytes, opened, "masks", ints(bytes, opened, "masks"), lengths)) ?? []
   })
 
-/** The chats as they were sent, null where there are none; nothing else is looked at, and nothing is checked. */
+/** The chats as sent, null if there are none; reads nothing else, and checks nothing. */
 export const messages = (bytes: Uint8Array): Result.Result<unknown, PackedGroupError> =>
   Result.flatMap(open(bytes), ({ rest }) =>
     Result.try({

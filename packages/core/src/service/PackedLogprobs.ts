@@ -1,14 +1,14 @@
 /**
- * What a trainer computed of the sequences of a batch, as bytes: its logprobs of their tokens.
+ * Encodes what a trainer computed for a batch: its logprobs of the sequences' tokens.
  *
  * Layout, all little-endian; every part starts at a multiple of 8 bytes:
  *
  *     "ATPT" | version u32 = 1 | bytes of head u32 | number of floats u32      16 bytes
  *     head     JSON: { lease_token, policy_version, rows: [[group, sequence, from, count], …] }
- *     floats   f32: the logprobs of the rows one after the other; NaN where a token was not trained on
+ *     floats   f32: the concatenated logprobs of the rows; NaN where a token was not trained on
  *
- * `group` is the place of a group in the batch as it was claimed, `sequence` that of a sequence in its group, both from
- * 0; `from` is the first token of `count` whose logprobs are there.
+ * `group` is the index of a group in the batch as claimed, `sequence` that of a sequence in its group, both from 0;
+ * `from` is the first of the `count` tokens with logprobs.
  */
 import { Result, Schema } from "effect"
 import type { TrainedRow } from "../TrainedLogprobs.ts"
@@ -16,16 +16,15 @@ import { failed, PackedGroupError, preludeBytes, readPrelude, writePrelude } fro
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"
 
-/** Of one sequence of a batch. */
+/** Logprobs of one sequence of a batch. */
 export interface RecordedRow extends TrainedRow {
-  /** Its group's place in the batch, and its own in the group, from 0. */
+  /** Index of its group in the batch, and of the sequence in the group, from 0. */
   readonly group: number
   readonly sequence: number
 }
 
-/** What is recorded of a batch. */
 export interface RecordedLogprobs {
-  /** Of the claim that handed the batch out: proves that the record is its trainer's. */
+  /** The token of the claim that handed the batch out: proves that the record is from its trainer. */
   readonly leaseToken: string
   /** Version of the weights that computed them. */
   readonly policyVersion: number
@@ -34,7 +33,7 @@ export interface RecordedLogprobs {
 
 const magic = 0x54505441 // "ATPT"
 
-/** Beyond these, what was sent is no record of a step. */
+/** Larger records are not of a step, and are rejected. */
 const mostRows = 65_536
 const mostTokens = 100_000_000
 
@@ -47,19 +46,16 @@ const Head = Schema.Struct({
 })
 const decodeHead = Schema.decodeUnknownResult(Schema.fromJsonString(Head))
 
-/** Floats as the layout has them. */
 export const bytesOf = (logprobs: Float32Array): Uint8Array => {
   const bytes = new Uint8Array(logprobs.byteLength)
   Sections.write(logprobs, bytes, 0)
   return bytes
 }
 
-/** Floats that the layout has; perhaps a view. */
 export const floatsOf = (bytes: Uint8Array): Float32Array =>
-  // The type was asked for.
+  // The type was requested.
   Sections.read("f32", bytes, 0, Math.floor(bytes.length / Sections.width.f32)) as Float32Array
 
-/** The bytes of a record. */
 export const encode = ({ leaseToken, policyVersion, rows }: RecordedLogprobs): Uint8Array => {
   const head = new TextEncoder().encode(
     JSON.stringify({
@@ -81,13 +77,13 @@ export const encode = ({ leaseToken, policyVersion, rows }: RecordedLogprobs): U
   return bytes
 }
 
-/** Whether these are logprobs: numbers up to 0, as far as rounding allows, or NaN. */
+/** Checks that all are logprobs: numbers up to 0, within rounding, or NaN. */
 const areLogprobs = (numbers: Float32Array): boolean => {
   for (const number of numbers) if (number > 0.5 || number === Number.NEGATIVE_INFINITY) return false
   return true
 }
 
-/** Reads a record; believes nothing. Its arrays may be views of the bytes. */
+/** Decodes an untrusted record. Its arrays may be views of the bytes. */
 export const decode = (bytes: Uint8Array): Result.Result<RecordedLogprobs, PackedGroupError> =>
   Result.gen(function* () {
     const { first: headLength, second: count } = yield* readPrelude(bytes, magic, "a record of logprobs")

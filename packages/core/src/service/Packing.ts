@@ -1,31 +1,31 @@
 /**
- * Which queued groups make the next batch of exactly n sequences.
+ * Selects the queued groups of the next batch of exactly n sequences.
  *
- * `fill` finds a batch whenever any subset of the groups sums to n, takes the oldest such subset (lexicographically, in
- * queue order), and meets the environments' minimum shares whenever some exact fill meets them. Shares that add up to
- * more than a batch are scaled down. A share that cannot be met is met as far as possible: an environment without data
- * holds nobody up. Sizes may be anything; those of the original had to be powers of two that divide the batch.
+ * `fill` finds a batch if any subset of the groups sums to n, takes the oldest such subset (lexicographically, in queue
+ * order), and satisfies the environments' minimum shares if any exact fill does, otherwise as far as possible: an
+ * environment without data blocks nothing. Shares that add up to more than a batch are scaled down. Sizes are
+ * arbitrary; the original's had to be powers of two that divide the batch.
  *
- * Cost does not grow with the queue: of each environment and size, only the first n / size groups can ever be taken.
+ * The cost does not grow with the queue: for each environment and size, only the first n / size groups can be taken.
  * `findGroups` is the original's rule for the buffer of odd-sized groups (atroposlib/api/utils.py).
  */
 
-/** What packing knows of a queued group. */
+/** The properties of a queued group that packing needs. */
 export interface QueuedGroup {
-  /** G; groups of none, or of more than a batch, are never taken. */
+  /** G; groups with 0 sequences, or more than a batch, are never taken. */
   readonly size: number
   readonly envId: number | null
 }
 
-/** Share of every batch (0 to 1) that an environment is promised, by environment id. */
+/** Guaranteed share of every batch (0 to 1), by environment id. */
 export type MinimumShares = ReadonlyMap<number, number>
 
-/** A set of sums as bits: bit s is set where sum s can be reached. */
+/** A set of sums as bits: bit s is set if sum s is reachable. */
 type Sums = bigint
 
 const has = (sums: Sums, sum: number): boolean => (sums >> BigInt(sum)) % 2n === 1n
 
-/** Positions of the groups that can matter: per environment and size, the first that fit into a batch side by side. */
+/** Positions of the groups that matter: per environment and size, as many as fit into a batch. */
 const relevant = (groups: ReadonlyArray<QueuedGroup>, batchSize: number): Array<number> => {
   const room = new Map<string, number>()
   const positions: Array<number> = []
@@ -66,7 +66,7 @@ const oldestSubset = (sizes: ReadonlyArray<number>, sums: ReadonlyArray<Sums>, t
   return taken
 }
 
-/** First in, first out: positions of the oldest groups that sum to the batch size. */
+/** FIFO: positions of the oldest groups that sum to the batch size. */
 const oldestFill = (groups: ReadonlyArray<QueuedGroup>, batchSize: number): ReadonlyArray<number> | undefined => {
   const head: Array<number> = []
   let sum = 0
@@ -87,7 +87,7 @@ const oldestFill = (groups: ReadonlyArray<QueuedGroup>, batchSize: number): Read
 /** The groups of one environment with a minimum, or of all others together. */
 interface Lane {
   readonly positions: Array<number>
-  /** Sequences this lane is promised in the batch. */
+  /** Sequences guaranteed to this lane in the batch. */
   readonly need: number
   /** Sequences it would get by age alone. */
   readonly natural: number
@@ -118,7 +118,7 @@ const lanesOf = (
   }))
 }
 
-/** How well a way to split the batch does: sequences of promised shares given, then closeness to the order of age. */
+/** Quality of a split of the batch: sequences of guaranteed shares provided, then closeness to the order of age. */
 interface Split {
   readonly met: number
   readonly distance: number
@@ -128,7 +128,7 @@ interface Split {
 const better = (a: Split, b: Split | undefined): boolean =>
   b === undefined || a.met > b.met || (a.met === b.met && a.distance < b.distance)
 
-/** Meets the promised shares as far as any exact fill does, with a dynamic program over lanes and sums. */
+/** Satisfies the guaranteed shares as far as any exact fill can, with a dynamic program over lanes and sums. */
 const shareFill = (
   groups: ReadonlyArray<QueuedGroup>,
   batchSize: number,
@@ -161,7 +161,7 @@ const shareFill = (
     .toSorted((a, b) => a - b)
 }
 
-/** Positions, ascending, of the groups of the next batch; undefined where no subset sums to the batch size. */
+/** Ascending positions of the groups of the next batch; undefined if no subset sums to the batch size. */
 export const fill = (
   groups: ReadonlyArray<QueuedGroup>,
   batchSize: number,
@@ -175,8 +175,8 @@ export const fill = (
 }
 
 /**
- * Positions, ascending, of buffered groups that sum to `target`; empty where none do. Exactly as the original: in order
- * with skipping, else by subset sum, which prefers the later groups.
+ * Ascending positions of buffered groups that sum to `target`; empty if there are none. Exactly as the original: in
+ * order with skipping, else by subset sum, which prefers later groups.
  */
 export const findGroups = (sizes: ReadonlyArray<number>, target: number): ReadonlyArray<number> => {
   const inOrder: Array<number> = []
@@ -188,7 +188,7 @@ export const findGroups = (sizes: ReadonlyArray<number>, target: number): Readon
     if (sum === target) return inOrder
   }
   const total = sizes.reduce((sum, size) => sum + size, 0)
-  // Bits are as many as the target: one that nothing reaches must not cost them.
+  // The bits take memory proportional to the target, so unreachable targets are rejected first.
   if (target < 0 || target > total) return []
   const mask = (1n << BigInt(target + 1)) - 1n
   const prefixes: Array<Sums> = [1n]

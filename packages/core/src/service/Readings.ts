@@ -1,20 +1,19 @@
 /**
- * Figures as JSON has them, in files, on the wire and in the store: numbers, and for what JSON cannot say the strings
- * `"NaN"`, `"Infinity"` and `"-Infinity"`, as OTLP and Weights & Biases write them.
+ * Reads and writes metric values as JSON, in files, on the wire and in the store: numbers, and the strings `"NaN"`,
+ * `"Infinity"` and `"-Infinity"` for values that JSON cannot represent, as OTLP and Weights & Biases do.
  *
- * `null` is read as NaN: it is what `JSON.stringify` makes of all three.
+ * `null` is read as NaN: `JSON.stringify` writes it for all three.
  */
 
 export interface Values {
   readonly [name: string]: number
 }
 
-/** A value that is no figure, and why. */
 export interface LeftOut {
   readonly [name: string]: string
 }
 
-/** Longer names are no names. */
+/** Longer names are rejected. */
 const longestName = 256
 
 const notFinite: ReadonlyMap<unknown, number> = new Map<unknown, number>([
@@ -24,13 +23,13 @@ const notFinite: ReadonlyMap<unknown, number> = new Map<unknown, number>([
   [null, Number.NaN]
 ])
 
-/** The number that a value of JSON stands for; undefined where it stands for none. */
+/** The number of a JSON value; undefined if it has none. */
 const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : notFinite.get(value))
 
 export const encode = (values: Values): { readonly [name: string]: number | string } =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Number.isFinite(value) ? value : `${value}`]))
 
-/** Each value for itself: one that is no figure is told, and costs the others nothing. */
+/** Decodes each value separately: an invalid one is reported and does not affect the others. */
 export const decode = (values: {
   readonly [name: string]: unknown
 }): { readonly values: Values; readonly leftOut: LeftOut } => {

@@ -1,24 +1,23 @@
-/** What a trainer announced of the run, as its environments and other trainers read it. */
+/** Reads the run's parameters announced by its trainer, for environments and other trainers. */
 import { Effect, Option } from "effect"
 import type * as ServiceApi from "./ServiceApi.ts"
 import type { Run } from "./TrajectoryApi.ts"
 import type { TrajectoryError } from "./TrajectoryError.ts"
 
-/** Batch size and token limit of the run; -1 each where no run is registered. */
+/** Batch size and token limit of the run; -1 each if no run is registered. */
 export interface RunInfo {
   readonly batchSize: number
   readonly maxTokenLength: number
-  /** Steps of staleness at which the service holds environments back; null or absent where it does not. */
+  /** Staleness in steps at which the service holds environments back; null or absent if it does not. */
   readonly waitAtStaleness?: number | null
 }
 
 export interface RunReader {
   readonly runInfo: Effect.Effect<RunInfo, TrajectoryError>
-  /** Group and project of Weights & Biases; null each where no run is registered. */
+  /** Group and project of Weights & Biases; null each if no run is registered. */
   readonly wandbInfo: Effect.Effect<{ readonly group: string | null; readonly project: string | null }, TrajectoryError>
 }
 
-/** Of a run that is read whole. */
 export const ofRun = (run: Effect.Effect<Option.Option<Run>, TrajectoryError>): RunReader => {
   const registered = Effect.map(
     run,
@@ -46,7 +45,7 @@ export const ofRun = (run: Effect.Effect<Option.Option<Run>, TrajectoryError>): 
   }
 }
 
-/** Over the versioned endpoints. */
+/** Uses the versioned endpoints. */
 export const overHttp = ({ api, call, run }: Pick<ServiceApi.ServiceApi, "api" | "call" | "run">): RunReader =>
   ofRun(
     call(api.runs.get({ params: { run } })).pipe(

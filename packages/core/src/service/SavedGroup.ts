@@ -1,12 +1,11 @@
 /**
- * Scored groups of a JSON Lines file, as `process` and an environment's `data_path_to_save_groups` write them, ours or
- * the original's. Ours name the item of each group too (`item_id`), and have the times of its turns (`timings`).
+ * Reads scored groups of JSON Lines files, as written by `process` and an environment's `data_path_to_save_groups`,
+ * ours (with `item_id` and `timings`) or the original's.
  *
- * A line is the original's object (`WireGroup`), with whatever private keys its environment added. Lines with `scores`
- * and `messages` alone are groups too, without tokens; a chat may be one string, which is then what the assistant
- * wrote. Samples of an evaluation (`samples.jsonl`: an answer with its chat and its `score` on each line) are groups of
- * one, and say that they are. A line that is none of this comes as a fault that says what is wrong with it, and the
- * reading goes on: nothing in a file stops it.
+ * A line is the original's object (`WireGroup`), with any private keys its environment added. Lines with only `scores`
+ * and `messages` are groups without tokens; a chat may be one string, the assistant's text. Samples of an evaluation
+ * (`samples.jsonl`: an answer with its chat and its `score` per line) are groups of one, marked as such. Any other line
+ * becomes a fault, and reading continues.
  */
 import { Effect, Predicate, Result, Stream } from "effect"
 import * as PythonJson from "./wire/PythonJson.ts"
@@ -18,29 +17,28 @@ import * as TrainedLogprobs from "../TrainedLogprobs.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as WireGroup from "./WireGroup.ts"
 
-/** What a line should be, for messages. */
+/** Description of a valid line, for messages. */
 export const expected = "a scored group (an object with scores, and with tokens and masks, or messages)"
 
-/** A group, and where it stands in its file. */
+/** A group, and its position in its file. */
 export interface Saved {
   readonly _tag: "Saved"
   /** From 1. */
   readonly line: number
-  /** Its first byte, and the byte behind its line break. */
+  /** Its first byte, and the byte after its line break. */
   readonly start: number
   readonly end: number
   readonly group: ScoredGroup
-  /** Keys that no group has: private ones of its environment, or misspelled ones. */
+  /** Unknown keys: private ones of its environment, or misspelled ones. */
   readonly unknown: ReadonlyArray<string>
-  /** It is a sample of an evaluation: to be looked at, not to be learned from. */
+  /** True for a sample of an evaluation, which is for display and not for training. */
   readonly isEvaluation: boolean
-  /** What a trainer computed of it, where the line has that (copied from the viewer). */
+  /** The trainer's logprobs, if the line has them (copied from the viewer). */
   readonly trained?: TrainedLogprobs.TrainedLogprobs
-  /** The whole of a sample: what a group has no place for. */
+  /** The complete sample, including what a group cannot represent. */
   readonly sample?: Fields
 }
 
-/** A line that is no group. */
 export interface Fault {
   readonly _tag: "Fault"
   readonly line: number
@@ -71,7 +69,7 @@ const kindOf = (value: unknown): string =>
         ? "an object"
         : `a ${typeof value}`
 
-/** A group without tokens gets empty ones, and a chat that is one string becomes a message. */
+/** Adds empty tokens to a group without any, and turns a chat that is one string into a message. */
 const completed = (fields: Fields): Fields => {
   const { messages } = fields
   if (!Array.isArray(messages)) return fields
@@ -85,10 +83,10 @@ const completed = (fields: Fields): Fields => {
   }
 }
 
-/** Keys of a sample that are told beside its chat and its score. */
+/** Keys of a sample kept in addition to its chat and its score. */
 const told = ["item", "label", "correct", "finish_reason", "rewards"]
 
-/** A sample of an evaluation as a group of one; undefined where it is none. */
+/** An evaluation sample as a group of one; undefined if it is not a sample. */
 const sampled = (fields: Fields): Fields | undefined => {
   const { messages, score } = fields
   const isSample =
@@ -96,7 +94,7 @@ const sampled = (fields: Fields): Fields | undefined => {
     Array.isArray(messages) &&
     messages.length > 0 &&
     messages.every((one) => Predicate.isReadonlyObject(one))
-  // The tokens of a sample are their number.
+  // In a sample, `tokens` is a number.
   if (!isSample || "scores" in fields || Array.isArray(fields["tokens"])) return undefined
   const switches = told.flatMap((key) =>
     fields[key] === undefined || fields[key] === null ? [] : [[key, fields[key]]]
@@ -112,7 +110,7 @@ const policyVersionsOf = ({ policy_versions: versions }: Fields, size: number): 
 const timingsOf = ({ timings }: Fields, size: number): Pick<ScoredGroup, "timings"> =>
   Array.isArray(timings) && timings.length === size ? { timings: timings.map(Timings.ofJson) } : {}
 
-/** The lasting id of its item: `item_id` of a group, `id` of a sample. */
+/** The stable id of its item: `item_id` of a group, `id` of a sample. */
 const itemIdOf = (line: Fields, isSample: boolean): Pick<ScoredGroup, "itemId"> => {
   const id = line[isSample ? "id" : "item_id"]
   return typeof id === "string" && ContentId.isPlain(id) ? { itemId: id } : {}
@@ -120,7 +118,7 @@ const itemIdOf = (line: Fields, isSample: boolean): Pick<ScoredGroup, "itemId"> 
 
 const spell = (names: ReadonlyArray<string>): string => (names.length === 0 ? "nothing" : names.slice(0, 12).join(", "))
 
-/** Notes, once per file, the keys that no group has. */
+/** Reports unknown keys, once per file. */
 export const unknownFields = () => {
   const known = new Set<string>()
   return (file: string, { line, unknown }: Pick<Saved, "line" | "unknown">): string | undefined => {
@@ -132,7 +130,7 @@ export const unknownFields = () => {
   }
 }
 
-/** The group of a line, or what is wrong with it. */
+/** The group of a line, or its error. */
 export const parse = (
   text: string
 ): Result.Result<Pick<Saved, "group" | "isEvaluation" | "sample" | "trained" | "unknown">, string> => {
@@ -167,7 +165,7 @@ export const parse = (
   })
 }
 
-/** The line of a group, without its line break: the original's object, the id of its item, the times of its turns. */
+/** The line of a group, without its line break: the original's object, the item's id, the timings of its turns. */
 export const encode = (group: ScoredGroup): string => {
   const { itemId, timings } = group
   const beside = JSON.stringify({
@@ -179,15 +177,15 @@ export const encode = (group: ScoredGroup): string => {
 }
 
 /**
- * The same, or why no reader would take the line: messages that an environment made by hand may be none. What reads
- * files is the judge, so that nothing is written that is refused later.
+ * Like `encode`, or the reason why readers would reject the line: messages that an environment made by hand may be
+ * invalid. Parses the line, so that nothing is written that is rejected later.
  */
 export const encodeReadable = (group: ScoredGroup): Result.Result<string, string> => {
   const line = encode(group)
   return Result.map(parse(line), () => line)
 }
 
-/** A line with other values of some keys, new ones at its end; every other byte as it was. */
+/** Changes the values of some keys in a line, appending new ones; all other bytes are preserved. */
 export const rewritten = (line: Uint8Array, values: { readonly [key: string]: unknown }): Uint8Array => {
   const spans = JsonSpans.members(line, () => undefined)
   const end = line.lastIndexOf(closeBrace)
@@ -211,7 +209,7 @@ export const rewritten = (line: Uint8Array, values: { readonly [key: string]: un
     parts.push(line.subarray(at, start), Buffer.from(text))
     at = end
   }
-  // Space before the closing brace stays behind what is added.
+  // Whitespace before the closing brace stays after what is added.
   let last = end
   while (last > at && line[last - 1]! <= 0x20) last--
   parts.push(line.subarray(at, last), Buffer.from(added.join("")), line.subarray(last))
@@ -220,7 +218,6 @@ export const rewritten = (line: Uint8Array, values: { readonly [key: string]: un
 
 const closeBrace = 0x7d
 
-/** The entry of a line. */
 export const ofLine = (line: JsonLines.Line): Entry => {
   const place = { line: line.number, start: line.start, end: line.end }
   if (line._tag === "Faulty") return { _tag: "Fault", problem: line.problem, ...place }
@@ -230,7 +227,7 @@ export const ofLine = (line: JsonLines.Line): Entry => {
   return { _tag: "Fault", problem, ...place }
 }
 
-/** The groups and faults of a file; fails where it is no file of lines. */
+/** The groups and faults of a file; fails if it is not a file of lines. */
 export const read = (path: string, options: JsonLines.Options = {}) =>
   Stream.unwrap(
     Effect.as(

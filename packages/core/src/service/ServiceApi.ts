@@ -1,6 +1,6 @@
 /**
  * The versioned endpoints of a service, as the platform's client derives them from their definition, with every failure
- * as a `TrajectoryError`. It sends nothing twice: trying again is the caller's.
+ * as a `TrajectoryError`. Never retries: that is up to the caller.
  */
 import { Context, Effect, Option, Ref, type Schema } from "effect"
 import { HttpClient, type HttpClientError } from "effect/http"
@@ -10,7 +10,7 @@ import { TrajectoryApi } from "./TrajectoryApi.ts"
 import { TrajectoryError } from "./TrajectoryError.ts"
 
 export interface Options extends ServiceHttp.Options {
-  /** Name of the run. Default: "default", the one the original's endpoints speak of. */
+  /** Name of the run. Default: "default", the one used by the original's endpoints. */
   readonly run?: string
 }
 
@@ -19,19 +19,20 @@ type Failure = TrajectoryError | HttpClientError.HttpClientError | Schema.Schema
 export interface ServiceApi {
   readonly run: string
   readonly api: HttpApiClient.ForApi<typeof TrajectoryApi, TrajectoryError>
-  /** What a method of `api` fails with, as a `TrajectoryError`. */
+  /** Converts the failures of a method of `api` to a `TrajectoryError`. */
   readonly call: <A>(effect: Effect.Effect<A, Failure>) => Effect.Effect<A, TrajectoryError>
-  /** For what the platform's client cannot do. */
+  /** For requests that the platform's client does not support. */
   readonly http: ServiceHttp.ServiceHttp
 }
 
-/** Where the request of a call went, once it is sent. */
+/** The URL of a call's request, once it is sent. */
 const SentTo = Context.Reference<Ref.Ref<Option.Option<string>>>("@atropos/core/ServiceApi/SentTo", {
   defaultValue: () => Ref.makeUnsafe(Option.none())
 })
 
 /**
- * A failure of the platform's client: before the request is sent, it cannot be; after that, its answer cannot be read.
+ * Converts a failure of the platform's client: before the request is sent, it cannot be encoded; after that, the answer
+ * cannot be read.
  */
 const failure = (error: Failure, sentTo: Option.Option<string>): TrajectoryError => {
   if (error instanceof TrajectoryError) return error

@@ -1,7 +1,7 @@
 /**
  * Requests to a trajectory service, with every failure as a `TrajectoryError`.
  *
- * Nothing here tries again: that belongs to the caller, who knows what a second attempt costs.
+ * Never retries: that is up to the caller, who knows the cost of a second attempt.
  */
 import { Clock, Duration, Effect, Redacted, Schema, type Scope } from "effect"
 import { HttpBody, HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
@@ -10,15 +10,15 @@ import * as Reason from "../base/Reason.ts"
 import * as RetryAfter from "../http/RetryAfter.ts"
 
 export interface Options {
-  /** Where the service is, e.g. `http://127.0.0.1:8000`, with whatever prefix it is mounted under. */
+  /** The service's address, e.g. `http://127.0.0.1:8000`, including any prefix it is mounted under. */
   readonly url: string
-  /** Bearer token, where the service asks for one. */
+  /** Bearer token, if the service requires one. */
   readonly token?: Redacted.Redacted | string
-  /** How long any answer may take (a claim's waiting comes on top). Default: 30 seconds. */
+  /** Timeout of any answer (in addition to a claim's waiting time). Default: 30 seconds. */
   readonly timeout?: Duration.Input
 }
 
-/** The answer's body, read whole. */
+/** A completely read answer. */
 export interface Answer {
   readonly status: number
   readonly headers: { readonly [name: string]: string | undefined }
@@ -26,19 +26,18 @@ export interface Answer {
 }
 
 export interface ServiceHttp {
-  /** A request, for messages. */
+  /** Describes a request for messages. */
   readonly where: (request: HttpClientRequest.HttpClientRequest) => string
-  /** A client for paths of the service; its answers are read whole, in time, and good ones. */
+  /** A client for paths of the service; answers are read completely, within the timeout, and error statuses fail. */
   readonly whole: HttpClient.HttpClient.With<TrajectoryError | HttpClientError.HttpClientError>
   readonly send: (
     request: HttpClientRequest.HttpClientRequest,
     options?: { readonly extraTime?: Duration.Duration }
   ) => Effect.Effect<Answer, TrajectoryError>
-  /** A body of JSON of this shape. */
   readonly bodyFor: <A, I>(
     schema: Schema.Codec<A, I>
   ) => (value: A) => Effect.Effect<HttpBody.HttpBody, TrajectoryError>
-  /** Sends, and reads the body as JSON of this shape. */
+  /** Sends, and decodes the JSON body with this schema. */
   readonly sendFor: <A, I>(
     schema: Schema.Codec<A, I>
   ) => (request: HttpClientRequest.HttpClientRequest) => Effect.Effect<A, TrajectoryError>
@@ -112,7 +111,7 @@ const causeText = (cause: unknown): string => {
   return [cause.message, inner].filter((text) => text !== "").join(": ")
 }
 
-/** An answer is not what the protocol says. */
+/** The error for an answer that violates the protocol. */
 export const unreadable = (where: string, cause: { readonly message: string }): TrajectoryError =>
   new TrajectoryError({
     reason: "unsupported",
@@ -120,7 +119,6 @@ export const unreadable = (where: string, cause: { readonly message: string }): 
     cause
   })
 
-/** A failure of the transport as a `TrajectoryError`. */
 export const fromTransport =
   (where: string) =>
   (error: HttpClientError.HttpClientError): TrajectoryError =>
@@ -157,7 +155,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
       bytes: new Uint8Array(buffer)
     }))
 
-  /** A good answer, read whole: its body is then at hand for whoever reads it again. */
+  /** A successful answer, read completely: its body can then be read again. */
   const answered = <E extends HttpClientError.HttpClientError>(
     answer: Effect.Effect<HttpClientResponse.HttpClientResponse, E>,
     request: HttpClientRequest.HttpClientRequest,

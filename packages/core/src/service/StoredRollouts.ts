@@ -1,6 +1,6 @@
 /**
- * Rollouts that a trajectory service has stored, queued or consumed, read over its versioned endpoints. Reading claims
- * and removes nothing: neither a trainer nor another reader notices. A service of the original has no such endpoints
+ * Reads stored rollouts of a trajectory service, queued or consumed, over its versioned endpoints. Reading claims and
+ * removes nothing, so trainers and other readers are not affected. A service of the original has no such endpoints
  * (`isThere`).
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -17,11 +17,10 @@ export type Options = TrajectoryClientAuto.Options
 
 export interface StoredRolloutsShape {
   readonly page: (query: RolloutQuery) => Effect.Effect<RolloutPage, TrajectoryError>
-  /** None where the service has it no longer. */
+  /** None if the service no longer has it. */
   readonly group: (id: string) => Effect.Effect<Option.Option<ScoredGroup>, TrajectoryError>
-  /** Names of the service's runs. */
   readonly runs: Effect.Effect<ReadonlyArray<string>, TrajectoryError>
-  /** Whether the service can be read; one of the original cannot. */
+  /** False if the service cannot be read, as the original's. */
   readonly isThere: Effect.Effect<boolean, TrajectoryError>
 }
 
@@ -35,7 +34,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const rollouts = `/v1/runs/${encodeURIComponent(run)}/rollouts`
   return {
     page: (query) => call(api.reading.rollouts({ params: { run }, query })),
-    // By hand: the platform's client reads an answer by a schema, and packed groups go by none.
+    // Not through the platform's client, which decodes answers by a schema; packed groups have none.
     group: (id) =>
       http.send(HttpClientRequest.get(`${rollouts}/${id}`, { headers: { accept: packedContentType } })).pipe(
         Effect.flatMap(({ bytes }) =>
@@ -60,6 +59,6 @@ const make = Effect.fnUntraced(function* (options: Options) {
   } satisfies StoredRolloutsShape
 })
 
-/** Over connections of its own, kept open between requests. */
+/** Uses its own keep-alive connections. */
 export const layer = (options: Options): Layer.Layer<StoredRollouts> =>
   Layer.effect(StoredRollouts, make(options)).pipe(Layer.provide(NodeHttpClient.layerUndici))

@@ -1,8 +1,6 @@
 /**
- * What environments and trainers tell the trajectory service for people who look: metrics, reports, the text of tokens,
- * evaluations.
- * Training works without it, and a service that shows nothing to anybody (the original's, the one in memory) takes none
- * of it.
+ * Sends data for the viewer to the trajectory service: metrics, reports, the text of tokens, evaluations. Training
+ * works without it, and services without a viewer (the original's, the in-memory one) do not accept it.
  */
 import { Context, Effect, Option } from "effect"
 import { HttpBody, HttpClientRequest } from "effect/http"
@@ -20,17 +18,17 @@ export interface Telemetry {
     readonly step: number
     readonly values: { readonly [name: string]: number }
   }) => Effect.Effect<void, TrajectoryError>
-  /** What an environment or the trainer was started with; the last of a source counts. */
+  /** The start settings of an environment or the trainer; the last ones of a source count. */
   readonly recordSettings: (settings: SourceSettings) => Effect.Effect<void, TrajectoryError>
-  /** The text of token ids; at most 20,000 at once. Text that the service has already stays. */
+  /** The text of token ids; at most 20,000 per call. Text that the service already has is kept. */
   readonly recordPieces: (pieces: ReadonlyMap<number, string>) => Effect.Effect<void, TrajectoryError>
-  /** What an environment says of itself; the last report is kept. */
+  /** Status report of an environment; the last one is kept. */
   readonly recordReport: (envId: number, report: EnvironmentReport) => Effect.Effect<void, TrajectoryError>
   /** An evaluation of the run's policy, with its samples. Recording it again under its key stores it once. */
   readonly recordEvaluation: (evaluation: EvaluationRecord.EvaluationRecord) => Effect.Effect<void, TrajectoryError>
   /**
-   * What the trainer of a batch computed of its sequences, in place of what was recorded of it before. Fails with
-   * `leaseLost` where another trainer has the batch, with `notFound` or `unsupported` where the service is older.
+   * The logprobs that a batch's trainer computed, replacing those recorded before. Fails with `leaseLost` if another
+   * trainer has the batch, with `notFound` or `unsupported` if the service is older.
    */
   readonly recordLogprobs: (
     batchId: string,
@@ -39,7 +37,7 @@ export interface Telemetry {
 }
 
 export interface TelemetryClientShape {
-  /** None where the service takes none. */
+  /** None if the service accepts none. */
   readonly telemetry: Effect.Effect<Option.Option<Telemetry>, TrajectoryError>
 }
 
@@ -47,10 +45,10 @@ export class TelemetryClient extends Context.Service<TelemetryClient, TelemetryC
   "@atropos/core/TelemetryClient"
 ) {}
 
-/** Of a service that shows nothing to anybody. */
+/** For a service without a viewer. */
 export const none: TelemetryClientShape = { telemetry: Effect.succeedNone }
 
-/** Over the versioned endpoints. */
+/** Uses the versioned endpoints. */
 export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): TelemetryClientShape => ({
   telemetry: Effect.succeedSome<Telemetry>({
     recordMetrics: ({ values, ...metrics }) =>

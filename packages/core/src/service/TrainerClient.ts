@@ -1,9 +1,9 @@
 /**
- * The trajectory service as a trainer sees it: it registers its run and learns from batches, which come under a lease.
- * What is not acknowledged in time goes to the next claimer.
+ * The trajectory service's API for trainers: register a run and train on batches, which are leased. A batch that is not
+ * acknowledged in time goes to the next claimer.
  *
- * The original's service has no leases: a batch is gone once it is handed out. Its batches have an empty `leaseToken`,
- * and `ack`, `nack` and `extend` have nothing to do for them.
+ * The original's service has no leases: a batch is gone once handed out. Its batches have an empty `leaseToken`, and
+ * `ack`, `nack` and `extend` do nothing for them.
  */
 import { Context, Duration, Effect, Option, Result, Schema } from "effect"
 import { HttpClientRequest } from "effect/http"
@@ -15,11 +15,10 @@ import type * as ServiceHttp from "./ServiceHttp.ts"
 import * as Api from "./TrajectoryApi.ts"
 import { TrajectoryError } from "./TrajectoryError.ts"
 
-/** A batch, for whoever holds its lease. */
 export type Leased = Pick<Batch, "id" | "leaseToken">
 
 export interface TrainerClientShape extends RunReader.RunReader {
-  /** Registers a run; one that is registered stays as it is. */
+  /** Registers a run; a registered one is unchanged. */
   readonly registerRun: (spec: Api.RunSpec) => Effect.Effect<void, TrajectoryError>
   /** The next batch, waiting up to `wait` for one. */
   readonly claim: (options: {
@@ -27,19 +26,16 @@ export interface TrainerClientShape extends RunReader.RunReader {
     readonly wait: Duration.Input
     readonly lease: Duration.Input
   }) => Effect.Effect<Option.Option<Batch>, TrajectoryError>
-  /**
-   * The batch was learned from. Again with the same token it succeeds too, so that it can be sent again when its answer
-   * is lost.
-   */
+  /** The batch was trained on. Idempotent for the same token, so that it can be retried if its answer is lost. */
   readonly ack: (batch: Leased) => Effect.Effect<void, TrajectoryError>
-  /** The batch was not learned from: it goes to the next claimer at once. */
+  /** The batch was not trained on: it goes to the next claimer immediately. */
   readonly nack: (batch: Leased) => Effect.Effect<void, TrajectoryError>
   /**
-   * The batch was learned from and the samplers have the weights, though no checkpoint may: environments that wait at a
-   * bound of staleness go on. Nothing happens at a service that knows no such bound.
+   * The batch was trained on and the samplers have the weights, although there may be no checkpoint: environments
+   * waiting at a staleness bound continue. No effect at a service without such a bound.
    */
   readonly trained: (batch: Leased) => Effect.Effect<void, TrajectoryError>
-  /** Makes the lease last `lease` from now; works as long as nobody else has the batch. */
+  /** Extends the lease to `lease` from now; works as long as no other trainer has the batch. */
   readonly extend: (batch: Leased, lease: Duration.Input) => Effect.Effect<void, TrajectoryError>
 }
 
@@ -75,7 +71,7 @@ const readBatch = (answer: ServiceHttp.Answer): Effect.Effect<Batch, TrajectoryE
   })
 
 /**
- * Over the versioned endpoints. The platform's client cannot serve a claim: its answer is packed, with the head of the
+ * Uses the versioned endpoints. A claim does not use the platform's client: its answer is packed, with the head of the
  * batch in the headers, and may take as long as the claim waits.
  */
 export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): TrainerClientShape => {

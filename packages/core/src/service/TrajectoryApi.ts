@@ -1,10 +1,10 @@
 /**
- * The versioned endpoints of the trajectory service, as a definition: paths, bodies, answers, errors, and the role each
- * one needs. `api/` holds a file for each noun, its values and its endpoints.
+ * Defines the versioned endpoints of the trajectory service: paths, bodies, answers, errors, and the required role of
+ * each. `api/` has a file per resource.
  *
- * The definition lives apart from its handlers (`@atropos/api`), so that environments and trainers talk to a service
- * without importing one. Groups travel as raw bytes: `application/vnd.atropos.group` (`PackedGroup`) or the original's
- * JSON (`WireGroup`); handlers and clients read them outside of any schema. Documented in docs/protocol.md.
+ * Separate from its handlers (`@atropos/api`), so that environments and trainers can use a service without importing
+ * it. Groups travel as raw bytes, decoded outside of any schema: `application/vnd.atropos.group` (`PackedGroup`) or the
+ * original's JSON (`WireGroup`). Documented in docs/protocol.md.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { BatchesGroup } from "./api/Batches.ts"
@@ -38,7 +38,6 @@ export * from "./api/Runs.ts"
 
 const title = { title: "Atropos trajectory service", version: "1.0.0" }
 
-/** All of them. */
 export class TrajectoryApi extends HttpApi.make("atropos")
   .add(
     HealthGroup,
@@ -61,7 +60,7 @@ export class TrajectoryApi extends HttpApi.make("atropos")
     })
   ) {}
 
-/** Those that a viewer of stored rollouts needs. */
+/** The endpoints that a viewer of stored rollouts needs. */
 export class ReadingApi extends HttpApi.make("atropos")
   .add(ReadingGroup, EvaluationReadingGroup)
   .annotateMerge(

@@ -1,10 +1,10 @@
 /**
- * All that a trajectory service offers its callers, as one value: what each layer of a client implements. Callers ask
- * the context for the client they need: `EnvironmentClient`, `TrainerClient`, `TelemetryClient`.
+ * Combines all clients of a trajectory service in one value, which each client layer implements. Callers take the
+ * client they need from the context: `EnvironmentClient`, `TrainerClient`, `TelemetryClient`.
  *
- * Layers: HTTP against our versioned endpoints (`TrajectoryClientHttp`), HTTP against the original's endpoints, so that
- * our environments and trainers work with a Python server (`TrajectoryClientV0`), whichever of both there is
- * (`TrajectoryClientAuto`), in memory (`MemoryTrajectoryClient`), and in process without HTTP (in `@atropos/api`).
+ * Layers: HTTP against our versioned endpoints (`TrajectoryClientHttp`), HTTP against the original's, for Python
+ * servers (`TrajectoryClientV0`), automatic choice between both (`TrajectoryClientAuto`), in memory
+ * (`MemoryTrajectoryClient`), and in process without HTTP (in `@atropos/api`).
  */
 import { Context, Effect, Layer } from "effect"
 import { EnvironmentClient, type EnvironmentClientShape } from "./EnvironmentClient.ts"
@@ -13,7 +13,6 @@ import { TrainerClient, type TrainerClientShape } from "./TrainerClient.ts"
 
 export interface TrajectoryClient extends EnvironmentClientShape, TrainerClientShape, TelemetryClientShape {}
 
-/** The clients, each for its callers. */
 export type Clients = EnvironmentClient | TrainerClient | TelemetryClient
 
 export const context = (client: TrajectoryClient): Context.Context<Clients> =>
@@ -22,7 +21,7 @@ export const context = (client: TrajectoryClient): Context.Context<Clients> =>
 export const layer = <E, R>(make: Effect.Effect<TrajectoryClient, E, R>): Layer.Layer<Clients, E, R> =>
   Layer.effectContext(Effect.map(make, context))
 
-/** All of them as one value again, for whoever plays several parts. */
+/** All of them as one value, for callers with several roles. */
 export const all: Effect.Effect<TrajectoryClient, never, Clients> = Effect.map(
   Effect.all([EnvironmentClient, TrainerClient, TelemetryClient]),
   ([environment, trainer, telemetry]) => ({ ...environment, ...trainer, ...telemetry })

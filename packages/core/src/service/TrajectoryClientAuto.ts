@@ -1,8 +1,8 @@
 /**
- * The trajectory service, whichever it is: over the versioned endpoints where it has them, else over the original's.
+ * Detects the kind of trajectory service: uses the versioned endpoints if it has them, else the original's.
  *
- * The service is asked once, by the first call that reaches it. While it is away every call fails as `unreachable`, so
- * that a program may start before its service; the choice, once made, stays.
+ * The first call that reaches the service decides, permanently. While it is unavailable every call fails as
+ * `unreachable`, so a program may start before its service.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer, Option, Ref, Semaphore, Stream } from "effect"
@@ -15,7 +15,7 @@ import type { TrajectoryError } from "./TrajectoryError.ts"
 
 export type Options = TrajectoryClientHttp.Options
 
-/** Whether the service at this address has the versioned endpoints. */
+/** True if the service at this address has the versioned endpoints. */
 export const hasVersioned = (options: Options): Effect.Effect<boolean, TrajectoryError, HttpClient.HttpClient> =>
   Effect.flatMap(ServiceHttp.make(options), (http) =>
     http.send(HttpClientRequest.get("/v1/health/live")).pipe(
@@ -72,10 +72,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
   } satisfies TrajectoryClient.TrajectoryClient
 })
 
-/** Over a client of the caller's, which must send bodies with GET (`NodeHttpClient`, not fetch). */
+/** Uses the caller's client, which must send bodies with GET (`NodeHttpClient`, not fetch). */
 export const layerNoDeps = (options: Options): Layer.Layer<TrajectoryClient.Clients, never, HttpClient.HttpClient> =>
   TrajectoryClient.layer(make(options))
 
-/** Over connections of its own, kept open between requests. */
+/** Uses its own keep-alive connections. */
 export const layer = (options: Options): Layer.Layer<TrajectoryClient.Clients> =>
   Layer.provide(layerNoDeps(options), NodeHttpClient.layerUndici)

@@ -1,10 +1,9 @@
 /**
- * The trajectory service over its versioned endpoints: packed bodies, long poll, pushed status.
+ * Uses the trajectory service over its versioned endpoints: packed bodies, long polling, pushed status.
  *
- * It never sends a request twice: trying again is the caller's (the rollout runner's, the trainer's), and safe, because
- * submissions carry their keys and batches their lease tokens. Only `statusChanges` reconnects by itself, for ever,
- * with a growing pause of at most five seconds; it ends with an error where the service refuses (unknown run or
- * environment, wrong token).
+ * Never sends a request twice: retries are up to the caller, and safe, because submissions have keys and batches lease
+ * tokens. Only `statusChanges` reconnects by itself, without limit, with a growing pause of at most five seconds; it
+ * fails if the service rejects it (unknown run or environment, wrong token).
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
@@ -26,10 +25,10 @@ export const make = (
     ...TelemetryClient.overHttp(service)
   }))
 
-/** Over a client of the caller's. */
+/** Uses the caller's client. */
 export const layerNoDeps = (options: Options): Layer.Layer<TrajectoryClient.Clients, never, HttpClient.HttpClient> =>
   TrajectoryClient.layer(make(options))
 
-/** Over connections of its own, kept open between requests. */
+/** Uses its own keep-alive connections. */
 export const layer = (options: Options): Layer.Layer<TrajectoryClient.Clients> =>
   Layer.provide(layerNoDeps(options), NodeHttpClient.layerUndici)

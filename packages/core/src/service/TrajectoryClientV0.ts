@@ -1,11 +1,11 @@
 /**
- * The trajectory service over the original's endpoints, so that our environments and trainers work with a Python
+ * Uses the trajectory service over the original's endpoints, so that our environments and trainers work with a Python
  * server.
  *
- * That server can do less. It has one run, keeps no states and takes no telemetry: both are none. It ignores keys: a
- * submission whose answer was lost is stored twice when sent again. A batch is gone once it is handed out, and has no
- * lease: `ack`, `nack`, `extend` and `trained` have nothing to do. It holds no environment back. It never sends a
- * request twice: trying again is the caller's.
+ * That server has one run, stores no states and accepts no telemetry: both are None. It ignores keys: a submission
+ * whose answer was lost is stored twice when sent again. A batch is gone once handed out, without a lease: `ack`,
+ * `nack`, `extend` and `trained` do nothing. It holds no environment back. Never sends a request twice: retries are up
+ * to the caller.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Duration, Effect, Layer, Option, Schedule, Stream } from "effect"
@@ -21,7 +21,7 @@ import * as V0Submission from "./V0Submission.ts"
 
 export type Options = ServiceHttp.Options
 
-/** Pause between two looks at a status. */
+/** Polling interval of the status. */
 const statusPause = Duration.seconds(1)
 
 const jsonBody = (value: unknown) => HttpBody.text(JSON.stringify(value), "application/json")
@@ -36,7 +36,7 @@ export const make = Effect.fnUntraced(function* (
   const sendEnvironmentStatus = http.sendFor(V0Answers.EnvironmentStatus)
 
   const status: EnvironmentClientShape["status"] = (envId) =>
-    // A GET with a body: what the original wants, and what undici (unlike fetch) sends.
+    // A GET with a body: required by the original, and supported by undici (unlike fetch).
     Effect.map(sendEnvironmentStatus(setBody(get("/status-env"), jsonBody({ env_id: envId }))), (answer) => ({
       currentStep: answer.current_step,
       queueSize: answer.queue_size,
@@ -130,10 +130,10 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
-/** Over a client of the caller's, which must send bodies with GET (`NodeHttpClient`, not fetch). */
+/** Uses the caller's client, which must send bodies with GET (`NodeHttpClient`, not fetch). */
 export const layerNoDeps = (options: Options): Layer.Layer<TrajectoryClient.Clients, never, HttpClient.HttpClient> =>
   TrajectoryClient.layer(make(options))
 
-/** Over connections of its own, kept open between requests. */
+/** Uses its own keep-alive connections. */
 export const layer = (options: Options): Layer.Layer<TrajectoryClient.Clients> =>
   Layer.provide(layerNoDeps(options), NodeHttpClient.layerUndici)

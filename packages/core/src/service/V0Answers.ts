@@ -1,4 +1,4 @@
-/** What the original's endpoints answer, as far as our clients read it. */
+/** Answers of the original's endpoints, as far as our clients read them. */
 import { Schema } from "effect"
 
 export const Info = Schema.Struct({ batch_size: Schema.Int, max_token_len: Schema.Int })

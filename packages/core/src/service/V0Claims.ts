@@ -1,7 +1,7 @@
 /**
- * Batches of the original's `/batch`, which knows neither waiting nor leases: it is asked again and again, and what it
- * hands out is gone from its queue. It counts the batches it has formed; the step of each is counted here, from the
- * run's starting step.
+ * Claims batches from the original's `/batch`, which supports neither waiting nor leases: it is polled, and a batch it
+ * hands out is gone from its queue. It counts the batches it has formed; their steps are counted here, from the run's
+ * starting step.
  */
 import { Clock, Duration, Effect, Option, Ref } from "effect"
 import { HttpClientRequest } from "effect/http"
@@ -13,7 +13,7 @@ import * as V0Answers from "./V0Answers.ts"
 import * as WireGroup from "./WireGroup.ts"
 
 export interface V0Claims extends Pick<TrainerClientShape, "claim"> {
-  /** A run was registered with this starting step: batches count from it, unless they are counted already. */
+  /** A run was registered with this starting step: batches count from it, unless counting has started. */
   readonly startAt: (startingStep: number) => Effect.Effect<void>
 }
 
@@ -22,7 +22,7 @@ const longest = Duration.seconds(1)
 
 export const make = Effect.fnUntraced(function* (http: ServiceHttp) {
   const { get } = HttpClientRequest
-  /** The step of the next batch; none until it is known. */
+  /** The step of the next batch; None until known. */
   const nextStep = yield* Ref.make(Option.none<number>())
   const served = yield* Ref.make(0)
   const sendBatch = http.sendFor(V0Answers.Batch)
@@ -30,7 +30,7 @@ export const make = Effect.fnUntraced(function* (http: ServiceHttp) {
 
   const takeStep = Effect.gen(function* () {
     const known = yield* Ref.get(nextStep)
-    // The server has counted this batch already.
+    // The server has already counted this batch.
     const step = Option.isSome(known) ? known.value : Math.max(1, yield* currentStep)
     yield* Ref.set(nextStep, Option.some(step + 1))
     return step

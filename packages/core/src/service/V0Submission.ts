@@ -1,6 +1,6 @@
 /**
- * Groups to the original's `/scored_data` and `/scored_data_list`. They carry no keys: a submission whose answer was
- * lost is stored twice when sent again.
+ * Submits groups to the original's `/scored_data` and `/scored_data_list`. They have no keys: a submission whose answer
+ * was lost is stored twice when sent again.
  */
 import { Effect } from "effect"
 import { HttpBody, HttpClientRequest } from "effect/http"
@@ -15,17 +15,17 @@ import { TrajectoryError } from "./TrajectoryError.ts"
 import * as V0Answers from "./V0Answers.ts"
 import * as WireGroup from "./WireGroup.ts"
 
-/** Below this, compressing costs more than it saves (the original's own threshold). */
+/** Below this, compression costs more than it saves (the original's own threshold). */
 const gzipFrom = 1024
 const compress = promisify(gzip)
 
-/** A body of JSON text, compressed where that helps. */
+/** A body of JSON text, compressed if worthwhile. */
 const textBody = (parts: ReadonlyArray<Uint8Array>) => {
   const bytes = Buffer.concat(parts)
   if (bytes.length < gzipFrom)
     return Effect.succeed({ body: HttpBody.uint8Array(bytes, "application/json"), headers: {} })
   return Effect.map(
-    // zlib fails on nothing but a lack of memory.
+    // zlib fails only if memory is exhausted.
     Effect.promise(() => compress(bytes, { level: 1 })),
     (packed) => ({ body: HttpBody.uint8Array(packed, "application/json"), headers: { "content-encoding": "gzip" } })
   )
@@ -41,7 +41,7 @@ const listParts = (groups: ReadonlyArray<ScoredGroup>): ReadonlyArray<Uint8Array
   closeList
 ]
 
-/** The original checks nothing: a number that is not finite would come back as a failing batch. */
+/** The original checks nothing: NaN or infinite numbers would make a batch fail later. */
 const checked = ({ group, key }: KeyedGroup): Effect.Effect<ScoredGroup, TrajectoryError> =>
   Effect.mapError(
     Effect.fromResult(PackedGroup.check(group)),
@@ -63,7 +63,7 @@ export const make = (http: ServiceHttp): EnvironmentClientShape["submit"] => {
     )
 
   /**
-   * One request, so that it is all or nothing. The answer does not say which groups were buffered: then all count as
+   * One request, so that it is all or nothing. The answer does not state which groups were buffered: all then count as
    * buffered.
    */
   const submitSeveral = (

@@ -1,9 +1,9 @@
 /**
- * The small request bodies of the original's endpoints: a trainer's registration, an environment's, an environment's
- * id.
+ * Reads the small request bodies of the original's endpoints: a trainer's registration, an environment's, an
+ * environment's id.
  *
- * Values are coerced, and mistakes told, as for groups (`WireGroup`). Numbers are bounded as at the versioned
- * endpoints: what one client says of itself is reckoned with for all.
+ * Values are coerced and errors reported as for groups (`WireGroup`). Numbers have the same bounds as at the versioned
+ * endpoints, because one client's values affect all.
  */
 import { Predicate, Result } from "effect"
 import { type Loc, Report } from "./wire/Detail.ts"
@@ -59,7 +59,7 @@ const read = <const F extends Form>(
       json
     )
   }
-  // Each value comes from the reader of its field; where one is missing, the report says so.
+  // Each value comes from its field's reader; a missing one is in the report.
   return report.details.length === 0
     ? Result.succeed(values as Values<F>)
     : Result.fail(new WireError({ reason: "invalid", details: report.details }))
@@ -76,7 +76,7 @@ const registrationForm = {
   num_steps: integer
 }
 
-/** The body of `/register`; the run's name is not in it. */
+/** The body of `/register`; it does not contain the run's name. */
 export const registration = (json: unknown): Result.Result<Omit<RunSpec, "name">, WireError> =>
   Result.map(read(registrationForm, json), (form) => ({
     batchSize: form.batch_size,
@@ -107,6 +107,6 @@ export const environment = (json: unknown): Result.Result<EnvironmentSpec, WireE
     minBatchAllocation: form.min_batch_allocation
   }))
 
-/** The body of `/disconnect-env` and `/status-env`: the id, which counts from the end where it is negative. */
+/** The body of `/disconnect-env` and `/status-env`: the id; negative ones count from the end. */
 export const environmentId = (json: unknown): Result.Result<number, WireError> =>
   Result.map(read({ env_id: integer }, json), (form) => form.env_id)

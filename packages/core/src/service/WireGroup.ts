@@ -1,15 +1,14 @@
 /**
- * A scored group on the original's wire: a JSON object of 14 keys (`keys`), snake_case, `null` for what is not given.
+ * A scored group on the original's wire: a JSON object of 14 keys (`keys`), snake_case, `null` for absent values.
  *
  * Reading follows the original's server (FastAPI, pydantic in lax mode: `"100"`, `1.0` and `true` are integers; unknown
- * keys are dropped; mistakes are told as `{ type, loc, msg, input }`), and refuses at the door what would break a
- * trainer later: numbers that are not finite, token ids below 0 or above 2^31 - 1, a number of masks, scores, logprobs,
- * advantages, overrides or distillation rows that is not the number of sequences, and masks or logprobs that are not as
- * long as their tokens. Mask values may differ from the token (some send 0 and 1), and `advantages` and `messages` may
- * have any length.
+ * keys are dropped; errors are reported as `{ type, loc, msg, input }`), and additionally rejects what would break a
+ * trainer later: NaN or infinite numbers, token ids below 0 or above 2^31 - 1, a number of masks, scores, logprobs,
+ * advantages, overrides or distillation rows other than the number of sequences, and masks or logprobs not as long as
+ * their tokens. Mask values may differ from the token (some send 0 and 1), and `advantages` and `messages` may have any
+ * length.
  *
- * A submission is stored as the bytes it came in: `canonicalJson` joins the spans of its values, and writes anew only
- * those that were coerced.
+ * A submission is stored as received: `canonicalJson` joins the spans of its values, and rewrites only coerced ones.
  */
 import { Predicate, Result } from "effect"
 import * as GroupFields from "./wire/GroupFields.ts"
@@ -29,19 +28,17 @@ import type { ScoredGroup } from "../ScoredGroup.ts"
 
 export { type Detail, type Loc, parse, WireError }
 
-/** The wire's keys, in the original's order. */
 export const keys = GroupFields.keys
 
-/** How large a group may be. */
 export interface Limits {
   readonly maxSequences: number
   readonly maxTokensPerSequence: number
 }
 
-/** A group's JSON found right. */
+/** A validated group. */
 export interface Checked {
   readonly values: GroupFields.GroupValues
-  /** Keys whose values had to be coerced: their bytes are not to be stored as they came. */
+  /** Keys with coerced values: their bytes are not stored as received. */
   readonly coerced: ReadonlySet<string>
   /** G */
   readonly sequences: number
@@ -95,7 +92,7 @@ const checkInto = (json: unknown, loc: Loc, report: Report, limits: Limits | und
 
 const failure = (report: Report): WireError => new WireError({ reason: "invalid", details: report.details })
 
-/** Checks a parsed body. `loc` is where it lies in the request, `["body"]` if not told. */
+/** Checks a parsed body. `loc` is its location in the request, `["body"]` by default. */
 export const check = (
   json: unknown,
   options?: { readonly loc?: Loc; readonly limits?: Limits }
@@ -108,10 +105,8 @@ export const check = (
 const int32Rows = (rows: ReadonlyArray<ReadonlyArray<number>>) => rows.map((row) => Int32Array.from(row))
 const float32Rows = (rows: ReadonlyArray<ReadonlyArray<number>>) => rows.map((row) => Float32Array.from(row))
 
-/** The group of checked JSON. */
 export const toScoredGroup = (checked: Checked): ScoredGroup => Labelled.toScoredGroup(toLabelled(checked))
 
-/** The group of checked JSON, as it stands there. */
 export const toLabelled = ({ values }: Checked): Labelled.LabelledGroup => ({
   tokens: int32Rows(values.tokens),
   masks: int32Rows(values.masks),
@@ -119,7 +114,7 @@ export const toLabelled = ({ values }: Checked): Labelled.LabelledGroup => ({
   ...(values.advantages && { advantages: float32Rows(values.advantages) }),
   ...(values.ref_logprobs && { refLogprobs: float32Rows(values.ref_logprobs) }),
   ...(values.inference_logprobs && { inferenceLogprobs: float32Rows(values.inference_logprobs) }),
-  // Role and content are there (checked); their values are whatever the environment sent, as in the original.
+  // Role and content exist (checked); their values are arbitrary, as in the original.
   ...(values.messages && { messages: values.messages as unknown as ReadonlyArray<ReadonlyArray<Message>> }),
   ...(values.generation_params && { generationParams: values.generation_params }),
   ...(values.overrides && { overrides: values.overrides }),
@@ -130,37 +125,35 @@ export const toLabelled = ({ values }: Checked): Labelled.LabelledGroup => ({
   ...(values.distill_logprobs && { distillLogprobs: values.distill_logprobs.map(float32Rows) })
 })
 
-/** The group of a parsed JSON object. */
 export const decode = (json: unknown): Result.Result<ScoredGroup, WireError> => Result.map(check(json), toScoredGroup)
 
-/** The group of a parsed JSON object, as it stands there. */
+/** Decodes a parsed JSON object to the wire's form. */
 export const decodeLabelled = (json: unknown): Result.Result<Labelled.LabelledGroup, WireError> =>
   Result.map(check(json), toLabelled)
 
 /**
- * JSON text of a group in UTF-8, in pieces: all keys in the original's order, null where not given. The group's numbers
- * must be finite; 32-bit ones are written as short as they read back the same. A piece takes a few milliseconds at most
- * to write.
+ * UTF-8 JSON text of a group, in chunks: all keys in the original's order, null if absent. The group's numbers must be
+ * finite; 32-bit ones use the shortest form that reads back unchanged. A chunk takes a few milliseconds at most to
+ * write.
  */
 export const encodePieces = (group: ScoredGroup): Iterable<Uint8Array> =>
   GroupWriter.pieces(Labelled.ofScoredGroup(group))
 
-/** The pieces of a group that comes from another wire. */
+/** The chunks of a group that comes from another wire. */
 export const encodeLabelledPieces: (group: Labelled.LabelledGroup) => Iterable<Uint8Array> = GroupWriter.pieces
 
-/** The same as one text. */
 export const encode = (group: ScoredGroup): string => Buffer.concat([...encodePieces(group)]).toString()
 
 /**
- * The bytes to store for the JSON object in `bytes`, of which `checked` was made: all keys in order, values as they
- * came.
+ * The bytes to store for the JSON object in `bytes` that `checked` was made from: all keys in order, values as
+ * received.
  */
 export const canonicalJson = (bytes: Uint8Array, checked: Checked): Result.Result<Uint8Array, WireError> => {
   const json = GroupText.canonical(bytes, checked.values, checked.coerced)
   return json === undefined ? Result.fail(tooDeep) : Result.succeed(json)
 }
 
-/** A group as it came in, ready to be stored. */
+/** A received group, ready to store. */
 export interface Received {
   /** The 14 keys in order, in UTF-8. */
   readonly json: Uint8Array
@@ -170,14 +163,11 @@ export interface Received {
   readonly tokens: number
   readonly scores: ReadonlyArray<number>
   readonly envId: number | null
-  /** There are chats. */
+  /** True if it has chats. */
   readonly hasMessages: boolean
 }
 
-/**
- * Bare NaN and Infinity are reported where a key of the wire has them; in a private key, which is dropped, they do no
- * harm.
- */
+/** Bare NaN and Infinity are reported in keys of the wire; in a private key, which is dropped, they are harmless. */
 const refuseNotFinite = (json: unknown, loc: Loc, report: Report): void => {
   if (!Predicate.isReadonlyObject(json)) return
   for (const key of keys) {
@@ -237,7 +227,7 @@ export const read = (body: Uint8Array, limits?: Limits): Result.Result<Received,
 
 type ListLimits = Limits & { readonly maxGroups: number }
 
-/** The groups of an array, where all can be read the fast way. */
+/** The groups of an array, if all can be read the fast way. */
 const scanList = (body: Uint8Array, limits: ListLimits | undefined): ReadonlyArray<Received> | undefined => {
   const found: Array<Received> = []
   let at = skipSpace(body, 0)
@@ -255,7 +245,7 @@ const comma = 0x2c
 const openBracket = 0x5b
 const closeBracket = 0x5d
 
-/** Reads the body of a submission of several groups, a JSON array: all right or none. */
+/** Reads the body of a submission of several groups, a JSON array: all are valid or the whole fails. */
 export const readList = (body: Uint8Array, limits?: ListLimits): Result.Result<ReadonlyArray<Received>, WireError> => {
   const scanned = scanList(body, limits)
   if (scanned !== undefined) return Result.succeed(scanned)
@@ -270,7 +260,7 @@ export const readList = (body: Uint8Array, limits?: ListLimits): Result.Result<R
     if (report.details.length > 0) return Result.fail(failure(report))
     const spans = JsonSpans.elements(bytes)
     if (spans === undefined) return Result.fail(tooDeep)
-    // No details means that every element was found right.
+    // No details: every element is valid.
     return Result.all(
       checked.map((one, index) => withBytes(one!, bytes.subarray(spans[index]!.start, spans[index]!.end)))
     )

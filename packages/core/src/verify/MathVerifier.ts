@@ -1,11 +1,11 @@
 /**
- * Judges mathematical answers under a deadline: no answer can stall the event loop, end the program or be rewarded by
+ * Judges mathematical answers under a deadline: no answer can block the event loop, end the program or be rewarded by
  * breaking the judge.
  *
- * Plain numbers are compared at once, in the calling thread. The rest goes to worker threads, started when first needed
- * and ended when idle. A comparison that passes its deadline, or takes its worker down, is "not equal" and is counted;
- * the worker is replaced. Only a verifier that cannot be started at all is an error: a broken judge must not look like
- * a bad policy.
+ * Plain numbers are compared immediately, in the calling thread; the rest in worker threads, started when needed and
+ * ended when idle. A comparison that exceeds its deadline, or crashes its worker, is "not equal" and counted; the
+ * worker is replaced. Only a verifier that cannot be started at all is an error: a broken judge must not look like a
+ * bad policy.
  */
 import { availableParallelism } from "node:os"
 import { Context, type Duration, Effect, Layer, Metric, Schema } from "effect"
@@ -16,49 +16,45 @@ import type { Question } from "./MathWorker.ts"
 import * as Thread from "../base/Thread.ts"
 import * as QuestionThreads from "./QuestionThreads.ts"
 
-/** The worker thread could not be started. */
 export class MathVerifierError extends Schema.TaggedError<MathVerifierError>()("MathVerifierError", {
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** What has been compared since the layer was built. */
+/** Statistics since the layer was built. */
 export interface Counts {
   readonly compared: number
   /** Comparisons that needed a worker. */
   readonly inWorker: number
-  /** Comparisons that passed the deadline. */
+  /** Comparisons that exceeded the deadline. */
   readonly timedOut: number
-  /** Comparisons that took their worker down. */
+  /** Comparisons that crashed their worker. */
   readonly crashed: number
 }
 
 export class MathVerifier extends Context.Service<
   MathVerifier,
   {
-    /** Whether two answers, as `MathAnswer.extract` gives them, mean the same. */
+    /** True if two answers, as returned by `MathAnswer.extract`, are equivalent. */
     readonly equivalent: (gold: string, prediction: string) => Effect.Effect<boolean, MathVerifierError>
     /**
-     * Whether a completion's answer is that of the reference (an answer, or a solution with a box or `####`); false for
-     * a completion without an answer. Default options: `MathAnswer.accuracyOptions`.
+     * True if a completion's answer equals that of the reference (an answer, or a solution with a box or `####`); false
+     * for a completion without an answer. Default options: `MathAnswer.accuracyOptions`.
      */
     readonly grade: (
       reference: string,
       completion: string,
       options?: Partial<Extract.Options>
     ) => Effect.Effect<boolean, MathVerifierError>
-    /**
-     * How near a formula is to a reference, 0 to 100 (`EditDistance`); 0 where that cannot be told within the deadline.
-     */
+    /** Similarity of a formula to a reference, 0 to 100 (`EditDistance`); 0 if undecided within the deadline. */
     readonly nearness: (gold: string, prediction: string) => Effect.Effect<number, MathVerifierError>
     readonly counts: Effect.Effect<Counts>
   }
 >()("@atropos/core/verify/MathVerifier") {}
 
 export interface Settings extends Rules {
-  /** How long one comparison may take in a worker. */
+  /** Deadline of one comparison in a worker. */
   readonly deadline: Duration.Input
-  /** How many worker threads there may be. */
   readonly workers: number
 }
 
@@ -73,8 +69,8 @@ const undecided = Metric.counter("atropos.math_verifier.undecided.total", {
 })
 
 /**
- * The verifier with the given settings over the defaults: 2 seconds a comparison, one thread per core but one, at most
- * four.
+ * The verifier with the given settings over the defaults: 2 seconds per comparison, one thread per core except one, at
+ * most four.
  */
 export const layer = (settings: Partial<Settings> = {}): Layer.Layer<MathVerifier> =>
   Layer.effect(

@@ -2,15 +2,14 @@
  * The thread in which `MathVerifier` compares symbolic answers; not a module to import.
  *
  * Takes one question at a time and answers with a boolean or a number; posts `"ready"` once the LaTeX reader is loaded.
- * It may hang
- * or die on a hostile answer: the other side has a deadline and starts another.
+ * It may hang or die on a hostile answer: the other side has a deadline and starts another.
  */
 import { parentPort } from "node:worker_threads"
 import * as EditDistance from "./math/EditDistance.ts"
 import { load } from "./math/Latex.ts"
 import { equivalent, type Rules } from "./math/MathAnswer.ts"
 
-/** What is asked: whether two answers mean the same (a boolean), or how near one is to the other (a number). */
+/** Asks if two answers are equivalent (a boolean), or how similar they are (a number). */
 export interface Question {
   readonly gold: string
   readonly prediction: string

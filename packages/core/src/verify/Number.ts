@@ -1,5 +1,5 @@
 /**
- * Judges numbers given in plain text, exactly or within a tolerance, and finds whole numbers from a list of choices.
+ * Judges numbers in plain text, exactly or within a tolerance, and finds integers from a list of choices.
  *
  * Numbers are read as rationals: `0.1` is one tenth, and `12345678901234567890` is not rounded. Sample: in "It costs
  * $1,200.50." the number is 1200.5. For LaTeX, fractions and units use `MathAnswer`.
@@ -21,7 +21,7 @@ const clean = (text: string): string =>
     .replace(/\.$/, "")
     .replace(/(?:\\?[%％]|per\s?cent)$/i, "")
 
-/** Digits beyond this many are not computed with; integers are then compared by their digits. */
+/** Longer numbers are not computed with; integers are then compared by digits. */
 const maxLength = 400
 
 /**
@@ -38,8 +38,8 @@ const numbersIn = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(pattern)].map(([number]) => number).filter((number) => /\d/.test(number))
 
 /**
- * The number that an announced answer is: the one after its last "=", or the only one. Several, or one that is denied,
- * are none.
+ * The number of an announced answer: the one after its last "=", or the only one. Undefined for several, or a denied
+ * one.
  */
 const onlyNumber = (announced: string): string | undefined => {
   if (!isWithinLimits(announced)) return undefined
@@ -50,10 +50,10 @@ const onlyNumber = (announced: string): string | undefined => {
   return isOne ? number : undefined
 }
 
-/** How far a sentence is looked at around a number, in characters. */
+/** Characters of a sentence that are considered around a number. */
 const reach = 200
 
-/** The sentence that holds the number at `at`, without it. */
+/** The sentence that contains the number at `at`, without it. */
 const sentenceAround = (text: string, at: number, length: number): string => {
   const before =
     text
@@ -65,7 +65,7 @@ const sentenceAround = (text: string, at: number, length: number): string => {
 }
 
 /**
- * The number of a completion, after its thinking: the boxed or announced one where there is one, else the last, unless
+ * The number of a completion, after its reasoning: the boxed or announced one if there is one, else the last, unless
  * its sentence denies it, offers another one or asks.
  */
 export const extract = (completion: string): string | undefined => {
@@ -83,13 +83,13 @@ export const extract = (completion: string): string | undefined => {
 }
 
 export interface Tolerance {
-  /** Largest difference, as it is. */
+  /** Max absolute difference. */
   readonly absolute?: number
-  /** Largest difference as a share of the reference. */
+  /** Max difference relative to the reference. */
   readonly relative?: number
 }
 
-/** Whether two numbers are equal, exactly or within the wider of the tolerances; false where one is no number. */
+/** True if two numbers are equal, exactly or within the wider of the tolerances; false if either is not a number. */
 export const equivalent = (gold: string, prediction: string, tolerance: Tolerance = {}): boolean => {
   if (Integers.areEqual(gold, prediction) === true) return true
   const [a, b] = [parse(gold), parse(prediction)]
@@ -104,7 +104,7 @@ export const equivalent = (gold: string, prediction: string, tolerance: Toleranc
   return [absolute, relative].some((bound) => bound !== undefined && Exact.compare(distance, bound) <= 0)
 }
 
-/** Whether a completion's number is the reference's; false where there is none. */
+/** True if a completion's number equals the reference; false without a number. */
 export const grade = (reference: string, completion: string, tolerance: Tolerance = {}): boolean => {
   const answer = extract(completion)
   return answer !== undefined && equivalent(reference, answer, tolerance)

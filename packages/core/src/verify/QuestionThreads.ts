@@ -1,8 +1,8 @@
 /**
- * Worker threads that answer one question at a time under a deadline: for judges that a hostile answer could stall or
- * take down.
+ * Answers one question at a time per worker thread under a deadline: for judges that a hostile answer could block or
+ * crash.
  *
- * Threads start when first needed and end when idle. A question that passes its deadline, or takes its thread down, is
+ * Threads start when needed and end when idle. A question that exceeds its deadline, or crashes its thread, is
  * undecided; the thread is replaced. Only a thread that cannot be started at all is an error: a broken judge must not
  * look like a bad policy. The file posts any message once it is ready, then one answer per question.
  */
@@ -10,11 +10,8 @@ import { Duration, Effect, Option, Pool } from "effect"
 import * as Thread from "../base/Thread.ts"
 
 export interface Options {
-  /** The thread's file. */
   readonly url: URL
-  /** How long one question may take. */
   readonly deadline: Duration.Input
-  /** How many threads there may be. */
   readonly workers: number
 }
 
@@ -22,7 +19,7 @@ export type Outcome<Answer> =
   | { readonly _tag: "Answered"; readonly answer: Answer }
   | { readonly _tag: "Undecided"; readonly reason: "timedOut" | "crashed" }
 
-/** Enough for any honest question; a hostile one that wants more takes only its thread down. */
+/** Enough for any honest question; a hostile one that needs more only crashes its thread. */
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
 
 const startTimeout = Duration.seconds(30)
@@ -38,7 +35,7 @@ const start = <Question, Answer>(url: URL) =>
     })
   )
 
-/** Asks one of the threads; `Question` is what their file takes, `Answer` what it posts. */
+/** Asks one of the threads; their file takes `Question` and posts `Answer`. */
 export const make = Effect.fn("QuestionThreads.make")(function* <Question, Answer>({
   deadline,
   url,

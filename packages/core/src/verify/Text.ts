@@ -1,5 +1,5 @@
 /**
- * Judges answers in words: equal after normalisation, or how similar (edit distance, shared words).
+ * Judges text answers: equality after normalisation, or similarity (edit distance, shared words).
  *
  * Normalisation is that of SQuAD: lower case, no punctuation, no articles, single spaces, Unicode in composed form
  * (Rajpurkar et al. 2016, https://arxiv.org/abs/1606.05250, and its evaluation script).
@@ -23,8 +23,7 @@ const numberStart = /^[\s"'“”‘’`*#:(]+/
 const numberEnd = /(?<![\s"'“”‘’`*)%.!])[\s"'“”‘’`*)%.!]+$/
 
 /**
- * A number by itself, which may have quotes, brackets, a percent sign or a full stop around it, and blanks for
- * separators.
+ * A number alone, optionally with quotes, brackets, a percent sign or a full stop around it, and spaces as separators.
  */
 const bareNumber = (text: string): string => {
   if (text.length > longestNumber) return ""
@@ -37,8 +36,8 @@ const bareNumber = (text: string): string => {
 }
 
 /**
- * Whether two texts are the same after normalisation, or as numbers where the first is one: a sign or a decimal point
- * is not punctuation. Nothing is equal to an empty text.
+ * True if two texts are equal after normalisation, or as numbers if the first is one: a sign or a decimal point is not
+ * punctuation. Nothing equals an empty text.
  */
 export const equivalent = (gold: string, prediction: string): boolean => {
   const number = bareNumber(gold)

@@ -1,11 +1,10 @@
 /**
- * An environment whose episodes are stepped from outside, by a trainer of another program, say. Its policy is
- * `OutsidePolicy.layer`, and its groups have one rollout each.
+ * Steps an environment's episodes from outside, for example by the trainer of another program. The policy is
+ * `OutsidePolicy.layer`, and groups have one rollout each.
  *
- * Every reset begins an item: the next one, or the one of a number. Items that an environment puts back come first.
- * Episodes are independent of each other, so any number may be open at once. `check` refuses, with the reason, an
- * environment that cannot be stepped: one that asks nothing, several answers at once, or tokens, or that says that its
- * rollouts have several scores.
+ * Every reset begins an item: the next one, or one by number. Requeued items come first. Episodes are independent, so
+ * any number may be open simultaneously. `check` rejects, with the reason, an environment that cannot be stepped: one
+ * that requests nothing, several answers simultaneously, or tokens, or whose rollouts have several scores.
  */
 import { Cause, Effect, Option, Queue, type Scope, Semaphore, Stream } from "effect"
 import * as Reason from "../../base/Reason.ts"
@@ -19,21 +18,21 @@ export { layer as layerPolicy, type Said } from "./OutsidePolicy.ts"
 export interface DrivenEnvironment {
   readonly name: string
   /**
-   * Begins an episode, which is given up with the scope. `item` counts from 0, and anew behind the last one: the same
-   * number is the same item.
+   * Begins an episode, which is abandoned when the scope closes. `item` counts from 0, and wraps around after the last
+   * one: the same number is the same item.
    */
   readonly reset: (options?: {
     readonly item?: number
   }) => Effect.Effect<DrivenEpisode.DrivenEpisode, DrivenEpisode.DrivenError, Scope.Scope>
   /**
-   * Begins its first item and gives it up again: its first question. Fails where it cannot be stepped, or has no items.
+   * Begins its first item and abandons it: returns its first question. Fails if it cannot be stepped, or has no items.
    */
   readonly check: Effect.Effect<DrivenEpisode.Asked, DrivenEpisode.DrivenError>
 }
 
 const wrong = (message: string, isRefused = false) => new DrivenEpisode.DrivenError({ isRefused, message })
 
-/** The items in their order, over and over. */
+/** The items in order, repeated endlessly. */
 const itemsOf = Effect.fnUntraced(function* ({ name, work }: EnvironmentShape) {
   const queue = yield* Queue.bounded<Work, EnvironmentError | Cause.Done>(1)
   let count = 0
@@ -55,7 +54,7 @@ const itemsOf = Effect.fnUntraced(function* ({ name, work }: EnvironmentShape) {
   )
 })
 
-/** Its items are made as they are asked for, until the scope closes. */
+/** Items are made on demand, until the scope closes. */
 export const make = Effect.fn("DrivenEnvironment.make")(function* (
   environment: EnvironmentShape
 ): Effect.fn.Return<DrivenEnvironment, never, Scope.Scope> {
@@ -67,7 +66,7 @@ export const make = Effect.fn("DrivenEnvironment.make")(function* (
     wrong(isRefused ? `${environment.name} cannot be stepped from outside: ${message}` : message, isRefused)
   const at = (item: number) =>
     Stream.runHead(environment.work(item)).pipe(Effect.mapError((error) => wrong(Reason.of(error))))
-  // Of items that end.
+  // For finite items.
   const count = yield* Effect.cached(
     Effect.mapError(Stream.runCount(environment.work(0)), (error) => wrong(Reason.of(error)))
   )
@@ -80,7 +79,7 @@ export const make = Effect.fn("DrivenEnvironment.make")(function* (
       Effect.catchTag("NoSuchElementError", () => Effect.fail(wrong(`there is no item ${item % all} any more`)))
     )
   })
-  // Whoever goes away while it waits for an item takes none.
+  // A caller interrupted while waiting for an item takes none.
   const following = one.withPermits(1)(
     Effect.suspend(() => {
       const first = requeued.shift()

@@ -1,8 +1,8 @@
 /**
- * One episode of an environment, stepped from outside: what the policy is asked, what it says, what it was worth.
+ * One episode of an environment, stepped from outside: the policy's requests, its answers, and the score.
  *
- * The environment rolls its item out in a fiber of its own (`OutsidePolicy`), which stands still between a question and
- * its answer, and ends with the scope. A step gives the next question, or the end with the environment's own score.
+ * The environment rolls its item out in its own fiber (`OutsidePolicy`), which is suspended between a question and its
+ * answer, and ends with the scope. A step gives the next question, or the end with the environment's own score.
  */
 import { Cause, Effect, Equal, Exit, Fiber, Queue, Schema, type Scope } from "effect"
 import * as Reason from "../../base/Reason.ts"
@@ -13,48 +13,42 @@ import type { Message } from "../../Message.ts"
 import type { Rewards } from "../../RewardComponents.ts"
 import * as OutsidePolicy from "./OutsidePolicy.ts"
 
-/** What the policy is asked. */
+/** A request to the policy. */
 export interface Asked {
   readonly isOver: false
-  /** What is new since the policy's last answer; all of the chat at first, or where it was rewritten. */
+  /** New messages since the policy's last answer; the whole chat at first, or if it was rewritten. */
   readonly messages: ReadonlyArray<Message>
-  /** The whole chat so far. */
   readonly chat: ReadonlyArray<Message>
-  /** Tools that may be called, as chat requests name them. */
+  /** Available tools, in the form of chat requests. */
   readonly tools: ReadonlyArray<unknown>
 }
 
-/** The end of an episode. */
 export interface Over {
   readonly isOver: true
-  /** Absent where the environment could not judge the episode. */
+  /** Absent if the environment could not judge the episode. */
   readonly score?: number
-  /** What the score is made of. */
   readonly rewards?: Rewards
-  /** Why there is no score. */
   readonly unscorable?: string
 }
 
-/** What a step led to. */
 export type Turn = Asked | Over
 
-/** An episode, or its environment, that cannot be stepped; says why. */
+/** Why an episode, or its environment, cannot be stepped. */
 export class DrivenError extends Schema.TaggedError<DrivenError>()("DrivenError", {
-  /** Whether the environment as such cannot be stepped from outside; otherwise this episode, or this step. */
+  /** True if the environment as such cannot be stepped from outside; otherwise only this episode, or this step. */
   isRefused: Schema.Boolean,
   message: Schema.String
 }) {}
 
 export interface DrivenEpisode {
-  /** The first question; the end, where the environment asks nothing. */
+  /** The first question; the end, if the environment requests nothing. */
   readonly first: Turn
-  /** Answers the question that stands, and gives what follows. */
+  /** Answers the current question, and returns what follows. */
   readonly step: (said: OutsidePolicy.Said) => Effect.Effect<Turn, DrivenError>
 }
 
 const broken = (message: string) => new DrivenError({ isRefused: false, message })
 
-/** The end of an episode that was rolled out. */
 const endOf = ({ groups, requeued, unscorable }: RolledOut): Effect.Effect<Turn, DrivenError> => {
   const count = groups.reduce((sum, { scores }) => sum + scores.length, 0)
   const [group] = groups
@@ -74,7 +68,7 @@ const endOf = ({ groups, requeued, unscorable }: RolledOut): Effect.Effect<Turn,
   )
 }
 
-/** Whether the environment asked for something that no policy outside gives. */
+/** True if the environment requested something that an outside policy does not support. */
 const isUnsupported = (error: unknown): boolean =>
   error instanceof EnvironmentError && error.cause instanceof InferenceError && error.cause.reason === "unsupported"
 
@@ -84,7 +78,7 @@ const failureOf = (error: unknown, { refusal }: OutsidePolicy.Asking): DrivenErr
     message: refusal ?? Reason.of(error)
   })
 
-/** Without what was there before: the chat that was asked with, and the answer to it. */
+/** Messages not in the previous chat, which includes the answer. */
 const newIn = (chat: ReadonlyArray<Message>, before: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const continues = before.length < chat.length && before.every((message, at) => Equal.equals(message, chat[at]))
   if (!continues) return chat
@@ -92,7 +86,7 @@ const newIn = (chat: ReadonlyArray<Message>, before: ReadonlyArray<Message>): Re
   return rest[0]?.role === "assistant" ? rest.slice(1) : rest
 }
 
-/** Starts an episode; it is given up with the scope. `onEnd` hears of an item's rollout once it is over. */
+/** Starts an episode; it is abandoned when the scope closes. `onEnd` gets the item's rollout once it is over. */
 export const start = Effect.fn("DrivenEpisode.start")(function* (
   work: Work,
   onEnd: (rolledOut: RolledOut) => Effect.Effect<void> = () => Effect.void

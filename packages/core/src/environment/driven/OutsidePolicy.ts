@@ -1,11 +1,10 @@
 /**
- * A policy that is outside of this program: whatever an environment asks its `ServerManager` becomes a question to
- * whoever steps the episode, and waits for the answer as long as that takes.
+ * A policy driven by an external client: every request of an environment to its `ServerManager` becomes a question to
+ * the client that steps the episode, and waits for the answer without a time limit.
  *
- * So an environment is stepped as it stands, whatever its kind: a single turn asks once, a game every turn, a tool
- * episode with its tools. What cannot be answered from outside (several answers at once, token ids, logprobs of a
- * prompt) fails and is remembered, so that the environment is refused by name. Trajectories have no tokens: nobody
- * trains on them here.
+ * Any environment can thus be stepped unchanged. Requests that cannot be answered from outside (several answers
+ * simultaneously, token ids, logprobs of a prompt) fail and are recorded, so that the environment is rejected by name.
+ * Trajectories have no tokens, because they are not trained on here.
  */
 import { Context, Deferred, Effect, type Layer, Queue } from "effect"
 import { unsupported, type Answer, type Backend } from "../../inference/backend/Backend.ts"
@@ -13,7 +12,7 @@ import { type ChatRequest, InferenceError, type TextRequest } from "../../infere
 import * as ServerManager from "../../inference/ServerManager.ts"
 import type { Message, ToolCall } from "../../Message.ts"
 
-/** What the policy says to a question. */
+/** The policy's answer to a question. */
 export interface Said {
   readonly text: string
   readonly toolCalls?: ReadonlyArray<ToolCall>
@@ -23,19 +22,19 @@ export interface Said {
 export interface Question {
   /** The whole chat; the prompt of a text completion is a user message. */
   readonly messages: ReadonlyArray<Message>
-  /** Tools that may be called, as chat requests name them. */
+  /** Available tools, in the form of chat requests. */
   readonly tools: ReadonlyArray<unknown>
   readonly answer: (said: Said) => Effect.Effect<void>
 }
 
-/** Where the questions of one episode go. */
+/** The destination of one episode's questions. */
 export interface Asking {
   readonly questions: Queue.Queue<Question>
-  /** Why the environment cannot be stepped from outside, once that has shown. */
+  /** Why the environment cannot be stepped from outside, once known. */
   refusal?: string
 }
 
-/** The episode on whose behalf something is asked: that of the fiber that rolls it out. */
+/** The episode that makes a request: that of the fiber that rolls it out. */
 export const Current: Context.Reference<Asking | undefined> = Context.Reference<Asking | undefined>(
   "@atropos/core/environment/driven/OutsidePolicy",
   { defaultValue: () => undefined }

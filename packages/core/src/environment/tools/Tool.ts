@@ -1,29 +1,25 @@
 /**
- * A tool that a model may call: a plain value with a name, what it is for, a schema of its arguments and what it does.
+ * A tool that a model may call: a plain value with a name, a description, a schema of its arguments and an
+ * implementation.
  *
- * What a tool finds wrong with a call is a `ToolError`: the model reads it and may try again. Any other error of `run`
- * is the environment's own trouble (a sandbox that does not start, a server that is gone) and fails the rollout instead
- * of being scored.
+ * An error in a call is a `ToolError`: the model reads it and may try again. Any other error of `run` is a problem of
+ * the environment (a sandbox that does not start, an unavailable server) and fails the rollout instead of being scored.
  */
 import { Effect, type JsonSchema, Schema } from "effect"
 
-/** What a tool answers instead of a result; the message is written for the model. */
+/** An error answer of a tool; the message is written for the model. */
 export class ToolError extends Schema.TaggedError<ToolError>()("ToolError", { message: Schema.String }) {}
 
 export interface Tool<E = never, R = never> {
   readonly name: string
-  /** What it is for, as the model reads it. */
   readonly description: string
   /** JSON Schema of the arguments, an object. */
   readonly parameters: JsonSchema.JsonSchema
-  /** Checks the arguments and answers with text. */
+  /** Validates the arguments and answers with text. */
   readonly run: (args: unknown) => Effect.Effect<string, ToolError | E, R>
 }
 
-/**
- * A tool whose arguments are a Schema; arguments that do not fit are a `ToolError` that says where and what is
- * expected.
- */
+/** A tool whose arguments are a Schema; invalid arguments are a `ToolError` that states location and expectation. */
 export const make = <Args, E = never, R = never>(tool: {
   readonly name: string
   readonly description: string
@@ -43,7 +39,7 @@ export const make = <Args, E = never, R = never>(tool: {
   }
 }
 
-/** How a chat request and a chat template name a tool (OpenAI's form). */
+/** A tool in the form of chat requests and chat templates (OpenAI's). */
 export const definition = ({ description, name, parameters }: Tool<unknown, unknown>) => ({
   type: "function" as const,
   function: { name, description, parameters }

@@ -2,10 +2,9 @@
  * An episode with tools: the model answers, its calls are run and answered, until it answers without a call or its
  * budget is used up.
  *
- * Exact tokens over all turns (`ServerManager.tracked`); what a tool finds wrong with a call is an observation. Beside
- * the trajectory it tells, for every answer, how many calls it made and how many of them succeeded, which is what
- * credit for single turns is made of: R_turn is the share of a turn's calls that succeeded (an answer without calls:
- * 1), and `advantages` is MT-GRPO's (2505.11821).
+ * Exact tokens over all turns (`ServerManager.tracked`); an error in a call is an observation. Supports credit for
+ * single turns: R_turn is the share of a turn's calls that succeeded (an answer without calls: 1), and `advantages` is
+ * MT-GRPO's (2505.11821).
  */
 import { Effect, Option, Result, type Scope } from "effect"
 import * as Advantage from "../../Advantage.ts"
@@ -22,11 +21,11 @@ import type { Toolbox } from "./Toolbox.ts"
 export interface Options extends Pick<SamplingOptions, "maxTokens" | "temperature" | "seed" | "split"> {
   /** Turns, tokens, calls and seconds that the episode may use. */
   readonly limits: Budget.Limits
-  /** Whether the calls that were answered have ended the episode. Default: they never do. */
+  /** Returns true if the answered calls have ended the episode. Default: they never do. */
   readonly isOver?: () => boolean
 }
 
-/** The trajectory of an episode; undefined where its prompt leaves no room for an answer. */
+/** The trajectory of an episode; undefined if its prompt leaves no tokens for an answer. */
 export const play = Effect.fn("ToolEpisode.play")(function* <E, R>(
   toolbox: Toolbox<E, R>,
   prompt: ReadonlyArray<Message>,
@@ -62,13 +61,13 @@ export const play = Effect.fn("ToolEpisode.play")(function* <E, R>(
     messages = [...messages, ...answered]
     if (isOver()) break
   }
-  // Where a template rewrote the chat, the last sequence holds the most of it.
+  // If a template rewrote the chat, the last sequence contains the most of it.
   const trajectory = (yield* session.trajectories).at(-1)
   const last = messages.findLastIndex(({ role }) => role === "assistant")
   return trajectory === undefined ? undefined : { ...trajectory, messages: messages.slice(0, last + 1) }
 }, Effect.scoped)
 
-/** A group of episodes from one prompt, each with a seed of its own; those without room for an answer are left out. */
+/** A group of episodes from one prompt, each with its own seed; those without tokens left for an answer are dropped. */
 export const playGroup = <E, R>(
   toolbox: Toolbox<E, R>,
   prompt: ReadonlyArray<Message>,
@@ -82,29 +81,29 @@ export const playGroup = <E, R>(
 
 const isRefused = (message: Message): boolean => text(message).startsWith("error: ")
 
-/** Of every answer of an episode the share of its calls that succeeded; 1 for one without calls. */
+/** For every answer of an episode the share of its calls that succeeded; 1 for one without calls. */
 export const turnRewards = ({ messages }: Pick<Trajectory, "messages">): ReadonlyArray<number> => {
   const rewards: Array<number> = []
   for (const [index, { role, tool_calls: calls = [] }] of messages.entries()) {
     if (role !== "assistant") continue
     const next = messages.findIndex((later, at) => at > index && later.role !== "tool")
     const answers = messages.slice(index + 1, next === -1 ? messages.length : next)
-    // Calls that nobody answered were the last thing in the budget.
+    // Unanswered calls exhausted the budget.
     rewards.push(calls.length === 0 ? 1 : answers.filter((one) => !isRefused(one)).length / calls.length)
   }
   return rewards
 }
 
 export interface CreditOptions {
-  /** Weight of the outcome beside the turn. Default 1. */
+  /** Weight of the outcome relative to the turn. Default 1. */
   readonly outcomeWeight?: number
 }
 
 /**
- * Scores of a group of episodes with token-level advantages: of every turn its own, standardised over the group, plus
- * `outcomeWeight` times the outcome's. `turnRewards_G_K`: one number for every answer of an episode. One
- * whose mask has other spans than answers has the outcome's alone, at every answer. Where nothing differs the scores
- * are plain numbers, so that the group can be dropped.
+ * Scores of a group of episodes with token-level advantages: for every turn its own, standardised over the group, plus
+ * `outcomeWeight` times the outcome's. `turnRewards_G_K`: one number per answer of an episode. If the spans of a mask
+ * do not match the answers, every answer gets the outcome's advantage alone. If nothing differs, the scores are plain
+ * numbers, so that the group can be dropped.
  */
 export const credited = (
   group: ReadonlyArray<Trajectory>,
@@ -122,7 +121,7 @@ export const credited = (
   return group.map(({ mask }, index) => {
     const score = outcomes[index]!
     return Result.match(Advantage.overTurns(mask, advantages[index]!), {
-      // On the scale of the others: a plain score would be an advantage of its own, 0 for a wrong answer.
+      // On the scale of the others: a plain score would be used as an advantage, 0 for a wrong answer.
       onFailure: (): Score => ({
         score,
         advantages: Float32Array.from(mask, (trained) => (trained === 1 ? alone[index]![0]! : 0))
@@ -132,17 +131,17 @@ export const credited = (
   })
 }
 
-/** The same, where a turn is worth the share of its calls that succeeded. */
+/** Like `credited`, with the share of successful calls as turn rewards. */
 export const scored = (
   group: ReadonlyArray<Trajectory>,
   outcomes: ReadonlyArray<number>,
   options: CreditOptions = {}
 ): ReadonlyArray<Score> => credited(group, group.map(turnRewards), outcomes, options)
 
-/** What an episode is made of that ends with an answer; `tools` is shown and does not count. */
+/** The rule of an episode that ends with an answer; `tools` is shown but has no weight. */
 export const answeredRule: Rule = { weights: { tools: 0, correct: 1 } }
 
-/** `tools`: the mean of `turnRewards`; `correct`: whether its answer is right. */
+/** `tools`: the mean of `turnRewards`; `correct`: 1 if its answer is right. */
 export const answered = (
   episode: Pick<Trajectory, "messages">,
   isRight: boolean
@@ -151,7 +150,7 @@ export const answered = (
   return { tools: turns.length === 0 ? 0 : mean(turns), correct: isRight ? 1 : 0 }
 }
 
-/** Scores with components, whose number by a rule is the outcome. Default for the turns: as in `scored`. */
+/** Scores with components, whose number by a rule is the outcome. Default turn rewards: as in `scored`. */
 export const scoredParts = (
   group: ReadonlyArray<Trajectory>,
   rewards: ReadonlyArray<Rewards>,

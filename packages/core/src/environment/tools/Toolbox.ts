@@ -1,10 +1,9 @@
 /**
- * Runs the tool calls of one turn: side by side, each under a deadline, each answered by the tool message that belongs
- * to it.
+ * Runs the tool calls of one turn concurrently, each with a deadline, and answers each with its tool message.
  *
- * Answers come in the order of the calls, one per call, under the call's own id; whatever is wrong with a call (no such
- * tool, JSON that does not parse, arguments that do not fit, a `ToolError`, too slow) is an answer for the model to
- * read. Long answers are cut in the middle and say so.
+ * Answers are in the order of the calls, one per call, under the call's own id; any error in a call (unknown tool,
+ * invalid JSON, invalid arguments, a `ToolError`, a timeout) is an answer for the model to read. Long answers are
+ * truncated in the middle, with a note.
  */
 import { Duration, Effect, Result, Schema } from "effect"
 import * as ExactJson from "../../base/ExactJson.ts"
@@ -14,18 +13,17 @@ import type { Message, ToolCall } from "../../Message.ts"
 import { definition, type Tool, ToolError } from "./Tool.ts"
 
 export interface Options {
-  /** How long one call may take. Default 30 seconds. */
+  /** Deadline of one call. Default 30 seconds. */
   readonly deadline?: Duration.Input
-  /** Longest answer, characters. Default 4,000. */
+  /** Max characters of an answer. Default 4,000. */
   readonly maxCharacters?: number
-  /** Calls of a turn that run at once. Default 8. */
+  /** Max concurrent calls of a turn. Default 8. */
   readonly concurrency?: number
 }
 
-/** What became of one call. */
 export interface Answered {
   readonly call: ToolCall
-  /** Whether the tool did what was asked; otherwise the message says why not. */
+  /** True if the tool succeeded; otherwise the message states why not. */
   readonly succeeded: boolean
   /** Role `tool`, with the call's id. */
   readonly message: Message
@@ -37,7 +35,7 @@ export interface Toolbox<E, R> {
   readonly answer: (calls: ReadonlyArray<ToolCall>) => Effect.Effect<ReadonlyArray<Answered>, E, R>
 }
 
-/** A toolbox of these tools. Dies where two of them have one name. */
+/** A toolbox of these tools. Dies if two of them share a name. */
 export const make = <E, R>(tools: ReadonlyArray<Tool<E, R>>, options: Options = {}): Toolbox<E, R> => {
   const { concurrency = 8, deadline = "30 seconds", maxCharacters = 4000 } = options
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -49,7 +47,7 @@ export const make = <E, R>(tools: ReadonlyArray<Tool<E, R>>, options: Options = 
     if (tool === undefined) {
       return refuse(`there is no tool ${call.function.name}; there are: ${Array.from(byName.keys()).join(", ")}`)
     }
-    // Some servers write no arguments as an empty text.
+    // Some servers write empty text for no arguments.
     const json = call.function.arguments || "{}"
     if (Nesting.isDeep(json)) return refuse(`the arguments of ${tool.name} are nested too deep`)
     const twice = RepeatedKeys.find(json)
@@ -83,7 +81,6 @@ export const make = <E, R>(tools: ReadonlyArray<Tool<E, R>>, options: Options = 
   }
 }
 
-/** The message that answers a call. */
 const toolMessage = ({ function: { name }, id }: ToolCall, content: string): Message => ({
   role: "tool",
   name,
@@ -91,7 +88,7 @@ const toolMessage = ({ function: { name }, id }: ToolCall, content: string): Mes
   ...(id !== undefined && { tool_call_id: id })
 })
 
-/** The beginning and the end of a text that is too long, with what was left out between them. */
+/** The beginning and the end of a text that is too long, with a note on the omission. */
 const shorten = (text: string, maxCharacters: number): string => {
   if (text.length <= maxCharacters) return text
   const half = Math.floor(maxCharacters / 2)

@@ -1,10 +1,10 @@
 /**
- * One form for what dialects say differently: the same chat in any dialect becomes the same messages and tools, and so
- * the same prompt.
+ * Normalizes what dialects express differently: the same chat in any dialect becomes the same messages and tools, and
+ * so the same prompt.
  */
 import type { ContentPart, Message, ToolCall } from "../../Message.ts"
 
-/** A tool as chat templates write it, in the order of keys that models know. */
+/** A tool in the form of chat templates, with the keys in the order that models know. */
 export const tool = (options: {
   readonly name: string
   readonly description?: string
@@ -24,11 +24,11 @@ export const toolCall = (id: string, name: string, argumentsText: string): ToolC
   function: { name, arguments: argumentsText }
 })
 
-/** Parts that are words alone are one text; nothing stands between them. */
+/** Joins text-only parts, without a separator. */
 export const content = (parts: ReadonlyArray<ContentPart>): Message["content"] =>
   parts.every(({ type }) => type === "text") ? parts.map(({ text }) => text ?? "").join("") : parts
 
-/** An assistant's message: content is null only where there are calls instead. */
+/** An assistant's message: content is null only if there are calls instead. */
 export const assistant = (said: {
   readonly content: string
   readonly reasoning?: string

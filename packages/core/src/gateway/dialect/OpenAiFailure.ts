@@ -1,6 +1,6 @@
 /**
- * Failures as OpenAI's API tells them: `{ "error": { "message", "type", "param", "code" } }`, with the statuses from
- * which the `openai` packages make their error classes and decide whether to ask again (408, 409, 429 and 5xx).
+ * Writes failures in the form of OpenAI's API: `{ "error": { "message", "type", "param", "code" } }`, with the statuses
+ * from which the `openai` packages derive error classes and retries (408, 409, 429 and 5xx).
  */
 import { Failure, type FailureReason, type WrittenFailure } from "./Dialect.ts"
 
@@ -28,10 +28,8 @@ export const write = ({ code, message, param, reason }: Failure): WrittenFailure
   return { status, body: { error: { message, type, param: param ?? null, code: code ?? usual.code } } }
 }
 
-/** What was sent is wrong. */
 export const invalid = (param: string, message: string): Failure =>
   new Failure({ reason: "invalid", param, message: `${param}: ${message}` })
 
-/** What was sent is right, and cannot be done here. */
 export const unsupported = (param: string, message: string): Failure =>
   new Failure({ reason: "unsupported", param, message: `${param}: ${message}` })

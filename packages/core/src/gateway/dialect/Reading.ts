@@ -1,5 +1,5 @@
 /**
- * Parts of a request read by their Schema; what is wrong is told with the parameter's path, spelled as OpenAI does:
+ * Decodes parts of a request with their Schema; errors contain the parameter's path, spelled as by OpenAI:
  *
  *     input[2].content[0].text: expected string, got 5
  */
@@ -10,7 +10,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 type Step = PropertyKey | { readonly key: PropertyKey }
 
-/** `param` and the steps below it: names after a dot, positions in brackets. */
+/** `param` and the steps below it: names after a dot, indices in brackets. */
 const spelled = (param: string, steps: ReadonlyArray<Step>): string =>
   steps.reduce<string>((path, step) => {
     const key = typeof step === "object" ? step.key : step
@@ -18,7 +18,7 @@ const spelled = (param: string, steps: ReadonlyArray<Step>): string =>
     return path === "" ? String(key) : `${path}.${String(key)}`
   }, param)
 
-/** Reads a value; `param` is where it stands in the request, empty for the body itself. */
+/** Decodes a value; `param` is its path in the request, empty for the body itself. */
 export const reader = <A>(schema: Schema.Codec<A, unknown>) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return (value: unknown, param: string): Effect.Effect<A, Failure> =>

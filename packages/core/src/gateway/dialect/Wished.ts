@@ -1,17 +1,17 @@
 /**
- * What a request would like the model to be held to, in the words of Chat Completions' bodies. A server that holds
- * models to such is told so; where tokens are sampled freely nobody is held to anything, and the names are counted.
+ * Output constraints of a request, as parameters of Chat Completions. They are passed on to a server that supports
+ * constraints; if tokens are sampled freely they are ignored, and their names are counted.
  */
 import { Predicate } from "effect"
 import type { Wishes } from "../../inference/backend/Inference.ts"
 
-/** The name is the parameter's in its own dialect. */
+/** The parameter's name in its own dialect. */
 export interface Wish {
   readonly name: string
   readonly body: Wishes["body"]
 }
 
-/** A call that has to be made: any (`required`), or one of a tool. */
+/** A required call: any (`required`), or one of a tool. */
 export const choice = (name: string, tool: string | undefined): Wish => ({
   name,
   body: { tool_choice: tool === undefined ? "required" : { type: "function", function: { name: tool } } }
@@ -21,7 +21,7 @@ export const singleCall = (name: string): Wish => ({ name, body: { parallel_tool
 
 export const responseFormat = (name: string, format: unknown): Wish => ({ name, body: { response_format: format } })
 
-/** A schema that stands as other dialects have it, by itself. */
+/** A JSON schema in the form of other dialects, not nested in another object. */
 export const jsonSchema = (name: string, format: { readonly [key: string]: unknown }): Wish => {
   const { description, name: called, schema, strict, type } = format
   if (type !== "json_schema") return responseFormat(name, { type })
@@ -36,7 +36,7 @@ export const jsonSchema = (name: string, format: { readonly [key: string]: unkno
   })
 }
 
-/** As keys of a request; none where nothing is wished. */
+/** As keys of a request; empty without constraints. */
 export const of = (wishes: ReadonlyArray<Wish | undefined>): { readonly wishes?: Wishes } => {
   const all = wishes.filter((one) => one !== undefined)
   return all.length === 0

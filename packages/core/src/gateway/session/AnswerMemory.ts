@@ -1,4 +1,4 @@
-/** Earlier answers of a session by their ids, the newest so many of them. */
+/** Stores the newest answers of a session by id. */
 import type { Memory } from "../dialect/Dialect.ts"
 import type { Message } from "../../Message.ts"
 import * as SameMessage from "../../inference/session/SameMessage.ts"
@@ -8,7 +8,7 @@ interface Kept {
   readonly stored: unknown
 }
 
-/** Values that requests repeat: tools and instructions of so many agents of a session. */
+/** Max interned values: tools and instructions of several agents per session. */
 const mostValues = 32
 
 export const make = (most: number): Memory => {
@@ -19,7 +19,7 @@ export const make = (most: number): Memory => {
     remember: (id, messages, stored) => {
       kept.set(id, { messages, stored })
       if (kept.size <= most) return
-      // A map goes through its keys as they came.
+      // A Map iterates in insertion order.
       for (const oldest of kept.keys()) {
         kept.delete(oldest)
         break
@@ -29,7 +29,7 @@ export const make = (most: number): Memory => {
     forget: (id) => kept.delete(id),
     same: <A>(value: A): A => {
       const known = values.findIndex((one) => SameMessage.isSameJson(one, value))
-      // What says the same as JSON is of the same type.
+      // Equal JSON has the same type.
       if (known >= 0) return values[known] as A
       values.push(value)
       if (values.length > mostValues) values.shift()

@@ -1,10 +1,10 @@
 /**
- * Sessions for agents that know of none: a request goes to the session whose recorded chat it goes on with, or begins
- * one. So traffic becomes a session for each conversation, with its branches.
+ * Assigns requests without a session to one: to the session whose recorded chat they continue, or to a new one, so that
+ * each conversation, with its branches, becomes a session.
  *
- * A chat is known by a chain of digests, one for each message, so that finding it is linear in the request and nothing
- * of a message is kept. What clients write anew (arguments of calls, no content) counts as the same; reasoning, which
- * some leave out, does not count. Dialects that refer to earlier answers by id have one memory here.
+ * A chat is identified by a chain of digests, one per message: lookup is linear in the request, and no message is
+ * stored. Differences due to client serialization (arguments of calls, no content) are ignored, as is reasoning, which
+ * some clients omit. Dialects that refer to earlier answers by id share one memory.
  */
 import { Effect, Result } from "effect"
 import { createHash } from "node:crypto"
@@ -22,11 +22,11 @@ import type { Opened, Sessions } from "./Sessions.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 
 export interface Conversations extends Respondent {
-  /** The open session that gave an answer, by the answer's id as the dialect told it. */
+  /** The open session that gave an answer, by the answer's id in its dialect. */
   readonly answeredBy: (id: string) => OpenSession | undefined
 }
 
-/** JSON as everybody's serialiser writes it, where it is JSON. */
+/** Normalizes JSON as any serializer writes it; other text is unchanged. */
 const sameJson = (text: string): string =>
   Nesting.isDeep(text)
     ? text

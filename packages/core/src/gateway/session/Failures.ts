@@ -1,4 +1,4 @@
-/** Why a session gave no answer, in the words that every dialect has an error for. */
+/** Converts a session's failures to reasons that every dialect has an error for. */
 import { Failure, type FailureReason } from "../dialect/Dialect.ts"
 import type { InferenceError, InferenceFailure } from "../../inference/backend/Inference.ts"
 import { TokenizerError } from "../../inference/tokenizer/Tokenizer.ts"
@@ -18,12 +18,12 @@ const reasons: { readonly [reason in InferenceFailure]: FailureReason } = {
 export const ofInference = ({ message, reason, retryAfterMillis }: InferenceError): Failure =>
   new Failure({ reason: reasons[reason], message, ...(retryAfterMillis !== undefined && { retryAfterMillis }) })
 
-/** Whether a chat template did not take the messages: the agent's mistake, and no use to ask again. */
+/** True if a chat template rejected the messages: the agent's mistake, not worth retrying. */
 export const isRefusedByTemplate = (defect: unknown): defect is TokenizerError => defect instanceof TokenizerError
 
 export const ofTemplate = ({ message }: TokenizerError): Failure =>
   new Failure({ reason: "invalid", param: "messages", message: `messages: ${message}` })
 
-/** Whether the servers are to blame, not what was asked of them. */
+/** True if the servers are at fault, not the request. */
 export const isOfServer = ({ reason }: InferenceError): boolean =>
   reason !== "rejected" && reason !== "unsupported" && reason !== "noRoom"

@@ -1,20 +1,16 @@
-/** What one gateway takes on at most. Requests at once at a server are `ServerManager`'s to limit. */
+/** Limits of one gateway. Concurrent requests per server are limited by `ServerManager`. */
 import { Duration } from "effect"
 
 export interface Limits {
-  /** Bytes of a request's body. */
   readonly bodyBytes: number
-  /** Tokens of a prompt, where no longest sequence is known; the longest contexts that models have. */
+  /** Max tokens of a prompt if no max sequence length is known: the longest context of current models. */
   readonly promptTokens: number
-  /** Sessions open at once. */
   readonly sessions: number
-  /** How long a session may be without a request before it is closed. */
+  /** Time without a request after which a session is closed. */
   readonly idle: Duration.Input
-  /** Requests of one session at once. */
   readonly requestsPerSession: number
-  /** Earlier answers that a session keeps for dialects that refer to them; the oldest are forgotten first. */
+  /** Max earlier answers that a session stores for dialects that refer to them; the oldest are dropped first. */
   readonly answersKept: number
-  /** Rewards that one session may report. */
   readonly rewardsPerSession: number
 }
 

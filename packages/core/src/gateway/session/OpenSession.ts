@@ -1,9 +1,9 @@
 /**
- * One session: its requests, what they were answered, and what was reported of it.
+ * One session: its requests and answers, and the rewards reported for it.
  *
- * Requests of one session may run at the same time. A request that is interrupted ends its sampling and leaves nothing
- * behind; one that fails leaves nothing but its count. When the session closes, requests under way fail with `closed`,
- * and what was recorded can still be read.
+ * Requests of one session may be concurrent. An interrupted request stops its sampling and leaves no trace; a failed
+ * one only increments its count. When the session closes, requests in progress fail with `closed`; the recording
+ * remains readable.
  */
 import { Clock, Context, Deferred, Duration, Effect } from "effect"
 import { Failure, type Memory } from "../dialect/Dialect.ts"
@@ -28,23 +28,22 @@ import * as Settled from "./Settled.ts"
 import * as SharedChats from "./SharedChats.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 
-/** What a dialect's endpoint asks: a session, or whoever finds the session of a chat. */
+/** Handles requests of a dialect's endpoint: a session, or a dispatcher that finds the chat's session. */
 export interface Respondent {
   readonly modelName: string
   readonly memory: Memory
-  /** Samples the answer to a request; `ignored` are the parameters that its dialect passed over. */
+  /** Samples the answer to a request; `ignored` are the parameters that its dialect ignored. */
   readonly ask: (
     request: ChatRequest,
     ignored: ReadonlyArray<string>,
     hearing?: Hearing
   ) => Effect.Effect<Asked, Failure>
-  /** A request was refused before it could be asked. */
   readonly refused: (failure: Failure) => void
-  /** Tokens of the prompt that a request becomes. */
+  /** Tokens of a request's prompt. */
   readonly countTokens: (request: ChatRequest) => Effect.Effect<number, Failure>
 }
 
-/** Who hears an answer while it is sampled. */
+/** Receives an answer during sampling. */
 export interface Hearing {
   readonly begin: (asked: Pick<Asked, "id" | "createdAtMillis">) => void
   readonly hear: Listener<Piece>
@@ -53,29 +52,27 @@ export interface Hearing {
 export interface OpenSession extends Respondent {
   readonly id: string
   readonly tracked: TrackedSession
-  /** The ids of the answers so far, by their numbers; choices of one request have one id. */
+  /** The ids of the answers so far, by their numbers; choices of one request share one id. */
   readonly answers: () => ReadonlyArray<string>
   readonly report: (reward: ReportedReward) => Effect.Effect<void, Failure>
   readonly rewards: Effect.Effect<ReadonlyArray<ReportedReward>>
   readonly counts: Effect.Effect<SessionCounts>
   readonly messages: Effect.Effect<ReadonlyArray<Message>>
-  /** Failures of the servers, oldest first; no more than some hundred are kept. */
+  /** Failures of the servers, oldest first; only the first few hundred are kept. */
   readonly failures: Effect.Effect<ReadonlyArray<InferenceError>>
-  /** What the last request that was refused or failed was answered. */
+  /** The response to the last request that was rejected or failed. */
   readonly lastFailure: Effect.Effect<string | undefined>
-  /** When it was last asked something, in milliseconds since 1970; infinite while a request is under way. */
+  /** Time of the last request, in milliseconds since the epoch; Infinity while one is in progress. */
   readonly lastUsed: () => number
   readonly close: (why: string) => Effect.Effect<void>
-  /** Once it is closed: what its requests are told from then on. */
   readonly ended: Effect.Effect<Failure>
 }
 
-/** An answer with its id. */
 export interface Asked {
   readonly id: string
   readonly createdAtMillis: number
   readonly choices: ReadonlyArray<Choice>
-  /** The request's messages, as they are kept. */
+  /** The request's messages, as stored. */
   readonly chat: ReadonlyArray<Message>
 }
 
@@ -87,10 +84,10 @@ export interface Options {
   readonly options: SessionOptions
   readonly limits: Limits
   readonly openedAtMillis: number
-  /** What holds where the session was opened: the longest sequence, the span its requests belong to. */
+  /** Context of where the session was opened: max sequence length, parent span. */
   readonly context: Context.Context<never>
   readonly newId: () => string
-  /** Done after each answer, before whoever asked has it, and after each reward that is reported. */
+  /** Runs after each answer, before it is returned, and after each reported reward. */
   readonly onChange: Effect.Effect<void, Failure>
 }
 
@@ -160,7 +157,7 @@ export const make = (given: Options): OpenSession => {
     )
     const { id } = begun
     for (const [index, { turn = ids.length + index }] of choices.entries()) {
-      // An answer that its request did not wait for has a number and no id.
+      // An answer that its request did not wait for has a number but no id.
       while (ids.length < turn) ids.push("")
       ids[turn] = id
     }
@@ -222,7 +219,7 @@ const overloaded = (requests: number): Failure =>
     retryAfterMillis: 1000
   })
 
-/** Requests that got no answer, by their reason, and what the last of them was told. */
+/** Counts failed requests by reason, and keeps the last one's message. */
 const failureTally = () => {
   const counts = Tally.make()
   let last: string | undefined
@@ -236,7 +233,6 @@ const failureTally = () => {
   }
 }
 
-/** What a request of a session that is over is told. */
 export const over = (why: string): Failure =>
   new Failure({
     reason: "closed",

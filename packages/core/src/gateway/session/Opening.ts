@@ -1,5 +1,5 @@
 /**
- * The body of `POST /sessions`: how the session's requests are sampled. Keys are those of OpenAI's API.
+ * Reads the body of `POST /sessions`: how the session's requests are sampled. Keys are those of OpenAI's API.
  *
  *     {}
  *     { "defaults": { "temperature": 1, "max_tokens": 512 }, "enforced": { "top_p": 1 }, "seed": 7 }
@@ -16,7 +16,7 @@ const Body = Schema.Struct({
   seed: Schema.optionalKey(Schema.Int)
 })
 
-// A misspelt key would sample otherwise than was meant.
+// A misspelt key would silently change the sampling.
 const decodeBody = Schema.decodeUnknownEffect(Body, { onExcessProperty: "error" })
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 

@@ -1,8 +1,8 @@
 /**
- * Refuses requests that are surely longer than any sequence may be, before they are kept, hashed, rendered or encoded.
+ * Rejects requests that certainly exceed the max sequence length, before they are stored, hashed, rendered or encoded.
  *
- * The text of the messages is counted against the limit of tokens. Calls, thoughts and tools are only counted as
- * characters: whether a chat template renders them is not known here.
+ * The text of messages is checked against the token limit. Calls, reasoning and tools are only counted in characters,
+ * because it is unknown here whether a chat template renders them.
  */
 import { Effect } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
@@ -15,7 +15,7 @@ import type { Limits } from "./Limits.ts"
 export interface Options {
   readonly tokenizer: TokenizerShape | undefined
   readonly limits: Pick<Limits, "promptTokens">
-  /** Tokens; infinite if no longest sequence is known. */
+  /** Tokens; Infinity if no max sequence length is known. */
   readonly sequenceLimit: number
 }
 
@@ -27,7 +27,7 @@ const noRoom = (what: string, characters: number, limit: number): Effect.Effect<
     })
   )
 
-/** Characters of what is rendered in addition to the text of the messages. */
+/** Characters that may be rendered in addition to the text of the messages. */
 const charactersBeside = ({ messages, tools = [] }: ChatRequest): number =>
   messages.reduce(
     (sum, { reasoning_content: thoughts, tool_calls: calls = [] }) =>

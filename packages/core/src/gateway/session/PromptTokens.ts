@@ -1,4 +1,4 @@
-/** How many tokens a request's prompt has, without asking a server. */
+/** Counts a request's prompt tokens locally, without a server. */
 import { Effect } from "effect"
 import type { ChatRequest } from "../../inference/backend/Inference.ts"
 import { Failure } from "../dialect/Dialect.ts"

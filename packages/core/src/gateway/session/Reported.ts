@@ -1,11 +1,11 @@
 /**
- * The body of `POST /s/<secret>/reward`.
+ * Reads the body of `POST /s/<secret>/reward`.
  *
  *     { "reward": 0.7 }
  *     { "rewards": { "correct": 1, "format": 0.5 }, "turn": 0 }
  *
- * A single number is the component `reward`. `turn` is the index of an answer, or its id as the dialect gave it;
- * without it the reward is the session's. Figures are finite.
+ * A single number is the component `reward`. `turn` is the index of an answer, or its id in the dialect; without it the
+ * reward is the session's. Values must be finite.
  */
 import { Effect, Predicate } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
@@ -23,7 +23,7 @@ const wrong = (param: string | undefined, message: string) =>
 
 const right = `send {"reward": 0.7} or {"rewards": {"correct": 1, "format": 0.5}}, with "turn" for one answer`
 
-/** `ids`: those of the session's answers, in their order. */
+/** `ids`: those of the session's answers, in order. */
 export const decode = Effect.fnUntraced(function* (body: unknown, ids: ReadonlyArray<string>) {
   if (!Predicate.isReadonlyObject(body)) return yield* wrong(undefined, `the body must be a JSON object: ${right}`)
   const foreign = Object.keys(body).find((key) => !known.has(key))
@@ -48,7 +48,7 @@ const componentsOf = Effect.fnUntraced(function* (value: unknown, prefix = "rewa
   }
   const fault = RewardComponents.faultOf(value)
   if (fault !== undefined) return yield* wrong("rewards", fault)
-  // Not by assignment, which takes a component called __proto__ for something else.
+  // Not by assignment, which would treat a component called __proto__ specially.
   return Object.fromEntries(entries) as RewardComponents.Rewards
 })
 

@@ -1,73 +1,69 @@
-/** What whoever opens a session sets, holds and reads. */
+/** The interface of a session for the program that opens it. */
 import { type Effect, Schema } from "effect"
 import type { InferenceError, Recording, SamplingOptions } from "../../inference/backend/Inference.ts"
 import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"
 import type { Message } from "../../Message.ts"
 import type { Trajectory } from "../../Trajectory.ts"
 
-/** The gateway takes no further session. */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", { message: Schema.String }) {}
 
 export interface SessionOptions {
-  /** What a request that says nothing is sampled with. */
+  /** Sampling parameters for requests that do not set them. */
   readonly defaults?: SamplingOptions
-  /** What every request is sampled with, whatever it says. A request that said otherwise is counted. */
+  /** Sampling parameters that override every request. Requests that set them differently are counted. */
   readonly enforced?: SamplingOptions
   /**
-   * Makes a session repeatable: request k is sampled with a seed made of this and k, or of this and the seed that the
-   * request brings, which is then counted as overruled.
+   * Makes a session reproducible: request k is sampled with a seed derived from this and k, or from this and the
+   * request's own seed, which is then counted as overridden.
    */
   readonly seed?: number
 }
 
-/** What an agent was worth, as it was reported; components are kept apart. */
+/** A reported reward of an agent, with separate components. */
 export interface ReportedReward {
   readonly rewards: { readonly [component: string]: number }
-  /** The answer it is about (its number in the session, as in `recording`); absent: the whole session. */
+  /** The answer it is for (its number in the session, as in `recording`); absent: the whole session. */
   readonly turn?: number
 }
 
-/** How a session's requests related to what was recorded before. */
+/** Number of requests by their relation to earlier ones. */
 export interface SessionCounts {
   readonly extended: number
   readonly branched: number
   readonly retried: number
   readonly rewritten: number
   readonly started: number
-  /** Parameters that were passed over, by the dialect's names. */
+  /** Ignored parameters, by the dialect's names. */
   readonly ignored: { readonly [parameter: string]: number }
-  /** Parameters that `enforced` or the session's seed set otherwise than the request, by our names. */
+  /** Parameters overridden by `enforced` or the session's seed, by our names. */
   readonly overruled: { readonly [parameter: string]: number }
-  /** Requests that got no answer, by the reason of their failure. */
   readonly failed: { readonly [reason: string]: number }
-  /** Requests that went away while they were sampled. */
+  /** Requests whose client disconnected during sampling. */
   readonly cancelled: number
 }
 
 export interface Session {
-  /** May be logged; the secret is in the URLs alone. */
+  /** May be logged; only the URLs contain the secret. */
   readonly id: string
-  /** `http://127.0.0.1:PORT/s/<secret>/v1`: what OpenAI's SDKs take. */
+  /** `http://127.0.0.1:PORT/s/<secret>/v1`: the base URL for OpenAI's SDKs. */
   readonly baseURL: string
-  /** `http://127.0.0.1:PORT/s/<secret>`: what Anthropic's take. */
+  /** `http://127.0.0.1:PORT/s/<secret>`: the base URL for Anthropic's. */
   readonly anthropicBaseURL: string
-  /** Where rewards are reported by POST. */
   readonly rewardURL: string
-  /** Any key will do; SDKs want one. */
+  /** Any value works; SDKs require one. */
   readonly apiKey: string
   readonly modelName: string
-  /** What the recorded ids mean, where that is known. */
+  /** The tokenizer of the recorded ids, if known. */
   readonly tokenizer?: TokenizerIdentity
-  /** The sequences recorded so far, one for each path from a root to a leaf. */
+  /** The sequences recorded so far, one per path from a root to a leaf. */
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
-  /** The same, with the answers that each of them trains, and what is left out and why. */
+  /** Like `trajectories`, with the answers that each one trains, and exclusions with their reasons. */
   readonly recording: Effect.Effect<Recording, InferenceError>
-  /** The longest chat so far. */
   readonly messages: Effect.Effect<ReadonlyArray<Message>>
   readonly rewards: Effect.Effect<ReadonlyArray<ReportedReward>>
   readonly counts: Effect.Effect<SessionCounts>
-  /** What went wrong behind the gateway, as the agent was told: not its own mistakes, nor a prompt without room. */
+  /** Failures behind the gateway, as reported to the agent: excludes its own mistakes and prompts that are too long. */
   readonly failures: Effect.Effect<ReadonlyArray<InferenceError>>
-  /** What the last request that was refused or failed was answered, if one was. */
+  /** The response to the last rejected or failed request, if any. */
   readonly lastFailure: Effect.Effect<string | undefined>
 }

@@ -1,10 +1,10 @@
 /**
- * The open sessions of a gateway, by their secrets.
+ * Holds the open sessions of a gateway, by their secrets.
  *
- * A secret has 128 bits of chance; it stands in the session's URLs and nowhere else, and is kept as its digest. A
- * session closes with the scope it was opened in, or after some time without a request; of the last that closed it is
- * remembered why. Where there are as many as there may be, the one that is longest without a request makes room: of
- * those that no scope of this process holds, and that have no request under way.
+ * A secret has 128 random bits; it appears only in the session's URLs, and is stored as its digest. A session closes
+ * with the scope it was opened in, or after some time without a request; the reason is remembered for the last closed
+ * ones. At the limit, the session idle longest is closed, among those that no scope of this process holds and without a
+ * request in progress.
  */
 import { Clock, Duration, Effect, Exit, Schedule, Scope } from "effect"
 import { createHash, randomBytes } from "node:crypto"
@@ -19,18 +19,17 @@ import { GatewayError, type Session, type SessionOptions } from "./Session.ts"
 export interface Sessions {
   /** A session under `url` (`http://127.0.0.1:PORT`), open until the scope closes. */
   readonly open: (url: string, options?: SessionOptions) => Effect.Effect<Opened, Refusal, Scope.Scope>
-  /** The same, open until it is ended, has been idle for too long, or the gateway ends. */
+  /** Like `open`, until it is ended, has been idle for too long, or the gateway ends. */
   readonly hold: (url: string, options?: SessionOptions) => Effect.Effect<Opened, Refusal>
-  /** The open session of a secret; says of another one that it is closed or unknown. */
+  /** The open session of a secret; fails if it is closed or unknown. */
   readonly find: (secret: string) => Effect.Effect<OpenSession.OpenSession, Failure>
-  /** The open session of an id, for who may see them all. */
+  /** The open session of an id, for callers authorized to see all. */
   readonly named: (id: string) => Opened | undefined
   readonly end: (id: string, why: string) => Effect.Effect<void>
   readonly modelName: string
   readonly limits: Limits.Limits
 }
 
-/** Why there is no further session. */
 export type Refusal = GatewayError | InferenceError
 
 export interface Opened {
@@ -39,23 +38,23 @@ export interface Opened {
 }
 
 export interface Options extends Partial<Limits.Limits> {
-  /** Told of each session that is over, before its last requests are forgotten. */
+  /** Called when a session ends, before its last requests are dropped. */
   readonly onEnd?: (session: Session, why: string) => Effect.Effect<void>
   /**
-   * Told of each answer and each reward that is reported, before whoever asked or reported is answered: with an error
-   * where it fails, as what is not kept must not count as answered.
+   * Called with each answer and reported reward before the response is sent; a failure becomes an error response,
+   * because unsaved data must not be acknowledged.
    */
   readonly onChange?: (session: Session) => Effect.Effect<void, { readonly message: string }>
 }
 
-/** So many closed sessions are known as such. */
+/** Max closed sessions that are remembered. */
 const mostRemembered = 4096
 
 const secretBytes = 16
 
 const digestOf = (secret: string): string => createHash("sha256").update(secret).digest("base64")
 
-/** The one that is longest without a request; undefined if all have one under way. */
+/** The session that has been idle longest; undefined if all have a request in progress. */
 const longestIdle = (held: ReadonlySet<string>, open: ReadonlyMap<string, Opened>): string | undefined => {
   let oldest: string | undefined
   let least = Number.POSITIVE_INFINITY
@@ -85,9 +84,9 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
   const limits: Limits.Limits = { ...Limits.defaults, ...rest }
   const open = new Map<string, Opened>()
   const digests = new Map<string, string>()
-  // Why they closed, not the failure itself: an error keeps the fiber that made it, and with it all that it answered.
+  // The reasons only: a failure would keep the fiber that created it, and all its answers, in memory.
   const closed = new Map<string, string>()
-  /** Those that nobody in this process waits for. */
+  /** Sessions that no scope of this process holds. */
   const held = new Set<string>()
   const scope = yield* Effect.scope
 
@@ -163,7 +162,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
   })
 
   const opening = Effect.fn("Sessions.open")(function* (url: string, options: SessionOptions = {}, isHeld = false) {
-    // Waits for a server, so that it must be interruptible, which acquiring is not.
+    // Waits for a server, so it must be interruptible, unlike acquisition.
     const tracked = yield* servers.tracked({ reasoning: "apart", refusesPictures: true })
     const { opened } = yield* Effect.acquireRelease(admit(url, options, tracked, isHeld), ({ digest }) =>
       close(digest, "whoever opened it has closed it")

@@ -1,7 +1,7 @@
 /**
- * Resolves how a request is sampled: its own options, with the session's defaults for those it leaves out, and what the
- * session enforces above both. In a session with a seed, the seed of a request is mixed with it: runs that are compared
- * would otherwise all be the same run.
+ * Resolves how a request is sampled: its own options, the session's defaults for missing ones, and the session's
+ * enforced ones above both. With a session seed, a request's seed is mixed with it, so that compared runs are not
+ * identical.
  */
 import { Equal, Hash } from "effect"
 import type { ChatRequest, SamplingOptions } from "../../inference/backend/Inference.ts"
@@ -9,7 +9,6 @@ import type { SessionOptions } from "./Session.ts"
 
 export interface Settled {
   readonly request: ChatRequest
-  /** What the request said and the session enforces otherwise. */
   readonly overruled: ReadonlyArray<string>
 }
 
@@ -32,5 +31,5 @@ export const of = (
   }
 }
 
-/** Far from those of other requests and sessions, and positive: 31 bits, as every server takes them. */
+/** Well distributed over requests and sessions, and positive: 31 bits, which every server accepts. */
 const seedOf = (parts: { readonly [part: string]: number }): number => Hash.structure(parts) & 0x7fff_ffff

@@ -1,21 +1,21 @@
 /**
- * Chats whose messages are kept once.
+ * Stores shared messages of chats once.
  *
- * Clients send the whole history with every request, and each time it is read into new texts. A chat that begins like
- * one of the newest takes over that one's messages, so that whatever keeps chats keeps each message a single time. What
- * is taken over says the same; where only the words are the same, the words are. Takes time linear in the chat.
+ * Clients send the whole history with every request, and each is parsed into new strings. A chat that begins like a
+ * recent one reuses that one's messages, so that each message is stored only once. Reused values are equal; if only the
+ * text is equal, only the text is reused. Linear in the chat.
  */
 import type { Message } from "../../Message.ts"
 import * as SameMessage from "../../inference/session/SameMessage.ts"
 
 export interface SharedChats {
-  /** The same chat, of messages that are kept already where there are some. */
+  /** Returns the same chat, with already stored messages if available. */
   readonly share: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
-  /** Chats that go on from here are to share it; it takes the place of the one that it begins with. */
+  /** Stores a chat for later ones to share; replaces the one it begins with. */
   readonly keep: (messages: ReadonlyArray<Message>) => void
 }
 
-/** Conversations that a session holds side by side; of more, those asked last are shared. */
+/** Concurrent conversations of a session; beyond these, only the most recent are shared. */
 const most = 16
 
 export const make = (): SharedChats => {
@@ -61,7 +61,7 @@ const commonLength = (chat: ReadonlyArray<Message>, messages: ReadonlyArray<Mess
   return at
 }
 
-/** Whether the words are the same; of what stands beside them a client may leave out some. */
+/** True if the text is equal; clients may omit other fields. */
 const areAlike = (a: Message, b: Message): boolean =>
   a === b || (a.role === b.role && SameMessage.isSameJson(a.content ?? "", b.content ?? ""))
 

@@ -1,11 +1,11 @@
-/** How often each of some names came up; past so many different ones, the others count together. */
+/** Counts occurrences by name; beyond a number of distinct names, the others are counted together. */
 
 export interface Tally {
   readonly add: (name: string) => void
   readonly all: () => { readonly [name: string]: number }
 }
 
-/** Names are partly a caller's own, who could think of new ones for ever. */
+/** Names are partly chosen by callers, so they must be bounded. */
 const mostNames = 256
 const others = "others"
 

@@ -1,6 +1,6 @@
 /**
- * What a session was worth in all: of a component the last report about the whole session holds, and reports about
- * single answers are added to it. Undefined where nothing was reported.
+ * The total reward of a session: for each component the last report about the whole session, plus all reports about
+ * single answers. Undefined without any report.
  */
 import type { Rewards } from "../../RewardComponents.ts"
 import type { ReportedReward } from "./Session.ts"

@@ -1,17 +1,16 @@
 /**
- * Which adapter a server is asked with: the newest one whose name begins with `adapter_prefix`, as its `GET /v1/models`
- * lists them.
+ * Selects the adapter for requests to a server: the newest one whose name begins with `adapter_prefix`, from its `GET
+ * /v1/models`.
  *
- * Servers such as vLLM sample with an adapter only where a request names it, and a trainer gives every version of its
- * weights a name of its own (`policy-<run>-v12`). The list is fetched in the background, a second after the last
- * answer, and by `refresh`, before rollouts begin that must not be sampled with older weights. While no such adapter is
- * loaded, before the trainer's first push or after a restart of the server, requests wait as for a server that is
- * busy: the model itself is never asked, because its version would be unknown. A request that is refused because its
- * adapter has just been unloaded is made again with another one.
+ * Servers such as vLLM use an adapter only if a request names it, and a trainer names every version of its weights
+ * differently (`policy-<run>-v12`). The list is fetched in the background, a second after the last answer, and by
+ * `refresh`, before rollouts that must not be sampled with older weights. Without such an adapter (before the first
+ * push, after a restart of the server) requests wait as for a busy server: the base model is never used, because its
+ * version would be unknown. A request whose adapter has just been unloaded is retried with another one.
  *
- * Newest is the largest number at the end of a name, among the names that differ only there from the one listed last:
- * servers list in the order of loading, and a new run counts from 0 again. That number is the policy version of what is
- * sampled.
+ * The newest has the largest number at the end of its name, among names that differ only in that number from the last
+ * listed: servers list in loading order, and a new run counts from 0 again. That number is the policy version of its
+ * samples.
  */
 import { Duration, Effect, Result, Schema, type Scope, Semaphore } from "effect"
 import { InferenceError } from "./Inference.ts"
@@ -20,9 +19,9 @@ import { decode } from "./Reply.ts"
 import type { Transport } from "./Transport.ts"
 
 export interface Adapter {
-  /** Absent: the model itself is asked, and it is the model whose version is known (`WeightVersions`). */
+  /** Absent: the base model is used, and its version is known (`WeightVersions`). */
   readonly name?: string
-  /** Updates behind it; undefined where its name ends with no number. */
+  /** Number of updates; undefined if its name does not end with a number. */
   readonly policyVersion: number | undefined
 }
 
@@ -31,15 +30,15 @@ interface Named extends Adapter {
 }
 
 export interface Adapters {
-  /** Asks with the newest adapter; fails with `overloaded` while there is none. */
+  /** Runs a request with the newest adapter; fails with `overloaded` if there is none. */
   readonly asking: <A>(
     ask: (adapter: Adapter | undefined) => Effect.Effect<A, InferenceError>
   ) => Effect.Effect<A, InferenceError>
-  /** Fetches the list now: what is asked after it takes no adapter older than the newest one that was loaded before. */
+  /** Fetches the list now: later requests use no adapter older than the newest one loaded before this call. */
   readonly refresh: Effect.Effect<void>
 }
 
-/** Of a server that is asked for its model and nothing else. */
+/** For a server that serves only its model. */
 export const none: Adapters = { asking: (ask) => ask(undefined), refresh: Effect.void }
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
@@ -48,21 +47,20 @@ const decodeModels = decode(Models)
 const interval = Duration.seconds(1)
 const longestInterval = Duration.seconds(15)
 const patience = Duration.seconds(5)
-/** Adapters tried in one request. */
 const mostTried = 3
 
-/** The adapters of a server that has a prefix for them, looked for until the scope closes. */
+/** The adapters of a server that has a prefix for them, polled until the scope closes. */
 export const make = Effect.fn("Adapters.make")(function* (
   settings: Server,
   transport: Transport
 ): Effect.fn.Return<Adapters, never, Scope.Scope> {
   const { adapterPrefix, apiKey, baseUrl, serverType } = settings
-  // TRL's server has one model, and no list.
+  // TRL's server has one model and no list.
   if (adapterPrefix === null || serverType === "trl") return none
   const server = baseUrl ?? ""
   const one = yield* Semaphore.make(1)
   let listed: ReadonlyArray<string> = []
-  /** Lists asked for so far, and the last one of them that came. */
+  /** Number of list requests so far, and of the latest one answered. */
   let begun = 0
   let newest = 0
   let failures = 0
@@ -101,11 +99,11 @@ export const make = Effect.fn("Adapters.make")(function* (
       : Effect.logInfo("asking with another adapter", { server, adapter: now.name })
   }).pipe(
     Effect.catch(({ message }) =>
-      // Once: that a server is away is told elsewhere, too.
+      // Logged once: an unavailable server is also logged elsewhere.
       failures++ === 0 ? Effect.logWarning("adapters not listed", { server, message }) : Effect.void
     )
   )
-  /** One list for all who want one that is asked for from now on. */
+  /** One shared request for all callers that need a list requested from now on. */
   const fresh = Effect.suspend(() => {
     const before = begun
     return one.withPermits(1)(Effect.suspend(() => (newest > before ? Effect.void : refresh)))
@@ -130,7 +128,7 @@ export const make = Effect.fn("Adapters.make")(function* (
     asking: Effect.fnUntraced(function* (ask) {
       const refused = new Set<string>()
       while (true) {
-        // The first request comes before the first list; later ones find what the background has fetched.
+        // The first request precedes the first list; later ones use what the background fetched.
         if (newest === 0) yield* fresh
         const adapter = newestOf(listed.filter((name) => !refused.has(name)))
         if (adapter === undefined || refused.size === mostTried) return yield* missing
@@ -140,7 +138,7 @@ export const make = Effect.fn("Adapters.make")(function* (
         refused.add(adapter.name)
         listed = listed.filter((name) => name !== adapter.name)
         yield* Effect.logInfo("adapter refused", { server, adapter: adapter.name, message: answer.failure.message })
-        // Many are refused at once: one of them asks for all.
+        // If many are refused simultaneously, one of them fetches for all.
         yield* fresh
       }
     }),
@@ -148,7 +146,7 @@ export const make = Effect.fn("Adapters.make")(function* (
   }
 })
 
-/** Whether a server refused a request for the adapter that it named. */
+/** True if a server rejected the adapter that the request named. */
 const isOf = ({ message, reason }: InferenceError, { name }: Named): boolean =>
   reason === "rejected" && message.includes(name)
 
@@ -159,10 +157,10 @@ const parse = (name: string) => {
   return { name, stem, policyVersion: digits === undefined ? undefined : Number(digits) }
 }
 
-/** Updates behind weights of this name: the number that it ends with, undefined where there is none. */
+/** Policy version of a weights' name: the number at its end; undefined if there is none. */
 export const versionOf = (name: string): number | undefined => parse(name).policyVersion
 
-/** The newest of the adapters' names, in the order in which the server lists them. */
+/** The newest of the adapters' names, given in the server's order. */
 export const newestOf = (names: ReadonlyArray<string>): Named | undefined => {
   const parsed = names.map(parse)
   const stem = parsed.at(-1)?.stem

@@ -1,29 +1,27 @@
 /**
- * The body of an inference server's answer, as much of it as can be meant: bytes are counted as they come (of a
- * compressed answer those that it unfolds to), and what an answer would become in memory is looked at before it is
- * parsed. Reading stops at the limit, which closes the connection: a server that never ends its answer is not heard
- * out.
+ * Reads the body of an inference server's answer up to a size limit: bytes are counted as they arrive (after
+ * decompression), and the structure is checked before parsing. Reading stops at the limit and closes the connection, so
+ * that an endless answer does no harm.
  */
 import { Effect, Stream } from "effect"
 import * as Nesting from "../../base/Nesting.ts"
 
 const mebibyte = 2 ** 20
 
-/** Some 900,000 tokens with ids and logprobs, in vLLM's widest form. */
+/** About 900,000 tokens with ids and logprobs, in vLLM's widest form. */
 const mostMebibytes = 128
-/** As many lists and maps as those have; parsing them takes seconds. */
+/** Lists and maps of such an answer; parsing them takes seconds. */
 const mostOpened = 4 * mebibyte
-/** Of a refusal only the beginning is shown. */
+/** Only the beginning of an error body is shown. */
 const mostOfRefusal = 64 * 1024
 
-/** Why an answer is not taken. */
 export class Unacceptable extends Error {
   override readonly name = "Unacceptable"
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-/** The bytes of an answer of this status: all of them, or of a refusal the first. */
+/** The bytes of an answer: all of them, or the first ones of an error. */
 export const read = <E>(
   status: number,
   body: Stream.Stream<Uint8Array, E>,
@@ -54,7 +52,7 @@ export const read = <E>(
     )
   })
 
-/** The bytes of an answer that is taken as it comes, up to the limit. */
+/** Streams the bytes of an answer, up to the limit. */
 export const limited = <E>(
   body: Stream.Stream<Uint8Array, E>,
   take: (bytes: Uint8Array) => void,
@@ -68,13 +66,13 @@ export const limited = <E>(
   })
 }
 
-/** Why a text cannot be parsed into memory, where it cannot. */
+/** The reason not to parse a text, if any. */
 export const flaw = (json: string): Unacceptable | undefined =>
   Nesting.exceeds(json, { opened: mostOpened })
     ? new Unacceptable("the answer is nested deeper, or holds more lists and maps, than an answer can mean")
     : undefined
 
-/** The lines of an answer as its bytes come; CR, LF and CRLF end a line. Linear in the bytes. */
+/** Splits an answer's bytes into lines as they arrive; CR, LF and CRLF end a line. Linear in the bytes. */
 export const lines = () => {
   const decoder = new TextDecoder()
   let begun: Array<string> = []

@@ -1,9 +1,9 @@
 /**
  * Checks that the token ids of an answer cover all of it.
  *
- * Proxies and streams lose ids, and a server may leave those of thinking out. Where `usage`, the number of logprobs or
- * the text says that more was sampled, the answer is not exact: its ids are dropped, and its sequence is made from its
- * text like that of a server without ids.
+ * Proxies and streams lose ids, and a server may omit those of its reasoning. If `usage`, the number of logprobs or the
+ * text show that more was sampled, the ids are dropped, and the sequence is tokenized from text like that of a server
+ * without ids.
  */
 import { Effect, Struct } from "effect"
 import type { Answer, AnswerChoice } from "./Backend.ts"
@@ -30,7 +30,7 @@ const withoutIds = (answer: Answer): Answer => ({
   choices: answer.choices.map((choice) => Struct.omit(choice, ["sampled"]))
 })
 
-/** Drops the ids of answers that they do not cover; the first is reported. */
+/** Drops ids that do not cover their answer; the first case is logged. */
 export const keep = (server: string, tokenizer: Pick<TokenizerShape, "decode"> | undefined) => {
   let isReported = false
   return Effect.fnUntraced(function* (answer: Answer) {
@@ -66,5 +66,5 @@ const gapOf = (
   return isCovered ? undefined : `its ${tokens.length} token ids are the text of a part of it alone`
 }
 
-/** Servers trim answers, clean up blanks, and hold back characters that are not whole. */
+/** Servers trim answers, clean up whitespace, and hold back incomplete characters. */
 const squeezed = (text: string): string => text.replace(/[\s\uFFFD]+/gu, "")

@@ -1,10 +1,10 @@
 /**
- * Assembles the server-sent events of a streamed chat completion into the body of the same completion when it is not
- * streamed, so that both are read alike (`Reply`).
+ * Assembles the server-sent events of a streamed chat completion into the equivalent non-streamed body, so that both
+ * are read by the same code (`Reply`).
  *
- * Accumulates as OpenAI's own client does: text, logprobs, ids and the arguments of calls are appended, of other fields
- * the last value counts, and an empty `finish_reason` is ignored. An event that cannot be read, an error among the
- * events and a stream that ends before a `finish_reason` are failures.
+ * Accumulates as OpenAI's own client does: text, logprobs, ids and the arguments of calls are appended, other fields
+ * take their last value, and an empty `finish_reason` is ignored. An unreadable event, an error event, and a stream
+ * that ends before a `finish_reason` are failures.
  */
 import { Effect, Predicate, Result } from "effect"
 import type { InferenceError, Listener, Piece } from "./Inference.ts"
@@ -15,16 +15,16 @@ import { type JsonReply, malformed, statusError, type Transport } from "./Transp
 
 type Fields = ServerEvents.Fields
 
-/** Why an event cannot be taken, with the HTTP status that the server gives as its reason. */
+/** Why an event is rejected, with the HTTP status that the server reports. */
 export interface Flaw {
   readonly message: string
   readonly status?: number
 }
 
 export interface Assembly {
-  /** Takes a line; returns the text it adds, or why it cannot be read. A stream ends with an empty one. */
+  /** Takes a line; returns the text it adds, or why it cannot be read. An empty line ends a stream. */
   readonly take: (line: string) => Result.Result<ReadonlyArray<Piece>, Flaw>
-  /** Returns the whole body, or why the answer is not whole. */
+  /** Returns the whole body, or why the answer is incomplete. */
   readonly end: () => Result.Result<unknown, string>
 }
 
@@ -48,7 +48,7 @@ export const make = (): Assembly => {
     const { choices, error, usage: counted, ...rest } = data
     if (error || name === "error" || data["object"] === "error") {
       const message = `the stream broke off: ${JSON.stringify(error || data).slice(0, 300)}`
-      // vLLM has sent its 200 before it knows.
+      // vLLM has already sent its 200 by then.
       const { code } = fieldsOf(error || data)
       return Result.fail(isErrorStatus(code) ? { message, status: code } : { message })
     }
@@ -58,7 +58,7 @@ export const make = (): Assembly => {
         ? Result.fail({ message: `an event is no chunk: ${JSON.stringify(data).slice(0, 200)}` })
         : nothing
     }
-    // The first value of what belongs to the whole answer, as the version of the policy.
+    // Fields of the whole answer, such as the policy version, keep their first value.
     for (const [key, value] of known(rest)) if (!head.has(key)) head.set(key, value)
     const [first, second] = listOf(choices)
     if (first === undefined) return nothing
@@ -81,7 +81,7 @@ export const make = (): Assembly => {
       Result.andThen(() => text.take(words))
     )
 
-  /** Takes a message that is sent whole: it replaces the deltas, and adds what they did not have. */
+  /** Takes a complete message: it replaces the deltas, and adds what they lacked. */
   const takeWhole = (message: Fields): Result.Result<Piece | undefined, string> => {
     const { content, thinking } = text.words()
     calls = StreamedCalls.make()
@@ -126,7 +126,7 @@ export const make = (): Assembly => {
       }),
     end: () =>
       finish === undefined
-        ? // A server that does not stream sends a body of JSON.
+        ? // A server that does not stream sends a JSON body.
           Result.fromOption(ServerEvents.decodeObject(events.others()), () => "the stream ended before the answer did")
         : Result.map(calls.calls(), (called) => body(text.message(), called))
   }
@@ -142,11 +142,10 @@ const isErrorStatus = (code: unknown): code is number =>
 export interface Options {
   readonly transport: Transport
   readonly server: string
-  /** Empty: none is sent. */
   readonly apiKey: string
 }
 
-/** Makes a request, passes its answer on while it comes, and returns it as one that came whole. */
+/** Makes a request, streams its answer on, and returns it as a non-streamed body. */
 export const post = Effect.fnUntraced(function* (
   { apiKey, server, transport }: Options,
   path: string,
@@ -156,7 +155,7 @@ export const post = Effect.fnUntraced(function* (
   const assembly = make()
   const url = `${server}${path}`
   const streamed = { ...body, stream: true, stream_options: { include_usage: true } }
-  /** Reading ends with the first. */
+  /** Reading stops at the first. */
   const flaws: Array<Flaw> = []
   const take = (line: string): string | undefined => {
     const taken = assembly.take(line)

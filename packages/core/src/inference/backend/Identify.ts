@@ -1,14 +1,12 @@
 /**
- * Finds out what an inference server is, by what it answers to cheap questions: `GET /v1/models` (who owns the models),
- * `/version`, `/server_info`, `/openapi.json` (which paths it has). Where that says nothing, `server_type` is believed.
+ * Identifies an inference server from its answers to cheap requests: `GET /v1/models` (who owns the models),
+ * `/version`, `/server_info`, `/openapi.json` (which paths it has). If these are inconclusive, `server_type` is used.
  *
- * A server with token-level answers is then asked for one token, twice: its logprobs show what they are of. The token
- * is the likeliest one (top-p next to nothing), at temperatures 0.25 and 4. Processed logprobs are 0 then, as nothing
- * else was left to draw; raw ones are the same at both temperatures; tempered ones are larger at the lower one.
- * `logprobs_mode` spares the question.
+ * A server with token-level answers is then asked for its most likely token (top-p close to 0) at temperatures 0.25 and
+ * 4, to determine its logprobs mode: processed logprobs are 0, because no other token remained; raw ones are equal at
+ * both temperatures; tempered ones are larger at the lower one. `logprobs_mode` skips this.
  *
- * Fails as requests do: `unreachable` while nobody is there, `rejected` where a key is refused. Whoever calls may ask
- * again.
+ * Fails like requests: `unreachable` if no server answers, `rejected` if a key is refused. The caller may retry.
  */
 import { Duration, Effect, Option, Predicate, Result, Schema } from "effect"
 import { InferenceError } from "./Inference.ts"
@@ -19,7 +17,7 @@ import * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
 import type { Transport } from "./Transport.ts"
 
 const patience = Duration.seconds(10)
-/** For one token, which may wait for those of others. */
+/** Timeout for one token, which may queue behind other requests. */
 const tokenPatience = Duration.seconds(120)
 
 const within = <A>(
@@ -61,10 +59,10 @@ const ModeInConfig = Schema.Struct({
 })
 type Models = (typeof Models.Type)["data"]
 
-/** Where a server's own routes are: its OpenAI address without the version at the end (and only there). */
+/** The base of a server's own routes: its OpenAI address without a trailing version. */
 export const rootOf = (baseUrl: string): string => baseUrl.replace(/\/v1$/, "")
 
-/** A server that is not what it was thought to be is told by its path: nobody else has these. */
+/** A misconfigured server is detected by its paths, which are unique to its kind. */
 const has = (paths: ReadonlySet<string>, ...wanted: ReadonlyArray<string>): boolean =>
   wanted.every((path) => paths.has(path))
 
@@ -76,14 +74,14 @@ const kindOf = (models: Models, paths: ReadonlySet<string>): Identity.Kind | und
   if (has(paths, "/generate/", "/init_communicator/")) return "trl"
   if (has(paths, "/generate", "/get_model_info") || has(paths, "/generate", "/model_info")) return "sglang"
   if (has(paths, "/inference/v1/generate") || has(paths, "/v1/completions", "/version", "/tokenize")) return "vllm"
-  // Up to 5.0 it has chats alone.
+  // Up to 5.0 it only supports chats.
   const isChatAlone = has(paths, "/v1/responses", "/v1/audio/transcriptions") && !paths.has("/v1/completions")
   if (has(paths, "/v1/chat/completions") && (paths.has("/load_model") || isChatAlone)) return "transformers"
   if (has(paths, "/generate", "/health") && !paths.has("/v1/completions")) return "patched"
   return undefined
 }
 
-/** Kinds by type, for servers that say nothing of themselves: a gateway that passes a few paths on, say. */
+/** Kinds by type, for servers that do not identify themselves, for example a gateway that passes on few paths. */
 const believed: { readonly [T in Server["serverType"]]: Identity.Kind } = {
   openai: "openai",
   vllm: "vllm",
@@ -92,7 +90,8 @@ const believed: { readonly [T in Server["serverType"]]: Identity.Kind } = {
 }
 
 /**
- * What settings say of a server that says nothing; of `vllm`, whether it is stock vLLM, by the path that vLLM has not.
+ * The kind from the settings, for a server that does not identify itself; for `vllm`, a path that stock vLLM lacks
+ * decides.
  */
 const guessed = Effect.fnUntraced(function* ({ apiKey, baseUrl, serverType }: Server, transport: Transport) {
   if (serverType !== "vllm") return believed[serverType]
@@ -115,7 +114,7 @@ const guessed = Effect.fnUntraced(function* ({ apiKey, baseUrl, serverType }: Se
 const versionNumber = (version: string | undefined): ReadonlyArray<number> =>
   (version ?? "").split(".").map((part) => Number.parseInt(part, 10) || 0)
 
-/** Whether a version is at least another one; one that is not known counts as new. */
+/** True if a version is at least the wanted one; an unknown version counts as new. */
 export const isAtLeast = (version: string | undefined, wanted: readonly [number, number, number]): boolean => {
   if (version === undefined) return true
   const parts = versionNumber(version)
@@ -126,7 +125,7 @@ export const isAtLeast = (version: string | undefined, wanted: readonly [number,
   return true
 }
 
-/** An answer, where there is one of this shape. */
+/** The answer, if it has this shape. */
 const read = <A>(schema: Schema.Codec<A, unknown>, answer: Result.Result<unknown, InferenceError>): A | undefined =>
   Result.isSuccess(answer) ? Option.getOrUndefined(Schema.decodeUnknownOption(schema)(answer.success)) : undefined
 
@@ -143,7 +142,7 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
       Effect.result
     )
 
-  /** Asked where it does not say what paths it has, or was too busy to: versions that are lost are lost in silence. */
+  /** Requested if the server did not list its paths or was too busy to: a missing version would go unnoticed. */
   const hasLabel = Effect.flatMap(get(`${root}/weight_info`), (answer) =>
     Result.isSuccess(answer)
       ? Effect.succeed(true)
@@ -193,10 +192,10 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
   }
   if (kind === "vllm") {
     const inference = paths.has("/inference/v1/generate")
-    // Behind a dev mode's door (as `trl vllm-serve` opens it): the flag itself.
+    // Only in dev mode (as `trl vllm-serve` starts it): the flag itself.
     const config = paths.has("/server_info") ? yield* get(`${root}/server_info?config_format=json`) : undefined
     const mode = config && read(ModeInConfig, config)?.vllm_config.model_config.logprobs_mode
-    // Whoever asks for adapters has the version in their names.
+    // With adapters, the version is in their names.
     const isLabelled =
       settings.adapterPrefix === null && (paths.has("/weight_info") || (paths.size === 0 && (yield* hasLabel)))
     return {
@@ -210,7 +209,7 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
     }
   }
   if (kind === "sglang") return { ...base, adapters: paths.size === 0 ? undefined : paths.has("/load_lora_adapter") }
-  // The original's own server takes prompt_logprobs and never returns them; others that have its /generate may.
+  // The original's own server accepts prompt_logprobs but never returns them; others with its /generate may.
   if (kind === "patched") return { ...base, promptLogprobs: !paths.has("/bridge/info") }
   if (kind === "trl") {
     const fields = fieldsOf(openApi?.components?.schemas["GenerateRequest"])
@@ -219,9 +218,9 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
     return {
       ...base,
       fields,
-      // Prompts as ids and logprobs came with different versions; without both there is no token-level request.
+      // Prompts as ids and logprobs were added in different versions; token-level requests need both.
       tokens: isKnown && takesIds(openApi?.components?.schemas["GenerateRequest"]) ? "/generate/" : undefined,
-      // Logprobs came with 0.24, and processed with the ids of several (0.29).
+      // Logprobs were added in 0.24, and processed ones with the ids of several (0.29).
       ...(answers.has("logprob_token_ids") ? { logprobs: "processed" as const } : {}),
       ...(isKnown && !answers.has("logprobs") ? { logprobs: undefined } : {})
     }
@@ -234,29 +233,30 @@ const propertiesOf = (schema: unknown): { readonly [key: string]: unknown } =>
 
 const fieldsOf = (schema: unknown): ReadonlySet<string> => new Set(Object.keys(propertiesOf(schema)))
 
-/** Whether `prompts` may be lists of integers. */
+/** True if `prompts` may be lists of integers. */
 const takesIds = (schema: unknown): boolean => JSON.stringify(propertiesOf(schema)["prompts"] ?? {}).includes("integer")
 
 /**
- * Half-precision logits make equal tokens' logprobs differ by a little less than this; between the two temperatures
- * lies far more.
+ * Half-precision logits make equal tokens' logprobs differ by slightly less than this; the two temperatures differ by
+ * far more.
  */
 const noise = 0.1
 
 /**
- * The higher of the two temperatures. vLLM refuses more than 2 (0.32), and none of its modes needs more: logprobs at
- * its temperature are those after top-p, 0. SGLang's are before it, and differ the more the hotter.
+ * The higher of the two temperatures. vLLM rejects more than 2 (0.32), and none of its modes needs more: logprobs at
+ * its temperature are computed after top-p, so they are 0. SGLang's are computed before it, and differ more at higher
+ * temperatures.
  */
 const hottest = (kind: Identity.Kind): number => (kind === "sglang" ? 4 : 2)
 
-/** What a server's logprobs are of; absent where its answers are like nothing that is known. */
+/** The logprobs mode of a server; undefined if its answers match none. */
 export const measured = Effect.fn("Identify.measured")(function* (
   backend: Pick<Backend, "tokens" | "server">,
   kind: Identity.Kind
 ) {
   const ask = (temperature: number) =>
     Effect.map(
-      // Whatever the tokenizer, there is a token 1; several of them leave a model in doubt.
+      // Token 1 exists in every tokenizer; several of them leave a model uncertain.
       within(
         backend.tokens({ inputIds: [1, 1, 1], maxTokens: 1, temperature, topP: 1e-4 }),
         backend.server,
@@ -268,7 +268,7 @@ export const measured = Effect.fn("Identify.measured")(function* (
   return modeOf(yield* ask(0.25), yield* ask(hottest(kind)))
 })
 
-/** The mode that gives the likeliest token these logprobs at a low and a high temperature. */
+/** The mode that explains the most likely token's logprobs at a low and a high temperature. */
 export const modeOf = (cold: number | undefined, hot: number | undefined) => {
   if (cold === undefined || hot === undefined) return undefined
   if (cold > -1e-5 && hot > -1e-5) return "processed" as const

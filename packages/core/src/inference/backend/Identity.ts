@@ -1,7 +1,7 @@
 /**
- * What an inference server is and what it can do, as found out by `Identify` or taken from its settings: which requests
- * it is sent, which parameters it takes, and what its logprobs are of. docs/training.md has the table,
- * test/fixtures/servers what the servers themselves say.
+ * Describes an inference server and its capabilities, as found by `Identify` or taken from settings: which requests and
+ * parameters it is sent, and its logprobs mode. docs/training.md has the table, test/fixtures/servers the servers' own
+ * answers.
  */
 import * as Docs from "../../base/Docs.ts"
 import type { LogprobsMode } from "../../Sampling.ts"
@@ -9,42 +9,42 @@ import type * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
 import type { Server } from "./ServerSettings.ts"
 
 export type Kind =
-  | "vllm" // stock vLLM, `trl vllm-serve` from TRL 1.13 on included
+  | "vllm" // stock vLLM, including `trl vllm-serve` from TRL 1.13 on
   | "patched" // the original's server around vLLM's engine (example_trainer/vllm_api_server.py)
   | "policy" // `atropos policy`
   | "sglang"
-  | "trl" // `trl vllm-serve` up to TRL 1.12, which has endpoints of its own
+  | "trl" // `trl vllm-serve` up to TRL 1.12, which has its own endpoints
   | "transformers" // `transformers serve`
   | "openai" // any other server with OpenAI's routes
 
 export interface Identity {
   readonly kind: Kind
-  /** As the server says it. */
+  /** As reported by the server. */
   readonly version: string | undefined
-  /** The token-level endpoint; absent: prompts go as text, and exact ids come back at best beside the text. */
+  /** The token-level endpoint; absent: prompts are sent as text, and exact ids are at best returned with the text. */
   readonly tokens: string | undefined
-  /** How completions are asked to name ids: a parameter of the request. */
+  /** The request parameter that adds ids to completions. */
   readonly idsBy: "return_token_ids" | "return_tokens_as_token_ids" | undefined
-  /** What logprobs of sampled tokens are of; absent: there are none, or nobody knows. */
+  /** Logprobs mode of sampled tokens; absent if there are none or the mode is unknown. */
   readonly logprobs: LogprobsMode | undefined
   readonly promptLogprobs: boolean
-  /** Where the policy version of an answer comes from. */
+  /** Source of an answer's policy version. */
   readonly versions: "stated" | "adapter" | "weights" | "none"
-  /** Whether adapters can be loaded while it runs; undefined: not known. */
+  /** True if adapters can be loaded at run time; undefined: unknown. */
   readonly adapters: boolean | undefined
-  /** Whether the server itself parses tool calls; with exact tokens that is done here. */
+  /** The parser of tool calls; with exact tokens they are parsed here. */
   readonly tools: "server" | "none"
-  /** One request may ask for several completions. */
+  /** True if one request may ask for several completions. */
   readonly takesN: boolean
   /** Tokens of prompt and answer together. */
   readonly contextLength: number | undefined
-  /** Models it lists, adapters included; empty where it lists none, or not reliably. */
+  /** Models it lists, including adapters; empty if it lists none, or not reliably. */
   readonly models: ReadonlyArray<string>
-  /** The name to ask for; absent: none is sent. */
+  /** The name to request; absent: none is sent. */
   readonly modelName: string | undefined
-  /** The tokenizer of the model, if the server names it. */
+  /** The model's tokenizer, if the server names it. */
   readonly tokenizer?: TokenizerIdentity.TokenizerIdentity | undefined
-  /** Fields of the requests of `trl vllm-serve`, which changed with its versions. */
+  /** Request fields of `trl vllm-serve`, which vary by version. */
   readonly fields: ReadonlySet<string>
 }
 
@@ -63,14 +63,13 @@ export const nameOf = ({ kind, version }: Pick<Identity, "kind" | "version">): s
 
 /** Kinds that a `server_type` stands for. */
 const typed: { readonly [T in Server["serverType"]]: ReadonlyArray<Kind> } = {
-  // The default: nothing was said.
+  // The default: not configured.
   openai: ["vllm", "patched", "policy", "sglang", "trl", "transformers", "openai"],
   vllm: ["vllm", "patched", "policy"],
   sglang: ["sglang"],
   trl: ["trl", "vllm"]
 }
 
-/** Whether a server is what its settings say. */
 export const isOfType = (kind: Kind, serverType: Server["serverType"]): boolean => typed[serverType].includes(kind)
 
 type Nature = Pick<Identity, "tokens" | "idsBy" | "logprobs" | "promptLogprobs" | "versions" | "adapters" | "tools">
@@ -85,7 +84,7 @@ const plain: Nature = {
   tools: "server"
 }
 
-/** What is known of a kind before anything was asked. */
+/** Properties of a kind before any request. */
 const natures: { readonly [K in Kind]: Nature } = {
   vllm: {
     ...plain,
@@ -121,10 +120,10 @@ export const base = (kind: Kind, modelName: string): Identity => ({
   fields: new Set()
 })
 
-/** What to start instead of a server that gives no ids and logprobs. */
+/** Alternatives to a server without ids and logprobs. */
 const instead = `vllm serve, SGLang or atropos policy give them (${Docs.path("training.md")} has a line for each)`
 
-/** What rollouts of a server lack, for a person, before they are made; absent where nothing does. */
+/** Describes what rollouts of a server will lack, before they are made; undefined if nothing. */
 export const shortcoming = (server: string, identity: Identity): string | undefined => {
   const { idsBy, kind, logprobs, tokens } = identity
   if (tokens !== undefined && (logprobs !== undefined || kind === "policy")) return undefined
@@ -143,7 +142,7 @@ const ofVersions: { readonly [V in Identity["versions"]]: string } = {
   none: "no"
 }
 
-/** One line for people: `vLLM 0.33.0, ids and raw logprobs by /v1/completions, …`. */
+/** One human-readable line: `vLLM 0.33.0, ids and raw logprobs by /v1/completions, …`. */
 export const describe = (identity: Identity): string => {
   const { adapters, idsBy, logprobs, tokens, tools, versions } = identity
   const isBeside = idsBy !== undefined || (identity.kind === "trl" && logprobs !== undefined)

@@ -1,8 +1,7 @@
 /**
- * What is asked of inference servers and what comes back: the vocabulary of `ServerManager`, its back ends and tracked
- * sessions.
+ * Requests to inference servers and their answers: the types of `ServerManager`, its backends and tracked sessions.
  *
- * Everything here is re-exported by `ServerManager`, which is where users find it.
+ * Re-exported by `ServerManager`, which is the public entry point.
  */
 import { type Effect, Schema } from "effect"
 import type { Message, ToolCall } from "../../Message.ts"
@@ -11,16 +10,16 @@ import type { LogitBias, Sampling } from "../../Sampling.ts"
 import type { FinishReason, Trajectory } from "../../Trajectory.ts"
 import type { Relations } from "../session/Relation.ts"
 
-/** What went wrong at the boundary to an inference server. */
+/** Kinds of failure of a request to an inference server. */
 export const InferenceFailure = Schema.Literals([
   "unreachable", // no connection, or it broke
   "timeout", // no answer in time
-  "overloaded", // 429, 503: asked to come back later
-  "rejected", // any other 4xx: asking again will not help
+  "overloaded", // 429, 503: retry later
+  "rejected", // any other 4xx: a retry will not help
   "failed", // 5xx
-  "malformed", // an answer that is not what the protocol says
-  "unsupported", // this back end cannot do what was asked
-  "noRoom", // the prompt fills the longest sequence: nothing can be asked for
+  "malformed", // an answer that violates the protocol
+  "unsupported", // this backend does not support the request
+  "noRoom", // the prompt fills the max sequence length: no tokens are left for an answer
   "noServer" // no healthy server within the time limit
 ])
 export type InferenceFailure = typeof InferenceFailure.Type
@@ -31,29 +30,29 @@ export class InferenceError extends Schema.TaggedError<InferenceError>()("Infere
   server: Schema.String,
   message: Schema.String,
   status: Schema.optionalKey(Schema.Int),
-  /** What the server asked to wait, in milliseconds. */
+  /** The server's Retry-After, in milliseconds. */
   retryAfterMillis: Schema.optionalKey(Schema.Finite),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** Training requests and evaluation requests have limits of their own. */
+/** Training and evaluation requests have separate limits. */
 export type Split = "train" | "eval"
 
 export interface SamplingOptions {
-  /** Completions wanted. Default 1. */
+  /** Number of completions. Default 1. */
   readonly n?: number
   readonly maxTokens?: number
   readonly temperature?: number
   readonly topP?: number
-  /** This many likeliest tokens; 0: all. */
+  /** Number of most likely tokens; 0: all. */
   readonly topK?: number
-  /** Least probability as a share of the likeliest token's; 0: all. */
+  /** Min probability as a fraction of the most likely token's; 0: all. */
   readonly minP?: number
-  /** Divides positive logits of tokens in prompt or answer, and multiplies negative ones; 1: off. */
+  /** Divides positive logits of tokens in the prompt or answer, multiplies negative ones; 1: off. */
   readonly repetitionPenalty?: number
-  /** Taken from the logits of tokens in the answer so far; 0: off. */
+  /** Subtracted from the logits of tokens already in the answer; 0: off. */
   readonly presencePenalty?: number
-  /** The same for each time that the answer has the token. */
+  /** Subtracted once per occurrence in the answer; 0: off. */
   readonly frequencyPenalty?: number
   /** Added to logits, by token id. */
   readonly logitBias?: LogitBias
@@ -61,24 +60,24 @@ export interface SamplingOptions {
   readonly seed?: number
   /** Default "train". */
   readonly split?: Split
-  /** Keys of the server's own, merged into the request body. */
+  /** Server-specific keys, merged into the request body. */
   readonly extra?: { readonly [key: string]: unknown }
 }
 
-/** Further words of an answer that is being sampled. Joined they are the beginning of what it comes to. */
+/** A delta of an answer being sampled. All deltas together are a prefix of the complete answer. */
 export interface Piece {
   readonly content?: string
   readonly reasoning?: string
 }
 
-/** Hears an answer while it is sampled, where the server says it as it comes. */
+/** Receives an answer during sampling, if the server streams it. */
 export type Listener<A> = (heard: A) => void
 
-/** What a client would like the model to be held to: calls that have to be made, a schema. */
+/** Output constraints requested by a client: required calls, a schema. */
 export interface Wishes {
-  /** Its parameters, as the client called them. */
+  /** The parameters, as named by the client. */
   readonly names: ReadonlyArray<string>
-  /** The same in the words of Chat Completions. */
+  /** As Chat Completions parameters. */
   readonly body: { readonly [parameter: string]: unknown }
 }
 
@@ -86,11 +85,11 @@ export interface ChatRequest extends SamplingOptions {
   readonly messages: ReadonlyArray<Message>
   readonly tools?: ReadonlyArray<unknown>
   readonly toolChoice?: unknown
-  /** Leaves the configured reasoning options out of this request. */
+  /** Omits the configured reasoning options from this request. */
   readonly skipReasoning?: boolean
-  /** Passed on to servers that hold models to such; where tokens are asked for, nothing comes of them. */
+  /** Passed on to servers that support output constraints; ignored by token-level requests. */
   readonly wishes?: Wishes
-  /** Of a request of one answer. Once something was heard, the request is not made again where it fails. */
+  /** For requests of one answer. Once it was called, the request is not retried. */
   readonly onPiece?: Listener<Piece>
 }
 
@@ -98,12 +97,12 @@ export interface TextRequest extends SamplingOptions {
   readonly prompt: string
 }
 
-/** Token-level request: the prompt is sent as ids, so nothing is tokenised again on the server. */
+/** Token-level request: the prompt is sent as ids, so the server tokenizes nothing. */
 export interface TokensRequest extends SamplingOptions {
   readonly inputIds: ReadonlyArray<number>
 }
 
-/** A prompt of which every position's logprobs are asked for. */
+/** A prompt whose logprobs are requested at every position. */
 export interface PromptRequest {
   readonly inputIds: ReadonlyArray<number>
   /** At least 1. */
@@ -111,47 +110,47 @@ export interface PromptRequest {
   readonly split?: Split
 }
 
-/** One answer. `message.content` holds the text; token fields are present where the server reports them. */
+/** One answer. `message.content` holds the text; token fields are present if the server reports them. */
 export interface Choice {
   readonly message: Message
   readonly text: string
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly finishReason: FinishReason
-  /** The stop string that ended it, where that is known; it is no part of the text. */
+  /** The stop string that ended it, if known; not part of the text. */
   readonly stop?: string
   readonly policyVersion?: number
-  /** How it was sampled, where that is known. */
+  /** Sampling parameters, if known. */
   readonly sampling?: Sampling
-  /** In a tracked session: the tokens of prompt and answer, where they are known. */
+  /** In a tracked session: the tokens of prompt and answer, if known. */
   readonly usage?: { readonly promptTokens: number; readonly completionTokens: number }
-  /** In a tracked session: the number of this answer, in the order they came, from 0. */
+  /** In a tracked session: the number of this answer, in order of arrival, from 0. */
   readonly turn?: number
   /**
-   * In a tracked session: the number of the sequence this answer became the end of; its index in `trajectories`, where
-   * no sequence is left out (see `recording`).
+   * In a tracked session: the number of the sequence this answer ends; its index in `trajectories` if no sequence is
+   * excluded (see `recording`).
    */
   readonly sequence?: number
 }
 
-/** Exact ids and logprobs (nats) of one sampled completion, the end-of-sequence token included. */
+/** Exact ids and logprobs (nats) of one sampled completion, including the end-of-sequence token. */
 export interface TokenChoice {
   readonly tokens: ReadonlyArray<number>
   readonly logprobs: ReadonlyArray<number>
   readonly finishReason: FinishReason
   readonly policyVersion?: number
-  /** Of every token, where weights changed in the middle. */
+  /** Per token, if weights changed in the middle. */
   readonly policyVersions?: ReadonlyArray<number>
   /**
-   * ((P + n - 1) W) the experts that a mixture chose at each position of P prompt tokens and n of the answer but its
-   * last, as `ScoredGroup` has them.
+   * ((P + n - 1) W) experts chosen by a mixture at each position of P prompt tokens and n of the answer except its
+   * last, in the form of `ScoredGroup`.
    */
   readonly routedExperts?: Int32Array
-  /** How it was sampled and what `logprobs` are of, where that is known. */
+  /** Sampling parameters and the mode of `logprobs`, if known. */
   readonly sampling?: Sampling
   readonly served?: Served
 }
 
-/** When the request of an answer was sent to its server, and when it came back: milliseconds since the epoch. */
+/** When a request was sent to its server and answered: milliseconds since the epoch. */
 export interface Served {
   readonly sent: number
   readonly answered: number
@@ -159,7 +158,7 @@ export interface Served {
 
 /**
  * Top-k logprobs of each prompt position, and that of the prompt's own token, which need not be among the k; empty
- * lists where the server reports none (the first position).
+ * lists if the server reports none (the first position).
  */
 export interface PromptLogprobs {
   readonly promptTokens: ReadonlyArray<number>
@@ -167,7 +166,7 @@ export interface PromptLogprobs {
   readonly topLogprobs: ReadonlyArray<ReadonlyArray<number>>
 }
 
-/** Figures of one server over its rolling buffer. */
+/** Metrics of one server over its rolling buffer. */
 export interface ServerMetrics extends Figures {
   readonly server: string
   readonly healthy: boolean
@@ -175,7 +174,7 @@ export interface ServerMetrics extends Figures {
   readonly inFlight: number
 }
 
-/** What of a sequence is trained of one answer: positions `start` to before `end`. */
+/** The trained positions of one answer in a sequence: `start` to before `end`. */
 export interface TrainedTurn {
   /** `Choice.turn`. */
   readonly turn: number
@@ -187,7 +186,7 @@ export interface RecordedSequence {
   /** `Choice.sequence` of its last answer. */
   readonly sequence: number
   readonly trajectory: Trajectory
-  /** Absent where the session does not know. */
+  /** Absent if unknown to the session. */
   readonly turns?: ReadonlyArray<TrainedTurn>
 }
 
@@ -198,28 +197,28 @@ export interface LeftOut {
   readonly message: string
 }
 
-/** All sequences of a session: those that can be trained, and those that cannot, with the reason. */
+/** All sequences of a session: trainable ones, and excluded ones with the reason. */
 export interface Recording {
   readonly sequences: ReadonlyArray<RecordedSequence>
   readonly leftOut: ReadonlyArray<LeftOut>
 }
 
 /**
- * A session on one server in which every call's exact ids and logprobs are recorded: a later call that extends an
- * earlier one reuses its tokens. See `TrackedSequences`.
+ * A session on one server that records every call's exact ids and logprobs: a later call that extends an earlier one
+ * reuses its tokens. See `TrackedSequences`.
  */
 export interface TrackedSession {
   readonly chat: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
   readonly complete: (request: TextRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
   /**
-   * The sequences recorded so far, oldest first, their invariants checked. Fails where there are some and every one of
-   * them is left out.
+   * The sequences recorded so far, oldest first, with verified invariants. Fails if there are some and all of them are
+   * excluded.
    */
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
-  /** The same, with what was left out and why. */
+  /** Like `trajectories`, with exclusions and their reasons. */
   readonly recording: Effect.Effect<Recording, InferenceError>
-  /** How the requests so far related to what was recorded before. */
+  /** Numbers of requests so far, by their relation to earlier ones. */
   readonly counts: Effect.Effect<Relations>
-  /** Whether the server is told what a request wishes (`wishes`). Default: no. */
+  /** True if output constraints of a request (`wishes`) are passed on to the server. Default: no. */
   readonly passesWishesOn?: boolean
 }

@@ -1,11 +1,10 @@
 /**
- * An OpenAI-compatible server: chat and text completions through the `openai` package.
+ * Requests chat and text completions of an OpenAI-compatible server through the `openai` package.
  *
- * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but
- * where a server can add ids and logprobs to its answers (`Identity.idsBy`) it is asked to for those that are trained
- * on, and what comes is kept (see `Reply`). Health is a list of models, never a generation; a 500 there is that
- * list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is
- * there.
+ * The package's own retries and timeout are off; `ServerManager` handles both. If a server can add ids and logprobs to
+ * its answers (`Identity.idsBy`), they are requested for answers that are trained on (see `Reply`). The health check
+ * lists models and never generates; a 500 there only concerns that list (`transformers serve` needs the network for
+ * it), so only a gateway's error means that the server is unavailable.
  */
 import { Clock, Effect } from "effect"
 import * as Docs from "../../base/Docs.ts"
@@ -30,21 +29,19 @@ export interface Options {
   readonly settings: Server
   readonly reasoning: Reasoning.Reasoning
   readonly transport: Transport
-  /** What the server is. */
   readonly identity: Identity
-  /** Default: none, the model itself is asked. */
+  /** Default: none, the base model is used. */
   readonly adapters?: Adapters.Adapters
-  /** Of the model, to compare token ids with text. */
+  /** The model's tokenizer, to compare token ids with text. */
   readonly tokenizer?: TokenizerShape | undefined
 }
 
-/** How a request names its adapter, as keys of the body. */
 export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: string }
 
-/** OpenAI has no word for adapters: servers take their names for those of models. */
+/** OpenAI has no parameter for adapters: servers accept their names as models. */
 export const asModel: Naming = ({ name }) => (name === undefined ? {} : { model: name })
 
-/** A listener of which it is known whether it has heard anything. */
+/** Wraps a listener to record if it was called. */
 const hearing = (hear: Listener<Piece> = () => undefined) => {
   let isHeard = false
   const heard = (piece: Piece): void => {
@@ -63,7 +60,7 @@ const changed = (server: string) =>
     })
   )
 
-/** The largest timer Node has, about 24 days: the package wants a limit, ours comes first. */
+/** Node's max timer, about 24 days: the package requires a limit, ours applies first. */
 const noLimit = 2 ** 31 - 1
 
 export const make = Effect.fn("OpenAi.make")(function* (
@@ -75,7 +72,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
   const { modelName } = identity
   const server = settings.baseUrl ?? ""
   const client = new OpenAI({
-    // An empty key would make the package look for one of its own in the environment.
+    // An empty key would make the package look for one in the environment.
     apiKey: apiKey || "none",
     baseURL: server,
     maxRetries: 0,
@@ -99,7 +96,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
         now
       })
     }
-    // The package wraps what its fetch fails with.
+    // The package wraps errors of its fetch.
     const inner = cause instanceof Error ? (cause.cause ?? cause) : cause
     if (inner instanceof AnswerBody.Unacceptable) return unacceptable(server, { method: "POST", url }, inner)
     if (cause instanceof SyntaxError) {
@@ -119,7 +116,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
 
   const covered = Coverage.keep(server, tokenizer)
 
-  /** Asks with the newest adapter, whose version is that of an answer which does not say its own. */
+  /** Sends with the newest adapter, whose version is used for answers that do not state one. */
   const answer = (
     path: string,
     request: ChatRequest | TextRequest,
@@ -129,7 +126,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
   ) => {
     const { heard, isHeard } = hearing(hear)
     return adapters.asking((adapter) => {
-      // What somebody has heard cannot be said anew.
+      // Streamed text cannot be taken back.
       if (isHeard()) return changed(server)
       const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
       return (
@@ -187,7 +184,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
   } satisfies Backend
 })
 
-/** Written here where the package would move keys of the tools. */
+/** Serialized here if the package would reorder keys of the tools. */
 const asSent = (body: { readonly [key: string]: unknown }) =>
   KeyOrder.isMoved(body["tools"])
     ? { body: ExactJson.write(body), headers: { "content-type": "application/json" } }
@@ -195,13 +192,13 @@ const asSent = (body: { readonly [key: string]: unknown }) =>
 
 const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
 
-/** Ids and logprobs beside the text, for answers that are trained on. */
+/** Requests ids and logprobs with the text, for answers that are trained on. */
 const exactly = ({ exact }: Exact, { idsBy }: Identity, logprobs: unknown) =>
   exact && idsBy !== undefined ? { logprobs, [idsBy]: true } : {}
 
-/** What a request says of calls, and of what the model is to be held to. */
+/** A request's parameters for calls and output constraints. */
 const choosing = ({ toolChoice, wishes }: ChatRequest, { kind }: Identity) =>
   kind === "transformers" ? {} : { ...(toolChoice !== undefined && { tool_choice: toolChoice }), ...wishes?.body }
 
-/** 502, 503, 504: somebody in front of the server, or the server itself, says that it is not there. */
+/** 502, 503, 504: a gateway, or the server itself, reports that it is unavailable. */
 const isFromGateway = (status: number): boolean => status >= 502 && status <= 504

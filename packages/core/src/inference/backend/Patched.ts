@@ -1,10 +1,10 @@
 /**
  * The original's server around vLLM's engine (example_trainer/vllm_api_server.py) and our policy server, which has the
- * same endpoint for exact tokens and logprobs: `POST /generate`. Stock vLLM has none: see `Vllm`.
+ * same endpoint for exact tokens and logprobs: `POST /generate`. Stock vLLM does not have it: see `Vllm`.
  *
- * Prompts go as ids and nothing is tokenised again. The sampled token of a position is named by `token_ids` where the
- * answer has them, else it is the first key of the position's map (with `logprobs: 0` there is no other). The
- * end-of-sequence token is part of the output.
+ * Prompts are sent as ids and nothing is re-tokenized. The sampled token of a position is in `token_ids` if present,
+ * else it is the first key of the position's map (the only one with `logprobs: 0`). The end-of-sequence token is part
+ * of the output.
  */
 import { Effect, Schema } from "effect"
 import type { InferenceError, PromptRequest, TokenChoice } from "./Inference.ts"
@@ -23,9 +23,9 @@ const Generated = Schema.Struct({
   finish_reasons: Schema.Array(Schema.NullOr(Schema.String)),
   token_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Array(Schema.Natural)))),
   policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
-  /** Of each token, where weights changed in the middle. */
+  /** Per token, if weights changed in the middle. */
   policy_versions: Schema.optionalKey(Schema.Array(Schema.Array(Schema.Int))),
-  /** What our own policy server says its logprobs are of. */
+  /** The logprobs mode reported by our own policy server. */
   logprobs_mode: Schema.optionalKey(Schema.NullOr(Sampling.LogprobsMode))
 })
 const Prompted = Schema.Struct({

@@ -1,6 +1,6 @@
 /**
- * Logprobs by position, as vLLM's engine gives them: `{ "<id>": logprob }` or `{ "<id>": { logprob, rank, decoded_token
- * } }`, alone or in a list.
+ * Parses logprobs by position, in the forms of vLLM's engine: `{ "<id>": logprob }` or `{ "<id>": { logprob, rank,
+ * decoded_token } }`, alone or in a list.
  */
 import { Effect, Schema } from "effect"
 import type { InferenceError, PromptLogprobs, TokenChoice } from "./Inference.ts"
@@ -29,7 +29,7 @@ const entriesOf = (position: Position): ReadonlyArray<typeof Entry.Type> => {
 const isList = (position: NonNullable<Position>): position is ReadonlyArray<typeof Entry.Type> =>
   Array.isArray(position)
 
-/** The positions of a prompt, one for each of its tokens. */
+/** The positions of a prompt, one per token. */
 export const ofPrompt = (
   server: string,
   inputIds: ReadonlyArray<number>,
@@ -56,15 +56,15 @@ export const ofPrompt = (
   })
 }
 
-/** What vLLM writes for a logprob that it has not, or that JSON cannot say. */
+/** vLLM's value for a logprob that is missing or not representable in JSON. */
 const missing = -9999
-/** How far above 0 rounding lifts the logprob of a certain token. */
+/** Max amount by which rounding lifts the logprob of a certain token above 0. */
 const rounding = 0.01
 
-/** Ids are held in 32 bits. */
+/** Ids are stored in 32 bits. */
 const largestId = 2 ** 31 - 1
 
-/** What a server seems to give in place of logprobs. */
+/** Guesses what a server returns instead of logprobs. */
 const mistakenFor = (values: ReadonlyArray<number>): string => {
   if (values.every((value) => value >= 0 && value <= 1))
     return "it seems to give probabilities in place of their logarithms"
@@ -85,9 +85,7 @@ const findWrong = (positions: ReadonlyArray<ReadonlyArray<Pair>>): readonly [at:
   return undefined
 }
 
-/**
- * Fails where one of the logprobs is none: missing, or of a probability above 1. `isSampled` tells those that count.
- */
+/** Fails on invalid logprobs: missing, or of a probability above 1. `isSampled` selects those that count. */
 export const check = (
   server: string,
   { logprobs, tokens }: Pick<TokenChoice, "logprobs" | "tokens">,
@@ -117,7 +115,7 @@ export const check = (
   )
 }
 
-/** A choice whose logprobs are all there, and logprobs. */
+/** Checks that a choice has all logprobs and that they are valid. */
 export const complete = <C extends Pick<TokenChoice, "logprobs" | "tokens">>(
   server: string,
   choice: C

@@ -1,10 +1,10 @@
 /**
- * A server as a back end, before it is known what it is: the first request finds that out (`Identify`), and all then go
- * the best way it has.
+ * A backend for a server of unknown kind: the first request identifies it (`Identify`), and all requests then use the
+ * best supported endpoint.
  *
- * Nothing is asked while nobody needs it, but for `identify`, which whoever starts a run calls ahead. It is told once
- * what the server is, what its settings have wrong, and what rollouts of it will lack. A server that was not there is
- * asked again by the next request.
+ * Nothing is sent until needed, except for `identify`, which is called early at the start of a run. The server's
+ * identity, wrong settings, and what its rollouts will lack are logged once. A server that was unavailable is
+ * identified by the next request.
  */
 import { Effect, Semaphore } from "effect"
 import type { InferenceError } from "./Inference.ts"
@@ -21,7 +21,7 @@ import * as Trl from "./Trl.ts"
 import * as Vllm from "./Vllm.ts"
 
 interface Options extends Omit<OpenAi.Options, "identity" | "tokenizer"> {
-  /** Whether its answers may be trained on: only then their lack of tokens and logprobs is told. Default true. */
+  /** True if its answers may be trained on: only then are missing tokens and logprobs logged. Default true. */
   readonly isTrainedOn?: boolean
 }
 
@@ -43,7 +43,7 @@ const make = (given: OpenAi.Options, tokenizer: TokenizerShape | undefined): Eff
   }
 }
 
-/** What a server is, with what its logprobs are of measured, and the back end for it. */
+/** The identity of a server, including its measured logprobs mode, and its backend. */
 export const find = Effect.fn("Probed.find")(function* (options: Options, tokenizer: TokenizerShape | undefined) {
   const { settings, transport } = options
   const identified: Identity.Identity = yield* Identify.identify(settings, transport)
@@ -52,13 +52,13 @@ export const find = Effect.fn("Probed.find")(function* (options: Options, tokeni
     const identity = { ...identified, logprobs: settings.logprobsMode }
     return { identity, backend: yield* make({ ...options, identity }, tokenizer) }
   }
-  // Our policy server says it with every answer.
+  // Our policy server reports the mode with every answer.
   if (!backend.capabilities.tokens || identified.kind === "policy") return { identity: identified, backend }
-  // Any weights show it; adapters may be loaded later only.
+  // The base model suffices; adapters may be loaded later.
   const model = yield* make({ ...options, adapters: Adapters.none, identity: identified }, tokenizer)
   const mode = yield* Identify.measured(model, identified.kind).pipe(
-    // It has no such endpoint after all, or answers it without what was asked for: as good as any other server with
-    // OpenAI's routes.
+    // The endpoint is missing after all, or ignores what was requested: treated like any other server with OpenAI's
+    // routes.
     Effect.catchIf(
       ({ reason }) => reason === "rejected" || reason === "unsupported" || reason === "malformed",
       ({ message }) =>
@@ -75,7 +75,6 @@ export const find = Effect.fn("Probed.find")(function* (options: Options, tokeni
   return { identity, backend: yield* make({ ...options, identity }, tokenizer) }
 })
 
-/** What a person has to be told of a server before rollouts begin. */
 export const warnings = (
   { adapterPrefix, modelName, serverType }: OpenAi.Options["settings"],
   server: string,
@@ -128,7 +127,7 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
           )
     )
     const probe = Effect.suspend(() => (known !== undefined ? Effect.succeed(known) : one.withPermits(1)(ask)))
-    /** Before the first answer with tokens: whether they mean the same here and there. */
+    /** Before the first answer with tokens: checks that ids mean the same here and on the server. */
     let comparison: { readonly mismatch: InferenceError | undefined } | undefined
     const compare = Effect.suspend(() => {
       if (tokenizer === undefined || known === undefined || comparison !== undefined) return Effect.void
@@ -184,7 +183,7 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
         ({ exact = false }) => exact
       ),
       tokens: using(({ tokens }) => tokens, always),
-      // What tokenizer a teacher has is for its own check.
+      // A teacher's tokenizer has its own check.
       promptLogprobs: using(({ promptLogprobs }) => promptLogprobs, never),
       health: Effect.suspend(() =>
         known !== undefined
@@ -194,5 +193,5 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
     } satisfies Backend
   })
 
-/** Whoever has no list of models may be there all the same. */
+/** A server without a model list may still be available. */
 const isFromGateway = (status: number): boolean => status >= 502 && status <= 504

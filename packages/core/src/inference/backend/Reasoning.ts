@@ -1,9 +1,9 @@
 /**
- * Asking models to reason, and reading what they reasoned.
+ * Requests reasoning from models, and reads it from their answers.
  *
- * OpenAI's own service takes `reasoning_effort`, wants temperature 1 and calls the token limit `max_completion_tokens`;
- * every other provider takes a `reasoning` object with either an effort or a token limit, the effort winning where both
- * are set. Source: the original's ReasoningConfig (atroposlib/envs/server_handling/server_baseline.py).
+ * OpenAI's own service uses `reasoning_effort`, requires temperature 1 and calls the token limit
+ * `max_completion_tokens`; every other provider takes a `reasoning` object with either an effort or a token limit; the
+ * effort takes precedence. Source: the original's ReasoningConfig (atroposlib/envs/server_handling/server_baseline.py).
  */
 import type { Common } from "../../EnvironmentSettings.ts"
 import type { Message } from "../../Message.ts"
@@ -20,7 +20,7 @@ export interface Reasoning {
 /** Reasoning left to the server. */
 export const off: Reasoning = { enabled: false }
 
-/** What an environment's settings ask for; an effort or a limit turns reasoning on by itself. */
+/** The reasoning that an environment's settings request; an effort or a limit implies that it is enabled. */
 export const fromSettings = (
   settings: Pick<Common, "thinkingMode" | "reasoningEffort" | "maxReasoningTokens">
 ): Reasoning => ({
@@ -29,7 +29,7 @@ export const fromSettings = (
   ...(settings.maxReasoningTokens === null ? {} : { maxTokens: settings.maxReasoningTokens })
 })
 
-/** The request body with the reasoning options in it; keys the caller set stay as they are. */
+/** Adds the reasoning options to a request body; keys set by the caller are kept. */
 export const inject = (
   body: { readonly [key: string]: unknown },
   reasoning: Reasoning,
@@ -56,8 +56,8 @@ const blocks = [
 ] as const
 
 /**
- * What the model reasoned, wherever its provider put it: `reasoning_content`, `reasoning`, `reasoning_details`, or a
- * block in the text.
+ * A message's reasoning, from any provider's field: `reasoning_content`, `reasoning`, `reasoning_details`, or a block
+ * in the text.
  */
 export const read = (message: Message): string | undefined => {
   const { content, reasoning, reasoning_content: own, reasoning_details: details } = message

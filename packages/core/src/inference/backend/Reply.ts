@@ -1,10 +1,9 @@
 /**
- * Reading OpenAI-shaped answers: choices in order, their count checked, exact tokens where the server adds them.
+ * Reads OpenAI-shaped answers: choices in order with their count checked, and exact tokens if the server adds them.
  *
  * Exact tokens are read from `token_ids` (vLLM's `return_token_ids`, our policy server) or from logprob entries named
- * `token_id:<n>` (vLLM's `return_tokens_as_token_ids`); with them go the logprobs of the same entries. The policy
- * version is read from the `x-policy-version` header or a `policy_version` field, of the choice before that of the
- * answer.
+ * `token_id:<n>` (vLLM's `return_tokens_as_token_ids`), with the logprobs of the same entries. The policy version is
+ * read from the `x-policy-version` header or a `policy_version` field; the choice's takes precedence over the answer's.
  */
 import { Effect, Predicate, Schema } from "effect"
 import { InferenceError, type TokenChoice } from "./Inference.ts"
@@ -44,13 +43,13 @@ const answerFields = {
     Schema.Struct({ prompt_tokens: nullable(Schema.Natural), completion_tokens: nullable(Schema.Natural) })
   )
 }
-// Servers leave the role out, or the content where there are tool calls only.
+// Servers may omit the role, or the content if there are only tool calls.
 const AssistantMessage = Schema.StructWithRest(
   Schema.Struct({
     role: nullable(Schema.String),
     content: nullable(Schema.Union([Schema.String, Schema.Array(Message.ContentPart)])),
     tool_calls: nullable(Schema.Array(Message.ToolCall)),
-    // The old form of a single call.
+    // The legacy form of a single call.
     function_call: nullable(Schema.Struct({ name: Schema.String, arguments: Schema.String })),
     reasoning_content: nullable(Schema.String)
   }),
@@ -65,7 +64,7 @@ const TextReply = Schema.Struct({
   choices: Schema.Array(Schema.Struct({ ...choiceFields, text: Schema.String, logprobs: nullable(textLogprobs) }))
 })
 
-/** Reads a body with a schema; the failure names the server and the field. */
+/** Decodes a body with a schema; failures name the server and the field. */
 export const decode = <A>(schema: Schema.Codec<A, unknown>) => {
   const decodeBody = Schema.decodeUnknownEffect(schema)
   return (server: string, body: unknown): Effect.Effect<A, InferenceError> =>
@@ -114,13 +113,13 @@ export const complete = Effect.fnUntraced(function* (server: string, n: number, 
   return toAnswer(choices, body)
 })
 
-/** n choices, or one from a server that ignores `n`: anything else is a server that does not do what it says. */
+/** Accepts n choices, or one from a server that ignores `n`; fails on any other number. */
 export const checkCount = (server: string, n: number, got: number): Effect.Effect<void, InferenceError> =>
   got === n || got === 1
     ? Effect.void
     : Effect.fail(malformed(server, `answer of ${server}: ${n} choices asked for, ${got} came back`))
 
-/** vLLM ends what it has begun so, where it is told to before new weights are loaded: the rest has to be asked for. */
+/** vLLM ends requests in this way if told to before new weights are loaded: the rest must be requested again. */
 export const checkWhole = (
   server: string,
   choices: ReadonlyArray<{ readonly finish_reason?: string | null }>
@@ -135,7 +134,7 @@ export const checkWhole = (
         })
       )
 
-/** An answer whose choices do not say their policy version, with the one of the adapter that was asked. */
+/** Uses the adapter's policy version for choices without one. */
 export const withVersion =
   (policyVersion: number | undefined) =>
   (answer: Answer): Answer =>
@@ -150,7 +149,7 @@ export const withVersion =
           }))
         }
 
-/** An answer whose choices do not say how they were sampled, with what the server was told. */
+/** Uses the requested sampling for choices that do not report theirs. */
 export const withSampling =
   (sampling: Sampling.Sampling) =>
   (answer: Answer): Answer => ({
@@ -162,13 +161,12 @@ export const withSampling =
     }))
   })
 
-/** What a server says its logprobs are of, as our policy server does. */
+/** The logprobs mode stated by a server, such as our policy server. */
 export const logprobsMode = ({ body }: JsonReply): Sampling.LogprobsMode | undefined => {
   const mode = Predicate.isReadonlyObject(body) ? body["logprobs_mode"] : undefined
   return Sampling.isMode(mode) ? mode : undefined
 }
 
-/** The policy version of a header, where the server sends one. */
 export const headerPolicyVersion = ({ headers }: JsonReply): number | undefined => {
   const value = headers["x-policy-version"]
   return value === undefined || value.trim() === "" || !Number.isFinite(Number(value)) ? undefined : Number(value)
@@ -196,8 +194,7 @@ const messageOf = (message: typeof AssistantMessage.Type): Message.Message => {
   const { content = null, function_call: old, reasoning_content: own, role, tool_calls: several, ...rest } = message
   const calls =
     several && several.length > 0 ? several.map(withoutEmptyId) : old ? [{ type: "function", function: old }] : []
-  // A think block stays in the text, where the model wrote it; what a provider took out of the text is put in one
-  // place.
+  // A think block stays in the text as the model wrote it; reasoning that a provider extracted is moved to one field.
   const reasoning = Reasoning.read({ ...rest, role: "assistant", content: null, reasoning_content: own ?? null })
   return {
     ...rest,
@@ -208,7 +205,7 @@ const messageOf = (message: typeof AssistantMessage.Type): Message.Message => {
   }
 }
 
-/** An empty id names no call: it counts as none. */
+/** An empty id counts as absent. */
 const withoutEmptyId = ({ id, ...call }: Message.ToolCall): Message.ToolCall => ({ ...(id && { id }), ...call })
 
 const toChoice = (
@@ -265,7 +262,7 @@ const sampledOf = Effect.fnUntraced(function* (
   const tokens = choice.token_ids ?? (named?.every((id) => id !== undefined) ? named.map(Number) : undefined)
   if (!tokens || !logprobs) return undefined
   const finite = logprobs.filter((logprob): logprob is number => logprob !== null)
-  // More logprobs than ids are a matter of `Coverage`.
+  // More logprobs than ids are handled by `Coverage`.
   if (finite.length < tokens.length) {
     return yield* malformed(server, `answer of ${server}: ${tokens.length} token ids but ${finite.length} logprobs`)
   }

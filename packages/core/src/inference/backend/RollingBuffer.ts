@@ -1,7 +1,7 @@
 /**
- * The last requests to one server, and figures over them: bounded memory, however long a run is.
+ * Keeps metrics over the last requests to one server, in bounded memory.
  *
- * Adding is O(1); figures are computed when asked for, over at most `length` entries.
+ * Adding is O(1); metrics are computed on demand, over at most `length` entries.
  */
 
 /** One attempt at a request. Times in milliseconds since the epoch. */
@@ -15,18 +15,18 @@ export interface Attempt {
   readonly isRetry: boolean
 }
 
-/** Times in seconds; latencies are of attempts that succeeded. */
+/** Times in seconds; latencies are of successful attempts. */
 export interface Figures {
   readonly count: number
   readonly failures: number
   readonly retries: number
   readonly latencyMean: number
-  /** The population's, as the original. */
+  /** Population standard deviation, as in the original. */
   readonly latencyStd: number
   readonly latencyMax: number
   readonly latencyP95: number
   readonly latencyP99: number
-  /** Tokens generated per second of wall clock, from the first start to the last end in the buffer. */
+  /** Tokens generated per second of wall-clock time, from the first start to the last end in the buffer. */
   readonly tokensPerSecond: number
 }
 
@@ -69,7 +69,7 @@ const figuresOf = (attempts: ReadonlyArray<Attempt>): Figures => {
   const mean = count === 0 ? 0 : total / count
   let squares = 0
   for (const latency of sorted) squares += (latency - mean) ** 2
-  // Nearest rank: the smallest latency that at least this share does not exceed.
+  // Nearest rank: the smallest latency that is not exceeded by at least this share.
   const quantile = (share: number): number => sorted[Math.max(0, Math.ceil(count * share) - 1)] ?? 0
   return {
     count,

@@ -1,9 +1,9 @@
 /**
- * Sampling parameters in the words of each kind of server.
+ * Writes sampling parameters in the form of each kind of server.
  *
- * Every parameter that changes the distribution is sent, also where it is off: servers fill in what is left out from
- * the model's `generation_config.json`. What a server cannot do is refused by its name and never dropped. `extra`, the
- * server's own words, goes last.
+ * Every parameter that affects the distribution is sent, even if off: servers fill in missing ones from the model's
+ * `generation_config.json`. Unsupported parameters are rejected by name, never dropped. `extra`, the server-specific
+ * parameters, takes precedence.
  */
 import { Effect } from "effect"
 import type { InferenceError, SamplingOptions } from "./Inference.ts"
@@ -15,7 +15,7 @@ export interface Body {
   readonly [key: string]: unknown
 }
 
-/** What every dialect calls the same, only where it is given. */
+/** Parameters common to all servers, if set. */
 const common = ({ maxTokens, n = 1, seed, stop }: SamplingOptions): Body => ({
   ...(n === 1 ? {} : { n }),
   ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
@@ -25,7 +25,7 @@ const common = ({ maxTokens, n = 1, seed, stop }: SamplingOptions): Body => ({
 
 const isBiased = ({ logitBias = {} }: SamplingOptions): boolean => Object.keys(logitBias).length > 0
 
-/** OpenAI's own parameters, where they are given: hosted models refuse some at any value but their own. */
+/** OpenAI's own parameters, if set: hosted models reject some at any value but their default. */
 export const openAi = (options: SamplingOptions): Body => ({
   ...common(options),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
@@ -37,8 +37,8 @@ export const openAi = (options: SamplingOptions): Body => ({
 })
 
 /**
- * What decides the distribution, in vLLM's and SGLang's words. -1 is "all" to every version of both, 0 only to newer
- * ones.
+ * The parameters of the distribution, under vLLM's and SGLang's names. -1 means "all" in every version of both, 0 only
+ * in newer ones.
  */
 const distribution = (options: SamplingOptions): Body => ({
   temperature: options.temperature ?? 1,
@@ -57,7 +57,6 @@ export const vllm = (options: SamplingOptions): Body => ({
   ...options.extra
 })
 
-/** `sampling_params` of SGLang's own endpoint. */
 export const sglang = (options: SamplingOptions): Body => {
   const { max_tokens: limit, seed, ...rest } = vllm(options)
   return {
@@ -68,8 +67,8 @@ export const sglang = (options: SamplingOptions): Body => {
 }
 
 /**
- * `generation_config` replaces the model's own, whose `do_sample` is usually off: without it every answer is the greedy
- * one.
+ * `generation_config` replaces the model's own, whose `do_sample` is usually off: without it every answer would be
+ * greedy.
  */
 const transformers = ({ extra, maxTokens, seed, stop, ...options }: SamplingOptions): Body => {
   const { minP, repetitionPenalty = 1, temperature, topK, topP } = Sampling.ofRequest(options, "raw")
@@ -77,7 +76,7 @@ const transformers = ({ extra, maxTokens, seed, stop, ...options }: SamplingOpti
     do_sample: temperature > 0,
     ...(temperature > 0 && { temperature, top_p: topP, top_k: topK, ...(minP > 0 && { min_p: minP }) }),
     repetition_penalty: repetitionPenalty,
-    // The server's own is 1024 where nothing is said.
+    // The server's own default is 1024.
     max_new_tokens: maxTokens ?? 1024
   }
   return {
@@ -91,7 +90,6 @@ const transformers = ({ extra, maxTokens, seed, stop, ...options }: SamplingOpti
   }
 }
 
-/** Parameters of a request for text. */
 export const text = (
   server: string,
   identity: Identity,
@@ -108,7 +106,7 @@ const dialects: { readonly [K in Kind]: (options: SamplingOptions) => Body } = {
   vllm,
   patched: vllm,
   policy: vllm,
-  // SGLang's OpenAI routes take the same words.
+  // SGLang's OpenAI routes use the same names.
   sglang: vllm,
   trl: vllm,
   transformers,
@@ -118,7 +116,7 @@ const dialects: { readonly [K in Kind]: (options: SamplingOptions) => Body } = {
 const beyondOpenAi = ({ minP = 0, repetitionPenalty = 1, topK = 0 }: SamplingOptions): string | undefined =>
   topK > 0 ? "top_k" : minP > 0 ? "min_p" : repetitionPenalty !== 1 ? "repetition_penalty" : undefined
 
-/** The first parameter that a server cannot have whose only penalty is that of repetition. */
+/** The first parameter not supported by a server whose only penalty is the repetition penalty. */
 export const beyondRepetition = (options: SamplingOptions): string | undefined =>
   (options.presencePenalty ?? 0) !== 0
     ? "presence_penalty"
@@ -132,7 +130,7 @@ export const refuse = (server: string, identity: Identity, parameter: string): E
   unsupported(server, parameter, `${nameOf(identity)} does not take it, and would leave it out without a word`)
 
 /**
- * What an answer was sampled by: what the server says of its logprobs, else what is known of it. SGLang takes them
+ * The sampling of an answer: the logprobs mode reported by the server, else the known one. SGLang computes logprobs
  * after penalties and bias.
  */
 export const recorded = (

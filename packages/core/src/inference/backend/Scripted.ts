@@ -1,10 +1,9 @@
 /**
- * A policy that follows a script: for tests, demos and measuring everything but inference.
+ * A scripted policy: for tests, demos and measuring everything except inference.
  *
- * Deterministic: a list is handed out in order, over and over; a function sees each request. Token-level like a vLLM
- * server: ids of the given tokenizer, the end-of-sequence token included, every logprob ln 1/2. A completion longer
- * than `maxTokens` is cut and finishes with `length`; one that holds a stop string ends with it, and without the
- * end-of-sequence token. Thousands of requests per second.
+ * Deterministic: a list is used cyclically; a function gets each request. Token-level like a vLLM server: ids of the
+ * given tokenizer, including the end-of-sequence token, every logprob ln 1/2. A completion longer than `maxTokens` is
+ * truncated and finishes with `length`; one with a stop string ends with it, without the end-of-sequence token.
  */
 import { Duration, Effect } from "effect"
 import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "./Inference.ts"
@@ -15,7 +14,7 @@ import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import type { FinishReason } from "../../Trajectory.ts"
 import { type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 
-/** What the policy says: a text, or a text with what else a server reports. */
+/** The policy's output: a text, optionally with other fields that a server reports. */
 export type Completion =
   | string
   | {
@@ -28,8 +27,8 @@ export type Completion =
 export type ScriptedRequest = ChatRequest | TextRequest
 
 /**
- * Completions in order, or what to say to a request: one completion for all of its `n`, or a list that is gone through
- * for them.
+ * Completions in order, or a function of the request: it returns one completion for all of its `n`, or a list to cycle
+ * through.
  */
 export type Script =
   | ReadonlyArray<Completion>
@@ -38,18 +37,18 @@ export type Script =
     ) => Completion | ReadonlyArray<Completion> | Effect.Effect<Completion | ReadonlyArray<Completion>, InferenceError>)
 
 export interface Options {
-  /** Time every request takes. Default: none. */
+  /** Latency of every request. Default: none. */
   readonly latency?: Duration.Input
   readonly modelName?: string
-  /** Without it the policy is like a plain OpenAI server: text alone, no ids, no logprobs. Default true. */
+  /** If false, the policy acts as a plain OpenAI server: text only, no ids, no logprobs. Default true. */
   readonly tokenLevel?: boolean
-  /** The trainer step the answers say they were sampled at, asked for each. */
+  /** The trainer step reported as policy version, read for each answer. */
   readonly policyVersion?: () => number
 }
 
 const logHalf = Math.log(0.5)
 
-/** Says back what the user said last. */
+/** Repeats the user's last message. */
 export const echo = (request: ScriptedRequest): Completion => {
   if ("prompt" in request) return request.prompt
   const content = request.messages.findLast(({ role }) => role === "user")?.content

@@ -1,9 +1,9 @@
 /**
- * The policy of `--testing`: calls every offered tool once, all that are left in one answer, then says back what the
- * user said last.
+ * The policy of `--testing`: calls every offered tool once, all remaining ones in one answer, then repeats the user's
+ * last message.
  *
- * Calls are written in the model's format, so that they go the way of a model's own. Arguments are made from the
- * schema of the tool's parameters: what is required, with the first of the values that are listed.
+ * Calls are written in the model's format, so that they take the same path as a model's own. Arguments are generated
+ * from the schema of the tool's parameters: required ones only, with the first of the listed values.
  */
 import { Predicate } from "effect"
 import * as Formats from "../format/Formats.ts"
@@ -32,7 +32,7 @@ export const make = (tokenizer: TokenizerShape, setting: Setting = "auto") => {
   }
 }
 
-/** The tools of a request that its chat does not call yet. */
+/** The tools of a request that its chat has not called yet. */
 const leftOf = ({
   messages,
   toolChoice,
@@ -50,7 +50,7 @@ const leftOf = ({
 
 const maxDepth = 8
 
-/** A value that the schema admits, as far as its types and bounds say; `root` holds what it refers to. */
+/** A value that satisfies the schema's types and bounds; `root` resolves its references. */
 const exampleOf = (schema: unknown, root: unknown, depth: number): unknown => {
   if (!Predicate.isReadonlyObject(schema) || depth > maxDepth) return null
   const inner = (part: unknown) => exampleOf(part, root, depth + 1)
@@ -114,7 +114,7 @@ const numberOf = (value: unknown): number | undefined => (typeof value === "numb
 
 const above = (value: number | undefined): number | undefined => (value === undefined ? undefined : value + 1)
 
-/** What `#/$defs/name` is in the schema. */
+/** Resolves `#/$defs/name` in the schema. */
 const referred = (reference: string, root: unknown): unknown =>
   reference
     .replace(/^#\/?/, "")

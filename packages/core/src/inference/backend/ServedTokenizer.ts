@@ -1,6 +1,6 @@
 /**
- * Asks inference servers which tokenizer their model has: ours list it with the model, so that an environment need not
- * be given its name.
+ * Asks inference servers for their model's tokenizer: ours list it with the model, so that an environment does not need
+ * its name.
  */
 import { Duration, Effect, Option, Schema } from "effect"
 import * as ServerSettings from "./ServerSettings.ts"
@@ -10,7 +10,7 @@ import * as Transport from "./Transport.ts"
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ tokenizer: Schema.optionalKey(Schema.Unknown) })) })
 const decodeModels = Schema.decodeUnknownOption(Models)
 
-/** A server that is not there yet is not waited for. */
+/** Unavailable servers are not waited for. */
 const patience = Duration.seconds(2)
 
 export interface Served {

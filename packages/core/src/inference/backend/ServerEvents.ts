@@ -1,9 +1,9 @@
 /**
- * Cuts lines into the JSON objects of server-sent events.
+ * Parses lines into the JSON objects of server-sent events.
  *
- * The data lines of an event are one text, as the specification has it. Where that text is not JSON, each of its lines
- * is an event: some servers leave out the empty lines. Comments are skipped, those too that a proxy has put behind
- * `data:`. What follows `[DONE]` is ignored. An event that is not a JSON object is a failure.
+ * The data lines of an event form one text, as specified. If that text is not JSON, each line is an event: some servers
+ * omit the empty lines. Comments are skipped, including those that a proxy prefixes with `data:`. Anything after
+ * `[DONE]` is ignored. An event that is not a JSON object is a failure.
  */
 import { Option, Predicate, Result } from "effect"
 import * as Nesting from "../../base/Nesting.ts"
@@ -11,7 +11,7 @@ import * as Nesting from "../../base/Nesting.ts"
 export type Fields = { readonly [key: string]: unknown }
 
 export interface ServerEvent {
-  /** Of the `event:` line; empty if there is none. */
+  /** Name in the `event:` line; empty if there is none. */
   readonly name: string
   readonly data: Fields
 }
@@ -19,11 +19,11 @@ export interface ServerEvent {
 export interface ServerEvents {
   /** Takes a line; returns the events it completes, or why it cannot be read. An empty line completes them. */
   readonly take: (line: string) => Result.Result<ReadonlyArray<ServerEvent>, string>
-  /** The lines that belong to no event, as of a server that answers without streaming. */
+  /** Lines that belong to no event, for example of a server that answers without streaming. */
   readonly others: () => string
 }
 
-/** A JSON object that is not too deep to read. */
+/** A JSON object, unless it is nested too deep. */
 export const decodeObject = (text: string): Option.Option<Fields> =>
   Nesting.isDeep(text)
     ? Option.none()

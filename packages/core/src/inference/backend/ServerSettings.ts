@@ -1,16 +1,16 @@
 /**
- * What inference servers and their manager can be told, with the original's names, defaults and meaning
+ * Settings of inference servers and their manager, with the original's names, defaults and meaning
  * (atroposlib/envs/server_handling: ServerBaseline, APIServerConfig, ServerManagerConfig).
  *
- * `server` gives the `--openai.<field>` flags and the entries of a YAML `openai` list, `manager` the flags without a
- * prefix (`--slurm`, `--max_n_completions`). Unlike the original, a `base_url` that is given is always used.
+ * `server` defines the `--openai.<field>` flags and the entries of a YAML `openai` list, `manager` the flags without a
+ * prefix (`--slurm`, `--max_n_completions`). Unlike in the original, a given `base_url` is always used.
  */
 import { Config, Effect, Schema } from "effect"
 import { field, fromFields } from "../../base/Settings.ts"
 import * as OutputFormat from "../format/OutputFormat.ts"
 import * as Slurm from "./Slurm.ts"
 
-/** Empty, or an address that requests can be sent to: `localhost:9001` is refused, although it parses as a URL. */
+/** Empty, or a valid address for requests: `localhost:9001` is rejected, although it parses as a URL. */
 const Address = Schema.String.check(
   Schema.makeFilter(
     (url: string) =>
@@ -18,17 +18,17 @@ const Address = Schema.String.check(
   )
 )
 
-/** The address that was meant: HTTP in the place of another scheme, and a path. */
+/** The probably intended address: HTTP instead of another scheme, and a path. */
 const suggested = (url: string): string => {
   const meant = `http://${url.replace(/^[a-z][a-z\d+.-]{0,20}:\/\//i, "")}`
   if (!URL.canParse(meant)) return "http://localhost:9001/v1"
   return new URL(meant).pathname === "/" ? `${withoutSlash(meant)}/v1` : meant
 }
 
-/** Routes of OpenAI's API, which clients put behind a base URL themselves. */
+/** Routes of OpenAI's API, which clients append to a base URL themselves. */
 const route = /\/(?:chat\/completions|completions|responses|models|messages)\/?$/
 
-/** What is missing in an address of OpenAI's API, in words; undefined: nothing is known to be. */
+/** Describes what an address of OpenAI's API lacks; undefined if nothing is known to be missing. */
 export const missingIn = ({ baseUrl, serverType }: Server): string | undefined => {
   if (baseUrl === null || !URL.canParse(baseUrl)) return undefined
   if (route.test(new URL(baseUrl).pathname)) {
@@ -108,17 +108,14 @@ export const managerFields = {
 } as const
 
 const ServerFields = Schema.Struct(serverFields)
-/** One inference server. */
 export type Server = typeof ServerFields.Type
 
 const ManagerFields = Schema.Struct(managerFields)
-/** The manager of them all. */
 export type Manager = typeof ManagerFields.Type
 
 export const server = fromFields(serverFields)
 export const manager = fromFields(managerFields)
 
-/** The servers there are, and where they were found. */
 export interface Resolved {
   readonly servers: ReadonlyArray<Server>
   readonly origin: "given" | "slurm" | "defaults"
@@ -131,8 +128,7 @@ const withoutSlash = (url: string): string => url.replace(/(?<!\/)\/+$/, "")
 const openAiKey = Config.NonEmptyString("OPENAI_API_KEY").pipe(Config.withDefault(""), Effect.orDie)
 
 /**
- * Fills in what a server's address implies: no trailing slash, the hosted API where there is no address, its key from
- * the environment.
+ * Fills in what an address implies: no trailing slash, the hosted API without an address, its key from the environment.
  */
 const complete = Effect.fn("ServerSettings.complete")(function* (given: Server) {
   const baseUrl = withoutSlash(given.baseUrl || "https://api.openai.com/v1")
@@ -140,15 +136,14 @@ const complete = Effect.fn("ServerSettings.complete")(function* (given: Server) 
   return { ...given, baseUrl, apiKey: yield* openAiKey }
 })
 
-/** Whether this is OpenAI's own service, which takes some options under names of its own. */
+/** True for OpenAI's own service, which has its own names for some options. */
 export const isOfficial = (baseUrl: string): boolean =>
   URL.canParse(baseUrl) && new URL(baseUrl).hostname === "api.openai.com"
 
 /**
- * The list of servers a configuration means:
- * a list: those, or with `slurm` the nodes of the job with its first entry as the template;
- * one with an address: that one (with `slurm`: the template);
- * one without, or none: the nodes of the Slurm job if there are at least two, else localhost:9004 to 9007.
+ * Resolves a configuration to servers. A list: those, or with `slurm` the nodes of the job with its first entry as the
+ * template; one with an address: that one (with `slurm`: the template); one without, or none: the nodes of the Slurm
+ * job if there are at least two, else localhost:9004 to 9007.
  */
 export const resolve = Effect.fn("ServerSettings.resolve")(function* (
   given: Partial<Server> | ReadonlyArray<Partial<Server>> | undefined,

@@ -1,10 +1,10 @@
 /**
  * An SGLang server: OpenAI's routes for text, its native `POST /generate` for exact tokens and logprobs, `GET /health`.
- * Its logprobs are taken after temperature and before top-p and top-k, unless it was started with
+ * Its logprobs are computed after temperature and before top-p and top-k, unless it was started with
  * SGLANG_RETURN_ORIGINAL_LOGPROB.
  *
  * The native answer is one object, or a list of them for n > 1, each with `meta_info.output_token_logprobs = [[logprob,
- * id, text], …]` and `meta_info.finish_reason = { type, … }`. Prompt logprobs are not asked of it.
+ * id, text], …]` and `meta_info.finish_reason = { type, … }`. Prompt logprobs are not requested from it.
  */
 import { Effect, Schema } from "effect"
 import type { TokenChoice } from "./Inference.ts"
@@ -25,13 +25,13 @@ const Generated = Schema.Struct({
     finish_reason: Schema.NullOr(Schema.Union([Schema.String, Schema.Struct({ type: Schema.String })])),
     completion_tokens: nullable(Schema.Natural),
     policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
-    /** A label, `default` at first, that whoever updates the weights may set. */
+    /** A label, initially `default`, that the process updating the weights may set. */
     weight_version: Schema.optionalKey(Schema.NullOr(Schema.String))
   })
 })
 const decodeGenerated = decode(Schema.Union([Schema.Array(Generated), Generated]))
 
-/** SGLang takes adapters beside the model, at all its endpoints. */
+/** SGLang takes adapters as a separate parameter, at all its endpoints. */
 const asPath: OpenAi.Naming = ({ name }) => (name === undefined ? {} : { lora_path: name })
 
 export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options) {
@@ -43,7 +43,7 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
   const apiKey = settings.apiKey ?? ""
 
   const tokens = Effect.fn("Sglang.tokens")(function* (request: IdsRequest) {
-    // Older versions know of no seeds, and fail at the unknown word.
+    // Older versions do not support seeds, and fail on the unknown parameter.
     if (request.seed !== undefined && !isAtLeast(identity.version, [0, 5, 3])) {
       return yield* SamplingBody.refuse(server, identity, "seed")
     }
@@ -99,7 +99,6 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
   } satisfies Backend
 })
 
-/** The number at the end of a label. */
 const numberIn = (label: string | null | undefined): number | undefined => {
   const [digits] = /\d{1,15}$/.exec(label ?? "") ?? []
   return digits === undefined ? undefined : Number(digits)

@@ -1,10 +1,10 @@
 /**
- * The inference servers of a Slurm job: on every node after the first NUM_TRAINING_NODES, 8 / INFER_TP servers on ports
- * 9000, 9001, …
+ * Finds the inference servers of a Slurm job: on every node after the first NUM_TRAINING_NODES, 8 / INFER_TP servers on
+ * ports 9000, 9001, …
  *
- * Read from SLURM_JOB_NODELIST (expanded by `scontrol show hostnames`), NUM_TRAINING_NODES (default 1: the node the
- * trainer is on) and INFER_TP (tensor parallelism, default 1). No job, or a job of one node, has no servers of its own.
- * The original fails as soon as INFER_TP is set or NUM_TRAINING_NODES is not; here both may be either.
+ * Read from SLURM_JOB_NODELIST (expanded by `scontrol show hostnames`), NUM_TRAINING_NODES (default 1: the trainer's
+ * node) and INFER_TP (tensor parallelism, default 1). None outside of a job, or in a job of one node. The original
+ * fails if INFER_TP is set or NUM_TRAINING_NODES is not.
  */
 import { Config, Effect, Option, Schema, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"

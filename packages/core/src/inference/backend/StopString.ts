@@ -1,16 +1,14 @@
-/** Where a text ends that may hold stop strings. */
-
 export interface StopString {
-  /** Where the stop string begins: what is said ends here. */
+  /** Start of the stop string, which is the end of the visible text. */
   readonly at: number
-  /** Behind its last character. */
+  /** Index after its last character. */
   readonly end: number
   readonly stop: string
 }
 
 /**
- * Of several stop strings the one that is complete first, and of those that end at the same character the longest.
- * Empty ones are ignored.
+ * The stop string that is completed first; the longest one if several end at the same character. Empty ones are
+ * ignored.
  */
 export const first = (text: string, stops: ReadonlyArray<string>): StopString | undefined => {
   let best: StopString | undefined

@@ -1,10 +1,10 @@
 /**
- * Joins the tool-call deltas of a streamed chat completion into whole calls.
+ * Joins the tool-call deltas of a streamed chat completion into complete calls.
  *
- * Follows OpenAI's own client: arguments are appended, a name that is sent again replaces the former one, calls are in
- * the order of their `index`. Servers also send several whole calls under one index, calls without an index, and a new
- * id with every piece, so a delta begins another call only if it has a name and what was sent under its index cannot go
- * on: another id, or no id and arguments that are already whole. A delta that cannot be assigned is a failure.
+ * Follows OpenAI's own client: arguments are appended, a repeated name replaces the previous one, calls are ordered by
+ * `index`. Servers also reuse an index, omit it, or send a new id with every delta, so a delta begins another call only
+ * if it has a name and the call under its index cannot continue: a different id, or no id and complete arguments. A
+ * delta that cannot be assigned is a failure.
  */
 import { Option, Predicate, Result, Schema } from "effect"
 import * as Nesting from "../../base/Nesting.ts"
@@ -54,11 +54,11 @@ const read = (given: unknown): Delta | undefined =>
     }))
   )
 
-/** More than these no answer means; looking a call up takes time linear in their number. */
+/** Bounds the number of calls; lookup is linear in it. */
 const maxCalls = 1024
 
 export const make = (): StreamedCalls => {
-  /** The calls under each index, in the order they began; those without an index have none. */
+  /** The calls under each index, in the order they began; index undefined for those without. */
   const begun: Array<{ readonly index: number | undefined; readonly call: OpenCall }> = []
 
   const latest = (index: number | undefined, id: string): OpenCall | undefined =>
@@ -119,7 +119,6 @@ const beginsAnother = (call: OpenCall, { id, index, name, text }: Delta, isAfter
 
 const isUnfinished = (text: string): boolean => text !== "" && !isWhole(text)
 
-/** Whether arguments are a whole JSON object. */
 const isWhole = (text: string): boolean =>
   text.trimEnd().endsWith("}") && !Nesting.isDeep(text) && Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
 

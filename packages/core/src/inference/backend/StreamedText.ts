@@ -1,10 +1,10 @@
 /**
- * Joins the text of a streamed message: content, thinking and refusals are appended, of other fields the last value
- * counts.
+ * Joins the text of a streamed message: content, reasoning and refusals are appended, other fields take their last
+ * value.
  *
- * Content is a string, or a list of parts whose text is appended (`{ type: "text", text }`; `thinking` of Mistral).
- * Thinking comes as `reasoning_content`, `reasoning` or the texts of `reasoning_details`. Content of another type is a
- * failure.
+ * Content is a string, or a list of parts whose text is appended (`{ type: "text", text }`; Mistral's `thinking`).
+ * Reasoning arrives as `reasoning_content`, `reasoning` or the texts of `reasoning_details`. Content of another type is
+ * a failure.
  */
 import { Predicate, Result } from "effect"
 import type { Piece } from "./Inference.ts"
@@ -68,7 +68,7 @@ const textsOf = (parts: unknown): string =>
     ? parts.map((part) => (Predicate.isReadonlyObject(part) ? textOf(part["text"]) : "")).join("")
     : ""
 
-/** Undefined if the content is neither text nor parts of it. */
+/** Undefined if the content is neither text nor text parts. */
 const wordsOf = (given: unknown): Words | undefined => {
   if (given === undefined || given === null) return { content: "", thinking: "" }
   if (typeof given === "string") return { content: given, thinking: "" }

@@ -1,10 +1,10 @@
 /**
- * Compares our tokenizer with that of an inference server, on one text: ids of another tokenizer are prompts that mean
- * nothing to the model, and what it answers would be trained on without an error.
+ * Compares our tokenizer with an inference server's on a probe text: with a different tokenizer, prompts are
+ * meaningless to the model, and its answers would be trained on without any error.
  *
- * vLLM, SGLang and our policy server have `POST /tokenize`. Without it the ids that a completion, or SGLang's
- * `/generate`, reports of its prompt are compared, then the digest that our servers list, then at least how many tokens
- * the prompt has (`usage`). A server with none of these cannot be compared.
+ * vLLM, SGLang and our policy server have `POST /tokenize`. Otherwise, in this order: the ids that a completion or
+ * SGLang's `/generate` reports for its prompt, the digest that our servers list, the number of prompt tokens (`usage`).
+ * A server without any of these cannot be compared.
  */
 import { Effect, Option, Schema } from "effect"
 import type { Backend } from "./Backend.ts"
@@ -27,7 +27,7 @@ export interface Options {
   readonly tokenizer: TokenizerShape
 }
 
-/** A server that is away has not answered: that is no answer of another kind. */
+/** An unavailable server has not answered, which is not evidence. */
 const isAway = ({ reason }: InferenceError): boolean =>
   reason === "unreachable" || reason === "timeout" || reason === "overloaded" || reason === "noServer"
 
@@ -50,7 +50,7 @@ const decodePrompted = Schema.decodeUnknownOption(Prompted)
 
 const endpointKinds: ReadonlySet<string> = new Set(["vllm", "sglang", "policy"])
 
-/** What the server makes of the probe, as far as it reports it: the ids, or how many there are. */
+/** The server's tokens of the probe, as far as reported: ids or their number. */
 const reported = Effect.fnUntraced(function* ({ backend, identity, settings, transport }: Options) {
   const server = settings.baseUrl ?? ""
   const post = <A>(
@@ -100,10 +100,10 @@ const reported = Effect.fnUntraced(function* ({ backend, identity, settings, tra
   return { ...(ids && { ids }), ...(usage !== undefined && usage.promptTokens > 0 && { count: usage.promptTokens }) }
 })
 
-/** How many special tokens a server may put around a text. */
+/** Max special tokens that a server may put around a text. */
 const maxFrame = 2
 
-/** Whether ids are the expected ones, with special tokens around them. */
+/** True if ids are the expected ones, optionally with special tokens around them. */
 const isSame = (ids: ReadonlyArray<number>, expected: ReadonlyArray<number>): boolean => {
   const spare = ids.length - expected.length
   if (spare < 0 || spare > 2 * maxFrame) return false
@@ -113,12 +113,12 @@ const isSame = (ids: ReadonlyArray<number>, expected: ReadonlyArray<number>): bo
   return false
 }
 
-/** What was compared: the ids or the digest; how many tokens the probe has; nothing. */
+/** The kind of comparison: ids or digest; number of tokens; nothing. */
 type Comparison = "exact" | "count" | "none"
 
 const outcome = (comparison: Comparison, isEqual: boolean) => ({ comparison, isEqual })
 
-/** Fails if the server has another tokenizer, as far as it can be compared. */
+/** Fails if the server has a different tokenizer, as far as comparable. */
 export const check = Effect.fn("TokenizerCheck.check")(function* (options: Options) {
   const { identity, settings, tokenizer } = options
   const { count, ids }: { readonly ids?: ReadonlyArray<number>; readonly count?: number } = yield* reported(options)

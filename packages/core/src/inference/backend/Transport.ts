@@ -1,9 +1,9 @@
 /**
- * The one HTTP edge to inference servers: connections, JSON both ways, and what its failures mean.
+ * Sends HTTP requests to inference servers: connections, JSON both ways, and the mapping of failures.
  *
- * An answer has a limit (`AnswerBody`), and a redirect is not followed: prompts and keys go to the address that was
- * given and nowhere else. No retries and no time limit of its own (Node's five minutes for the first header are lifted:
- * a long generation sends nothing until it is done); `ServerManager` owns both. Interrupting a request closes its
+ * Answers are limited in size (`AnswerBody`), and redirects are not followed, so prompts and keys only go to the
+ * configured address. No retries and no timeout (Node's five minutes for the first header are disabled: a long
+ * generation sends nothing until it is done); `ServerManager` handles both. Interrupting a request closes its
  * connection, which makes servers stop generating.
  */
 import { Clock, Effect, Schema, type Scope, Stream } from "effect"
@@ -16,10 +16,10 @@ import * as RetryAfter from "../../http/RetryAfter.ts"
 import * as AnswerBody from "./AnswerBody.ts"
 
 export interface Question {
-  /** What the error says failed. */
+  /** Name of the server in errors. */
   readonly server: string
   readonly url: string
-  /** Empty: none is sent. */
+  /** Empty: no key is sent. */
   readonly apiKey: string
 }
 
@@ -36,16 +36,17 @@ export interface JsonReply {
 
 export interface Transport {
   readonly json: (request: JsonRequest) => Effect.Effect<JsonReply, InferenceError>
-  /** The same with an answer that comes line by line; `take` says why a line cannot be taken, which ends it. */
+  /** Like `json`, with an answer read line by line; `take` returns why a line is rejected, which ends the request. */
   readonly lines: (
     request: JsonRequest,
     take: (line: string) => string | undefined
   ) => Effect.Effect<Pick<JsonReply, "headers">, InferenceError>
   /**
-   * Succeeds with any answer but those that say the server is down (default: 5xx): whoever refuses a question is there.
+   * Succeeds with any answer except those that mean that the server is down (default: 5xx): a server that rejects a
+   * request is up.
    */
   readonly isThere: (question: Question, isDown?: (status: number) => boolean) => Effect.Effect<void, InferenceError>
-  /** For clients that bring their own protocol: a fetch over the same connections. */
+  /** For clients with their own protocol: a fetch over the same connections. */
   readonly fetch: typeof globalThis.fetch
 }
 
@@ -153,7 +154,7 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
               : yield* AnswerBody.read(
                   status,
                   Stream.fromReadableStream({
-                    // Undici declares Node's own streams, whose types are not quite the platform's.
+                    // Undici declares Node's own streams, whose types differ slightly from the platform's.
                     evaluate: () => body as ReadableStream<Uint8Array>,
                     onError: (cause) => cause
                   })
@@ -169,7 +170,6 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
 
 const utf8 = new TextDecoder()
 
-/** The failure of a server whose answer is not taken. */
 export const unacceptable = (
   server: string,
   { method, url }: { readonly method: string; readonly url: string },
@@ -181,7 +181,7 @@ const isServerError = (status: number): boolean => status >= 500
 const authorized = (request: HttpClientRequest.HttpClientRequest, apiKey: string) =>
   apiKey === "" ? request : HttpClientRequest.bearerToken(request, apiKey)
 
-/** With the keys of tools in their order. */
+/** Preserves the key order of tools. */
 const withBody = (request: HttpClientRequest.HttpClientRequest, body: { readonly [key: string]: unknown }) =>
   KeyOrder.isMoved(body["tools"])
     ? HttpClientRequest.bodyText(request, ExactJson.write(body) ?? "", "application/json")
@@ -189,13 +189,12 @@ const withBody = (request: HttpClientRequest.HttpClientRequest, body: { readonly
 
 const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
-/** The failure an HTTP status stands for; `now` is what a Retry-After date is read against. */
+/** The failure for an HTTP status; `now` is the reference for a Retry-After date. */
 export const statusError = (answer: {
   readonly server: string
   readonly url: string
   readonly status: number
   readonly body: string
-  /** Where a redirect leads. */
   readonly location?: string | null | undefined
   readonly retryAfter?: string | null | undefined
   readonly now: number
@@ -221,9 +220,9 @@ const reasonOf = (status: number): InferenceFailure => {
   return status >= 500 ? "failed" : "rejected"
 }
 
-/** The failure of a server whose answer breaks its protocol. */
+/** The failure for an answer that violates the protocol. */
 export const malformed = (server: string, message: string): InferenceError =>
   new InferenceError({ reason: "malformed", server, message })
 
-/** The beginning of what a server said. */
+/** The first 300 characters of a server's message. */
 export const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text).trim()

@@ -1,11 +1,11 @@
 /**
- * The server of `trl vllm-serve` up to TRL 1.12: prompts to `POST /generate/`, completions back as token ids. From 1.13
- * on that command starts vLLM's own server, which `Identify` tells from this one.
+ * The server of `trl vllm-serve` up to TRL 1.12: prompts to `POST /generate/`, completions as token ids. From 1.13 on
+ * that command starts vLLM's own server; `Identify` distinguishes them.
  *
- * Its fields grew: prompt ids and logprobs in answers, `generation_kwargs` (for stop strings and seeds), prompts as
- * ids. What a version has is in its `/openapi.json`. Where prompts go as text, chats are put through the tokenizer's
- * template here and ids are turned into text here, so a `Tokenizer` is needed. Special tokens stay in the text (tool
- * tags may be some), the end-of-sequence token at its end does not.
+ * Fields were added over time: prompt ids and logprobs in answers, `generation_kwargs` (for stop strings and seeds),
+ * prompts as ids. Its `/openapi.json` lists those of a version. If prompts are sent as text, chats are rendered and ids
+ * decoded locally, so a `Tokenizer` is required. Special tokens stay in the text (tool tags may be some), except the
+ * end-of-sequence token at its end.
  */
 import { Effect, Schema, Struct } from "effect"
 import {
@@ -29,7 +29,7 @@ const Ids = Schema.Array(Schema.Natural)
 const Generated = Schema.Struct({
   completion_ids: Schema.Array(Ids),
   prompt_ids: nullable(Schema.Array(Ids)),
-  // Of the sampled token, or a list of one for each position (of several where more are asked for).
+  // Of the sampled token, or a list of one per position (of several if more are requested).
   logprobs: nullable(
     Schema.Array(Schema.Array(Schema.Union([Schema.Finite, Schema.NonEmptyArray(Schema.NullOr(Schema.Finite))])))
   )
@@ -141,7 +141,7 @@ export const make = ({ identity, settings, transport }: Options, tokenizer: Toke
 
 type Sampled = Omit<TokenChoice, "logprobs"> & { readonly logprobs: ReadonlyArray<number> | undefined }
 
-/** One logprob for each token; absent where there are none at all. */
+/** One logprob per token; undefined if there are none at all. */
 const logprobsOf = (
   server: string,
   ids: ReadonlyArray<number>,

@@ -1,10 +1,9 @@
 /**
- * Token-level requests to stock vLLM, by the endpoint it has: `POST /inference/v1/generate` (0.12 on;
- * `--enable-scale-out` from 0.30 on), else `POST /v1/completions` with the prompt as ids. There ids come back as
+ * Token-level requests to stock vLLM, through the endpoint it has: `POST /inference/v1/generate` (0.12 on;
+ * `--enable-scale-out` from 0.30 on), else `POST /v1/completions` with the prompt as ids, which returns ids as
  * `token_ids` (`return_token_ids`, 0.10.2 on) or as the names of tokens (`return_tokens_as_token_ids`, before).
  *
- * Where a logprob is missing vLLM writes -9999: such an answer is refused. The end-of-sequence token is part of the
- * output.
+ * vLLM writes -9999 for a missing logprob: such an answer is rejected. The end-of-sequence token is part of the output.
  */
 import { Effect, Schema } from "effect"
 import { InferenceError, type PromptLogprobs, type PromptRequest, type TokenChoice } from "./Inference.ts"
@@ -37,7 +36,7 @@ const Prompted = Schema.Struct({
 const decodeGenerated = decode(Generated)
 const decodePrompted = decode(Prompted)
 
-/** Only the whole choices: `output_kind` 2. Some versions answer with the last ones to finish otherwise. */
+/** Only complete choices: `output_kind` 2. Otherwise some versions return only the last ones to finish. */
 const finalOnly = 2
 
 export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
@@ -62,7 +61,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
         .pipe(Effect.map((reply) => ({ reply, version: adapter?.policyVersion })))
     )
 
-  /** Without a limit vLLM makes 16 tokens of a completion. */
+  /** Without a limit, vLLM generates 16 tokens. */
   const limited = (request: IdsRequest): IdsRequest =>
     request.maxTokens !== undefined || identity.contextLength === undefined
       ? request

@@ -1,15 +1,15 @@
 /**
- * The label of a vLLM server's weights (`weight_version` of `GET /weight_info`), as a trainer writes it that loads
- * whole weights into the server, and as whoever samples reads it.
+ * The label of a vLLM server's weights (`weight_version` of `GET /weight_info`), written by a trainer that loads whole
+ * weights into the server, and read by samplers.
  *
  * `policy-r-v3`: these weights answer. `policy-r-v3>policy-r-v4`: they still do, others are about to be loaded.
- * `>policy-r-v4`: these are loaded, or half of them, and nobody has looked yet whether they are right: what is answered
- * meanwhile is of unknown weights. Names are never used twice for different weights.
+ * `>policy-r-v4`: these are loaded, perhaps partially, and not verified yet: answers in this state are of unknown
+ * weights. Names are never reused for different weights.
  */
 export interface WeightLabel {
-  /** Whose weights answer; undefined: nobody knows. */
+  /** Name of the weights that answer; undefined: unknown. */
   readonly name: string | undefined
-  /** Whether no others are on their way. */
+  /** True if no others are being loaded. */
   readonly isSettled: boolean
 }
 
@@ -18,7 +18,7 @@ const mark = ">"
 /** `name` still answers, `next` is about to be loaded. */
 export const leaving = (name: string, next: string): string => `${name}${mark}${next}`
 
-/** `next` is being loaded, or looked at. */
+/** `next` is being loaded or verified. */
 export const arriving = (next: string): string => `${mark}${next}`
 
 export const read = (label: string): WeightLabel => {

@@ -1,13 +1,12 @@
 /**
- * Finds which weights answered, of a vLLM server that a trainer loads whole weights into (`WeightLabel`).
+ * Determines which weights answered, on a vLLM server that a trainer loads whole weights into (`WeightLabel`).
  *
- * The label is read from `GET /weight_info` before and after each request. If both name the same weights, the answer is
- * theirs: a server that gets others finishes what it has begun, and lets the rest wait or (0.33) refuses it with 503
- * until it resumes. If they differ, the weights are unknown, and the request is made again. While weights are on their
- * way it waits.
+ * Reads the label from `GET /weight_info` before and after each request. If both name the same weights, the answer is
+ * theirs: a server that gets new weights finishes what it has begun, and delays the rest or (0.33) rejects it with 503
+ * until it resumes. If they differ, the request is repeated. While weights are being loaded it waits.
  *
- * From 0.33 on vLLM also names the label of every token with an answer (`weight_versions`; on `/v1/completions` and
- * chats with `return_weight_versions`). Older versions never do, so that is not relied on.
+ * vLLM can also report the label of every token from 0.33 on (`weight_versions`; on `/v1/completions` and chats with
+ * `return_weight_versions`), which is not used.
  */
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { type Adapters, versionOf } from "./Adapters.ts"
@@ -21,11 +20,10 @@ import * as WeightLabel from "./WeightLabel.ts"
 const decodeInfo = decode(Schema.Struct({ weight_version: Schema.String }))
 
 const interval = Duration.millis(200)
-/** For a label, which may wait for a step of the engine. */
+/** Timeout for a label, which may wait for a step of the engine. */
 const patience = Duration.seconds(30)
-/** For weights on their way. A large model is read from a disk; then the request is made again as others are. */
+/** Timeout for loading weights, possibly a large model from disk; afterwards the request is retried as usual. */
 const settling = Duration.minutes(5)
-/** Times that one request is made while weights change under it. */
 const mostAsked = 5
 
 export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, transport: Transport): Adapters => {
@@ -67,7 +65,7 @@ export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, tr
       }
       return yield* overloaded(`the weights of ${server} changed during each of ${mostAsked} attempts at one request`)
     }),
-    // Every request looks.
+    // Every request checks.
     refresh: Effect.void
   }
 }

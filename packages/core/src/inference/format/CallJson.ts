@@ -1,6 +1,6 @@
 /**
- * JSON inside of a model's answer: read without trust, cut out where it stands among other text, and written as chat
- * templates write it. Everything here is linear in the text.
+ * Handles JSON inside a model's answer: parses untrusted text, finds its end within other text, and writes it as chat
+ * templates do. Linear in the text.
  */
 import { Option, Predicate, Result } from "effect"
 import * as ExactJson from "../../base/ExactJson.ts"
@@ -8,7 +8,7 @@ import * as Nesting from "../../base/Nesting.ts"
 import * as RepeatedKeys from "../../base/RepeatedKeys.ts"
 import type { ReadCall } from "./OutputFormat.ts"
 
-/** What recursion over it would not survive is no JSON here, nor is what says two things at once. */
+/** Rejects JSON that is too deep for recursion or has repeated keys. */
 export const decode = (json: string): Option.Option<unknown> =>
   Nesting.isDeep(json) || RepeatedKeys.find(json) !== undefined
     ? Option.none()
@@ -16,14 +16,14 @@ export const decode = (json: string): Option.Option<unknown> =>
 
 const blank = /\s/
 
-/** The first place from `at` on that is not blank. */
+/** The first index from `at` on that is not whitespace. */
 export const skipBlanks = (text: string, at: number): number => {
   let index = at
   while (index < text.length && blank.test(text[index]!)) index++
   return index
 }
 
-/** Behind the list or map that opens at `from`; nothing where it is never closed. */
+/** Index after the list or map that opens at `from`; undefined if it is not closed. */
 export const endOf = (text: string, from: number): number | undefined => {
   let levels = 0
   for (let at = from; at < text.length;) {
@@ -39,7 +39,7 @@ export const endOf = (text: string, from: number): number | undefined => {
   return undefined
 }
 
-/** The texts of an object's values by key; of text that is known to be a JSON object. */
+/** The texts of an object's values by key; requires valid JSON of an object. */
 export const members = (json: string): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()
   for (let at = skipBlanks(json, json.indexOf("{") + 1); at < json.length && json[at] === '"';) {
@@ -52,7 +52,7 @@ export const members = (json: string): ReadonlyMap<string, string> => {
   return found
 }
 
-/** The texts of a list's elements; of text that is known to be a JSON list. */
+/** The texts of a list's elements; requires valid JSON of a list. */
 export const elements = (json: string): ReadonlyArray<string> => {
   const found: Array<string> = []
   for (let at = skipBlanks(json, json.indexOf("[") + 1); at < json.length && json[at] !== "]";) {
@@ -73,8 +73,8 @@ const valueEnd = (json: string, from: number): number => {
 }
 
 /**
- * A call written as an object with a name and, under one of these keys, arguments. `mayBeBare`: an object of a name
- * alone is a call without arguments.
+ * A call written as an object with a name and, under one of these keys, arguments. `mayBeBare`: an object with only a
+ * name is a call without arguments.
  */
 export const call = (json: string, keys: ReadonlyArray<string>, mayBeBare = false): ReadCall | undefined => {
   const value = Option.getOrUndefined(decode(json))
@@ -88,7 +88,7 @@ export const call = (json: string, keys: ReadonlyArray<string>, mayBeBare = fals
   return { name, arguments: value[key], json: respaced(members(json).get(key) ?? "null") }
 }
 
-/** Calls in a list, or one alone; nothing where one of them is none. */
+/** Calls in a list, or a single one; undefined if any is invalid. */
 export const callsOf = (json: string, keys: ReadonlyArray<string>): ReadonlyArray<ReadCall> | undefined => {
   if (!json.startsWith("[")) {
     const one = call(json, keys)
@@ -100,10 +100,10 @@ export const callsOf = (json: string, keys: ReadonlyArray<string>): ReadonlyArra
   return calls.length === found.length && calls.length > 0 ? calls : undefined
 }
 
-/** What can be the name of a tool where nothing but marks says where it ends. */
+/** Valid tool names, for formats in which only markers delimit the name. */
 const bareName = /^[^\s{}[\]"'<>|]+$/
 
-/** Arguments alone, as a call of that name. */
+/** A call from a name and the JSON of its arguments. */
 export const argumentsOf = (name: string, json: string): ReadCall | undefined => {
   const value = decode(json)
   return !bareName.test(name) || Option.isNone(value)
@@ -111,7 +111,10 @@ export const argumentsOf = (name: string, json: string): ReadCall | undefined =>
     : { name, arguments: value.value, json: respaced(json) }
 }
 
-/** A value as Python writes it (a blank after colon and comma): what models saw in training and templates write. */
+/**
+ * Writes a value like Python's `json.dumps` (a space after colon and comma), as models saw it in training and templates
+ * write it.
+ */
 export const write = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`
   if (typeof value === "object" && value !== null && !(value instanceof ExactJson.Numeral)) {
@@ -122,10 +125,10 @@ export const write = (value: unknown): string => {
   return ExactJson.write(value) ?? "null"
 }
 
-/** JSON text in the same manner; text that is no JSON becomes a string. */
+/** JSON text in the same style; text that is not JSON becomes a string. */
 export const rewrite = (json: string): string => (Option.isNone(decode(json)) ? JSON.stringify(json) : respaced(json))
 
-/** JSON text in the same manner, its numbers as they are, be they too large for a number here. */
+/** JSON text in the same style, with numbers unchanged, even those too large for a JavaScript number. */
 const respaced = (json: string): string => {
   const parts: Array<string> = []
   for (let at = 0; at < json.length;) {

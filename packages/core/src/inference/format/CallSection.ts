@@ -1,4 +1,4 @@
-/** Reads calls that a model writes one after the other between two marks around them all (DeepSeek, Kimi K2). */
+/** Reads consecutive calls between two markers around all of them (DeepSeek, Kimi K2). */
 import * as CallJson from "./CallJson.ts"
 import type { ReadCall } from "./OutputFormat.ts"
 
@@ -7,14 +7,13 @@ export interface Marks {
   readonly allClose: string
   /** Begins a call. */
   readonly open: string
-  /** Whether the text may end without `allClose`: some models write the end token instead. */
+  /** True if the text may end without `allClose`: some models write the end token instead. */
   readonly mayEndOpen: boolean
 }
 
 /**
- * The calls, and where they begin in the text; undefined if no section begins, or if a call cannot be read.
- * `readCall` gets
- * the place behind a call's `open`.
+ * The calls, and where they begin in the text; undefined if there is no section, or if a call is invalid. `readCall`
+ * gets the index after a call's `open`.
  */
 export const read = (
   text: string,

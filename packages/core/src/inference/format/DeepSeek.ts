@@ -6,7 +6,7 @@
  *     {"q": "cats"}
  *     ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
  *
- * V3.1 writes `<｜tool▁call▁begin｜>search<｜tool▁sep｜>{"q": "cats"}<｜tool▁call▁end｜>`. Both are read.
+ * V3.1 writes `<｜tool▁call▁begin｜>search<｜tool▁sep｜>{"q": "cats"}<｜tool▁call▁end｜>`. Both are supported.
  */
 import * as CallJson from "./CallJson.ts"
 import * as CallSection from "./CallSection.ts"
@@ -21,7 +21,7 @@ const close = "<｜tool▁call▁end｜>"
 const middle = "<｜tool▁sep｜>"
 const fence = "```"
 
-/** A call that begins behind its opening mark, and where it ends. */
+/** Reads a call after its opening marker, and its end. */
 const readCall = (text: string, from: number): { readonly call: ReadCall; readonly end: number } | undefined => {
   const parted = text.indexOf(middle, from)
   if (parted === -1) return undefined
@@ -61,6 +61,6 @@ const make = (isFenced: boolean): OutputFormat =>
 const fenced = make(true)
 const bare = make(false)
 
-/** As the template writes it. */
+/** The variant that the template writes. */
 export const format = (template: string | undefined): OutputFormat =>
   template === undefined || template.includes(`${fence}json`) ? fenced : bare

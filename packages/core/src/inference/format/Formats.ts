@@ -1,7 +1,7 @@
 /**
- * The formats by name, and which one a model has: its chat template says so, by the marks that it writes or asks for;
- * where there is no template, its vocabulary. A model that says nothing of tools is taken for one of the many that
- * write Hermes; calls of one whose template has tools, and none of the known marks, are left as text.
+ * Selects a model's format: by the markers in its chat template or, without a template, by its vocabulary. A model
+ * without any sign of tools is assumed to use Hermes, like many others; calls are left as text if the template supports
+ * tools but has none of the known markers.
  */
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import * as DeepSeek from "./DeepSeek.ts"
@@ -20,7 +20,7 @@ import * as Pythonic from "./Pythonic.ts"
 import * as QwenCoder from "./QwenCoder.ts"
 import * as ThinkTags from "./ThinkTags.ts"
 
-/** Of the ways that a family writes, the template says which one is the model's. */
+/** Formats by name; the template selects the variant within a family. */
 const formats: { readonly [name in FormatName]: (template: string | undefined) => OutputFormat } = {
   hermes: () => Hermes.format,
   "qwen3-coder": () => QwenCoder.format,
@@ -39,7 +39,7 @@ const formats: { readonly [name in FormatName]: (template: string | undefined) =
 
 export const byName = (name: FormatName, template?: string): OutputFormat => formats[name](template)
 
-/** The first of these whose marks all stand in a template is the one. */
+/** The first entry whose markers are all in the template applies. */
 const marks: ReadonlyArray<readonly [name: FormatName, marks: ReadonlyArray<string>]> = [
   ["harmony", ["<|channel|>"]],
   ["deepseek", ["<｜tool▁calls▁begin｜>"]],
@@ -59,14 +59,14 @@ const marks: ReadonlyArray<readonly [name: FormatName, marks: ReadonlyArray<stri
   ["llama3-json", ["<|start_header_id|>", '"parameters"']]
 ]
 
-/** Whom a template is of; nothing where it says nothing of calls. */
+/** The format of a template; undefined if it does not mention calls. */
 export const inTemplate = (template: string): FormatName | undefined =>
   marks.find(([, all]) => all.every((mark) => template.includes(mark)))?.[0]
 
 const inVocabulary = (vocabulary: ReadonlyMap<string, number>): FormatName | undefined =>
   marks.find(([, all]) => all.every((mark) => vocabulary.has(mark)))?.[0]
 
-/** Thinking is read, and calls are not; the template writes those of a chat. */
+/** Reasoning is parsed, calls are not; the template writes those of a chat. */
 const unknown: OutputFormat = Marked.make({
   name: "unknown",
   thinking: ThinkTags.think,
@@ -78,7 +78,6 @@ const unknown: OutputFormat = Marked.make({
   writeCalls: (calls) => calls.map(({ json, name }) => JSON.stringify({ name, arguments: json })).join("\n")
 })
 
-/** The format of a model. */
 export const of = (
   { chatTemplate, vocabulary }: Pick<TokenizerShape, "chatTemplate" | "vocabulary">,
   setting: Setting = "auto"

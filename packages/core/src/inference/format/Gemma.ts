@@ -1,5 +1,5 @@
 /**
- * Gemma 4: arguments in a notation of its own, keys bare and texts between marks.
+ * Gemma 4: arguments in its own notation, with bare keys and delimited strings.
  *
  *     <|tool_call>call:search{q:<|"|>cats<|"|>,most:3,tags:[<|"|>a<|"|>],exact:true}<tool_call|>
  */
@@ -24,13 +24,13 @@ const word = new Map([
 
 const deepest = 100
 
-/** Text between marks that begins at `at`. */
+/** The delimited string that begins at `at`. */
 const quoted = (text: string, at: number): Literal | undefined => {
   const end = text.startsWith(quote, at) ? text.indexOf(quote, at + quote.length) : -1
   return end === -1 ? undefined : { json: JSON.stringify(text.slice(at + quote.length, end)), end: end + quote.length }
 }
 
-/** A value that is not marked: a number, a word, or else a text. */
+/** An undelimited value: a number, a keyword, or else a string. */
 const plain = (text: string, at: number): Literal | undefined => {
   bare.lastIndex = at
   const written = bare.exec(text)?.[0] ?? ""
@@ -80,7 +80,7 @@ const object = (text: string, from: number, levels: number): Literal | undefined
   return { json: `{${members.join(", ")}}`, end: at + 1 }
 }
 
-/** Bare, unless it would be read as something else. */
+/** Bare, unless it would be parsed differently. */
 const keyOf = (key: string): string => (/^[\w.-]+$/.test(key) ? key : `${quote}${key}${quote}`)
 
 /** JSON text in this notation. */
@@ -107,7 +107,7 @@ export const format: OutputFormat = Marked.make({
       const name = called.exec(text)?.[1]
       const given = name === undefined ? undefined : object(text, called.lastIndex, 0)
       if (name === undefined || given === undefined) return undefined
-      // The end of the answer may stand for that of the call, as in vLLM's parser.
+      // The end of the answer may replace that of the call, as in vLLM's parser.
       const isWhole = given.end === text.length && finishReason !== "length"
       if (!isWhole && !text.startsWith(close, given.end)) return undefined
       const call = CallJson.argumentsOf(name, given.json)

@@ -1,12 +1,12 @@
 /**
- * GLM-4.5 and later: the name, then keys and values in tags; text as it stands, anything else as JSON.
+ * GLM-4.5 and later: the name, then keys and values in tags; strings verbatim, anything else as JSON.
  *
  *     <tool_call>search
  *     <arg_key>q</arg_key>
  *     <arg_value>cats</arg_value>
  *     </tool_call>
  *
- * GLM-4.7 and later write the same without line breaks. Both are read.
+ * GLM-4.7 and later write the same without line breaks. Both are supported.
  */
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"
@@ -22,7 +22,7 @@ const keyClose = "</arg_key>"
 const valueOpen = "<arg_value>"
 const valueClose = "</arg_value>"
 
-/** A call whose name begins at `from`, and where it ends. */
+/** Reads a call whose name begins at `from`, and its end. */
 const readCall = (
   text: string,
   from: number,
@@ -48,7 +48,7 @@ const readCall = (
   return call && { call, end: at + close.length }
 }
 
-/** `lineBreak`: what stands between the parts of a call. */
+/** `lineBreak`: the separator between the parts of a call. */
 const make = (lineBreak: "" | "\n"): OutputFormat =>
   Marked.make({
     name: "glm",
@@ -85,6 +85,6 @@ const make = (lineBreak: "" | "\n"): OutputFormat =>
 const broken = make("\n")
 const tight = make("")
 
-/** As the template writes it. */
+/** The variant that the template writes. */
 export const format = (template: string | undefined): OutputFormat =>
   template?.includes(`${keyClose}${valueOpen}`) === true ? tight : broken

@@ -1,12 +1,12 @@
 /**
- * gpt-oss: an answer is a row of messages, each in a channel. What is in `analysis` was thought, `final` is the answer,
- * `commentary` is said on the way; a message to a function is a call.
+ * gpt-oss: an answer is a sequence of messages, each in a channel. `analysis` is reasoning, `final` is the answer,
+ * `commentary` is shown along the way; a message to a function is a call.
  *
  *     <|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>commentary to=functions.search
  *     <|constrain|>json<|message|>{"q": "cats"}<|call|>
  *
- * The prompt ends with `<|start|>assistant`, so that the first message begins in its middle. The template has a frame
- * and keys of its own, and one call for each message, with its result behind it.
+ * The prompt ends with `<|start|>assistant`, so the first message begins in its middle. The template has its own frame
+ * and keys, and one call per message, followed by its result.
  */
 import { type Message, text as textOf } from "../../Message.ts"
 import * as CallJson from "./CallJson.ts"
@@ -22,7 +22,7 @@ const returnMark = "<|return|>"
 const ends = [endMark, callMark, returnMark, start, channelMark]
 const namespace = "functions."
 
-/** One message: where it begins and ends, whom it is to, and what it says. */
+/** One message: its range, channel, recipient and content. */
 interface Part {
   readonly from: number
   readonly channel: string
@@ -33,7 +33,7 @@ interface Part {
 const word = /^\s*([^\s<]*)/
 const addressee = /\bto=([^\s<]+)/
 
-/** Where each mark that may end a message stands, in order. */
+/** Positions of all markers that may end a message, in order. */
 const marksIn = (text: string): ReadonlyArray<number> => {
   const found: Array<number> = []
   for (let at = text.indexOf("<|"); at !== -1; at = text.indexOf("<|", at + 2)) {
@@ -42,7 +42,7 @@ const marksIn = (text: string): ReadonlyArray<number> => {
   return found
 }
 
-/** The messages of a text; in time linear in it. */
+/** The messages of a text; linear in it. */
 const partsOf = (text: string): ReadonlyArray<Part> => {
   const parts: Array<Part> = []
   const marks = marksIn(text)
@@ -56,20 +56,20 @@ const partsOf = (text: string): ReadonlyArray<Part> => {
     const recipient = addressee.exec(header)?.[1]
     const begin = message + messageMark.length
     const brace = recipient === undefined ? -1 : CallJson.skipBlanks(text, begin)
-    // A call ends where its JSON does: a mark inside of its strings is no mark.
+    // A call ends where its JSON does: markers inside strings are ignored.
     const least = brace !== -1 && text[brace] === "{" ? (CallJson.endOf(text, brace) ?? text.length) : begin
     while (next < marks.length && marks[next]! < least) next++
     const end = marks[next] ?? text.length
     parts.push({ from, channel, recipient, body: text.slice(begin, end) })
     const mark = ends.find((one) => text.startsWith(one, end)) ?? ""
-    // What opens the next message belongs to it.
+    // A marker that opens the next message belongs to it.
     from = mark === start || mark === channelMark ? end : end + mark.length
     if (end === text.length) break
   }
   return parts
 }
 
-/** What a prompt has of a message that it leaves open. */
+/** The open message at the end of a prompt. */
 const openedBy = (prompt: string): string => {
   const at = prompt.lastIndexOf(start)
   return at === -1 || prompt.indexOf(endMark, at) !== -1 ? "" : prompt.slice(at)
@@ -91,7 +91,7 @@ const read = (text: string, { areCalled = true, prompt = "" }: ReadContext = {})
   const asked = areCalled ? parts.filter(({ recipient }) => recipient !== undefined) : []
   const read = asked.map(callOf)
   const calls = read.includes(undefined) ? [] : read.filter((one) => one !== undefined)
-  // Calls that are none are text from the first of them on.
+  // If calls are invalid, everything from the first of them on is text.
   const isText = first !== undefined && calls.length === 0
   const visible = parts.filter(
     ({ channel, from, recipient }) =>
@@ -129,7 +129,7 @@ const write = (message: Message): string => {
   return written.join(`${start}assistant`)
 }
 
-/** As the template takes it: what was thought in `thinking`, and with calls nothing besides. */
+/** Messages in the template's form: reasoning in `thinking`, and no content with calls. */
 const forTemplate = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const turns: Array<Message> = []
   for (let at = 0; at < messages.length; at++) {
@@ -156,7 +156,7 @@ const forTemplate = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =
         tool_calls: [call]
       })
       const own = results.findIndex(({ tool_call_id: id }) => id !== undefined && id === call.id)
-      // A result without an id is that of the next call.
+      // A result without an id belongs to the next call.
       const mine = own === -1 ? results.findIndex(({ tool_call_id: id }) => id === undefined) : own
       if (mine !== -1) turns.push(...results.splice(mine, 1))
     }

@@ -1,5 +1,5 @@
 /**
- * Hermes, Qwen2.5, Qwen3 and most others: JSON between tags, one pair of tags for each call.
+ * Hermes, Qwen2.5, Qwen3 and most others: JSON between tags, one pair of tags per call.
  *
  *     <think>
  *     …
@@ -29,7 +29,7 @@ export const format: OutputFormat = Marked.make({
     const first = text.indexOf(open)
     const calls: Array<ReadCall> = []
     for (let from = first; from !== -1;) {
-      // The end is where the JSON ends: a mark inside of its strings is no mark.
+      // The call ends where the JSON ends: markers inside strings are ignored.
       const start = CallJson.skipBlanks(text, from + open.length)
       const end = text[start] === "{" ? CallJson.endOf(text, start) : undefined
       if (end === undefined) return undefined

@@ -1,11 +1,11 @@
 /**
- * Kimi K2: each call under an id that holds its name, with JSON arguments.
+ * Kimi K2: each call has an id that contains its name, and JSON arguments.
  *
  *     <|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>{"q": "cats"}
  *     <|tool_call_end|><|tool_calls_section_end|>
  *
- * The model writes all of it in one line. As in vLLM's parser a call without arguments has none, and the end of the
- * section, or of the answer, may stand for that of the call.
+ * The model writes all of it in one line. As in vLLM's parser, a call may have no arguments, and the end of the section
+ * or of the answer may replace that of the call.
  */
 import * as CallJson from "./CallJson.ts"
 import * as CallSection from "./CallSection.ts"
@@ -19,7 +19,7 @@ const open = "<|tool_call_begin|>"
 const middle = "<|tool_call_argument_begin|>"
 const close = "<|tool_call_end|>"
 
-/** A call that begins behind its opening mark, and where it ends. */
+/** Reads a call after its opening marker, and its end. */
 const readCall = (text: string, from: number): { readonly call: ReadCall; readonly end: number } | undefined => {
   const parted = text.indexOf(middle, from)
   if (parted === -1) return undefined

@@ -1,6 +1,6 @@
 /**
- * Llama 3.1, 3.2, 3.3: the whole answer is JSON, behind `<|python_tag|>` or without a mark; several calls are parted by
- * semicolons.
+ * Llama 3.1, 3.2, 3.3: the whole answer is JSON, after `<|python_tag|>` or without a marker; several calls are
+ * separated by semicolons.
  *
  *     {"name": "search", "parameters": {"q": "cats"}}
  */
@@ -39,7 +39,7 @@ export const format: OutputFormat = Marked.make({
     }
     return { at: marked === -1 ? 0 : marked, calls }
   },
-  // Behind text the mark says where the calls begin.
+  // After text, the marker shows where the calls begin.
   writeCalls: (calls, content) =>
     (content === "" ? "" : mark) +
     calls

@@ -1,19 +1,19 @@
 /**
- * Formats whose answers are thinking, then text, then calls behind marks: all but those with channels.
+ * Formats whose answers are reasoning, then text, then calls after markers: all except those with channels.
  *
- * A grammar says how calls are found and written; what is common to all is here.
+ * A grammar defines how calls are read and written; this module has the common part.
  */
 import { type Message, text as textOf } from "../../Message.ts"
 import type { FormatName, OutputFormat, ReadCall, ReadContext } from "./OutputFormat.ts"
 import * as ThinkTags from "./ThinkTags.ts"
 
-/** The calls of a text, and where the first of them begins. */
+/** The calls of a text, and where the first one begins. */
 export interface Calls {
   readonly at: number
   readonly calls: ReadonlyArray<ReadCall>
 }
 
-/** A call to be written: a name and JSON text. */
+/** A call to write: a name and JSON text. */
 export interface Asked {
   readonly name: string
   readonly json: string
@@ -23,14 +23,14 @@ export interface Asked {
 export interface Grammar {
   readonly name: FormatName | "unknown"
   readonly thinking: ThinkTags.Tags
-  /** Tokens that end an answer. Where the model wrote one that is not the tokenizer's end token, it is no text. */
+  /** Tokens that end an answer. They are not text, even if they are not the tokenizer's end token. */
   readonly ends: ReadonlyArray<string>
-  /** What calls begin with. */
+  /** Opening markers of calls. */
   readonly opens: ReadonlyArray<string>
-  /** Nothing where the text calls nothing, or not properly. */
+  /** Undefined if the text has no calls, or invalid ones. */
   readonly readCalls: (text: string, context: ReadContext) => Calls | undefined
   readonly writeCalls: (calls: ReadonlyArray<Asked>, content: string) => string
-  /** What stands between text and calls and belongs to neither. */
+  /** Separator between text and calls, part of neither. */
   readonly separator: "" | "\n" | "\n\n"
   readonly isContent?: boolean
   readonly hasSpecialMarks?: boolean
@@ -39,7 +39,7 @@ export interface Grammar {
   readonly forcedCall?: OutputFormat["forcedCall"]
 }
 
-/** The calls of a message that came from somewhere. */
+/** The calls of a message from any source. */
 export const askedBy = ({ tool_calls: calls = [] }: Message): ReadonlyArray<Asked> =>
   calls.map(({ function: { arguments: json, name }, id }) => ({ name, json, id }))
 

@@ -1,5 +1,5 @@
 /**
- * DeepSeek V3.2 and MiniMax M2: a tag for each call and one for each parameter.
+ * DeepSeek V3.2 and MiniMax M2: a tag per call and one per parameter.
  *
  *     <minimax:tool_call>
  *     <invoke name="search">
@@ -13,9 +13,9 @@
  *     </｜DSML｜invoke>
  *     </｜DSML｜function_calls>
  *
- * DeepSeek says of each value whether it is a text; MiniMax leaves that to the tool's schema. As in vLLM's parsers
- * names of MiniMax may have other quotes or none, a value may end at the next parameter, and the tags around all calls
- * may be missing.
+ * DeepSeek marks each value as a string or not; MiniMax relies on the tool's schema. As in vLLM's parsers, names of
+ * MiniMax may have other quotes or none, a value may end at the next parameter, and the tags around all calls may be
+ * missing.
  */
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"
@@ -30,7 +30,7 @@ interface Tags {
   readonly saysText: boolean
 }
 
-/** What stands in a tag whose name ends at `from`, and where it ends. */
+/** The attributes of a tag whose name ends at `from`, and its end. */
 const attributes = (text: string, from: number, pattern: RegExp) => {
   pattern.lastIndex = from
   const found = pattern.exec(text)
@@ -58,7 +58,7 @@ const make = (
   const invoke = saysText ? named : anyNamed
   const parameter = saysText ? said : anyNamed
 
-  /** Before the tag that closes it, or a parameter that begins before that. */
+  /** Ends at the closing tag, or at a parameter that begins before it. */
   const endOfValue = (text: string, from: number) => {
     const closed = TagPairs.endOfValue(text, from, parameterClose, [parameterOpen, invokeClose])
     const open = saysText ? -1 : text.slice(from, closed?.end ?? text.length).search(anotherOpens)

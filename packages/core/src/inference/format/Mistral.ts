@@ -1,11 +1,12 @@
 /**
- * Mistral's models: a list of calls behind one mark, or, since 2025, a mark before each call. All are read.
+ * Mistral's models: a list of calls after one marker, or, since 2025, a marker before each call. All variants are
+ * supported.
  *
  *     [TOOL_CALLS][{"name": "search", "arguments": {"q": "cats"}}]
  *     [TOOL_CALLS]search[ARGS]{"q": "cats"}
  *
- * Their templates check that roles alternate, calls and results apart, so messages go to them with their `tool_calls`;
- * and that ids have nine letters or digits, so others get one that is made of theirs.
+ * Their templates check that roles alternate, excluding calls and results, so messages are passed with their
+ * `tool_calls`; ids must have nine letters or digits, so others are replaced by one derived from them.
  */
 import type { Message } from "../../Message.ts"
 import * as CallJson from "./CallJson.ts"
@@ -22,7 +23,7 @@ interface Read {
   readonly end: number
 }
 
-/** A list of calls, or one alone, as JSON at `from`. */
+/** A list of calls, or a single one, as JSON at `from`. */
 const readJson = (text: string, from: number): Read | undefined => {
   const end = CallJson.endOf(text, from)
   if (end === undefined) return undefined
@@ -31,7 +32,6 @@ const readJson = (text: string, from: number): Read | undefined => {
   return calls && { calls, end }
 }
 
-/** A name and its arguments at `from`. */
 const readNamed = (text: string, from: number): Read | undefined => {
   let at = from
   while (at < text.length && text[at] !== "[" && text[at] !== "{") at++
@@ -50,7 +50,7 @@ const isId = /^[a-zA-Z0-9]{9}$/
 
 const letters = (part: number): string => (part >>> 0).toString(36).padStart(7, "0")
 
-/** Nine letters and digits that stand for an id: the same for the same one. */
+/** Nine letters and digits derived deterministically from an id. */
 const shortId = (id: string): string => {
   if (isId.test(id)) return id
   let [high, low] = [0x811c9dc5, 0x01000193]
@@ -69,7 +69,7 @@ const forTemplate = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =
     return {
       ...rest,
       ...(id !== undefined && { tool_call_id: shortId(id) }),
-      // An empty list is no list to these templates.
+      // These templates do not accept an empty list.
       ...(calls !== undefined &&
         calls.length > 0 && {
           tool_calls: calls.map((call, at) => ({ ...call, id: shortId(call.id ?? `${index} ${at}`) }))
@@ -99,7 +99,7 @@ const make = (isNamed: boolean, thinking: ThinkTags.Tags): OutputFormat =>
         calls.push(...read.calls)
         from = text.indexOf(mark, read.end)
       }
-      // Some vocabularies put a blank before every text.
+      // Some vocabularies put a space before every text.
       return { at: first === 1 && text[0] === " " ? 0 : first, calls }
     },
     writeCalls: (calls) =>
@@ -115,7 +115,7 @@ const named = make(true, ThinkTags.think)
 const listedThinking = make(false, ThinkTags.bracketThink)
 const namedThinking = make(true, ThinkTags.bracketThink)
 
-/** As the template writes it; without one, as the models of today do. */
+/** The variant that the template writes; without one, that of current models. */
 export const format = (template: string | undefined): OutputFormat => {
   if (template === undefined) return namedThinking
   const isThinking = template.includes(ThinkTags.bracketThink.open)

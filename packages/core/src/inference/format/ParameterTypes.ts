@@ -1,8 +1,8 @@
 /**
- * Arguments that a model writes as bare text: what they mean is in the schema of the tool's parameters.
+ * Types arguments that a model writes as bare text, by the schema of the tool's parameters.
  *
- * Text stays text where the schema says so, and where it says nothing that the text could be. Pure, and never throws,
- * whatever the tools of a request hold.
+ * Text stays a string if the schema says so, or if the schema allows nothing else that it could be. Pure, and never
+ * throws, whatever a request's tools contain.
  */
 import { Option, Predicate } from "effect"
 import * as CallJson from "./CallJson.ts"
@@ -14,7 +14,7 @@ type Types = ReadonlySet<string>
 const field = (value: unknown, key: string): unknown =>
   Predicate.isReadonlyObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 
-/** The schema of a tool's parameters; none where there is no such tool. */
+/** The schema of a tool's parameters; undefined if there is no such tool. */
 const parametersOf = (tools: ReadonlyArray<unknown>, name: string): unknown => {
   for (const tool of tools) {
     const definition = field(tool, "function") ?? tool
@@ -23,7 +23,6 @@ const parametersOf = (tools: ReadonlyArray<unknown>, name: string): unknown => {
   return undefined
 }
 
-/** What a reference points to in the schema that it stands in. */
 const target = (root: unknown, place: string): unknown =>
   place.startsWith("#")
     ? place
@@ -32,7 +31,7 @@ const target = (root: unknown, place: string): unknown =>
         .reduce((at, part) => field(at, part.replaceAll("~1", "/").replaceAll("~0", "~")), root)
     : undefined
 
-/** The schema of one parameter, wherever its tool's schema says it. */
+/** The schema of one parameter, anywhere in its tool's schema. */
 const propertyOf = (root: unknown, key: string, schema: unknown = root, levels = 8): unknown => {
   if (levels === 0) return undefined
   const own = field(field(schema, "properties"), key)
@@ -55,7 +54,7 @@ const typeOf = (value: unknown): string => {
   return typeof value === "bigint" ? "number" : typeof value
 }
 
-/** What a schema lets a value be, in JSON's words; nothing where it does not say. */
+/** JSON types that a schema allows; undefined if unspecified. */
 const typesOf = (root: unknown, schema: unknown, levels = 8): Types | undefined => {
   if (levels === 0) return undefined
   const place = field(schema, "$ref")
@@ -84,7 +83,7 @@ const typesOf = (root: unknown, schema: unknown, levels = 8): Types | undefined 
   return field(schema, "items") === undefined ? undefined : new Set(["array"])
 }
 
-/** Python's words for what JSON spells otherwise. */
+/** Python keywords and their JSON equivalents. */
 const words = new Map([
   ["true", "true"],
   ["false", "false"],
@@ -92,7 +91,7 @@ const words = new Map([
   ["none", "null"]
 ])
 
-/** `1` and `0` where nothing but a boolean may be. */
+/** `1` and `0` if only a boolean is allowed. */
 const booleanOf = (text: string, types: Types): string | undefined => {
   if (!types.has("boolean") || types.has("number")) return undefined
   return text.trim() === "1" ? "true" : text.trim() === "0" ? "false" : undefined
@@ -102,28 +101,28 @@ const jsonOf = (text: string): string | undefined => {
   const trimmed = text.trim()
   const json = trimmed.length > 5 ? trimmed : (words.get(trimmed.toLowerCase()) ?? trimmed)
   if (Option.isSome(CallJson.decode(json))) return json
-  // Lists and objects are written as Python's, too.
+  // Lists and objects may also be Python literals.
   const literal = /^[[{(]/.test(trimmed) ? PythonLiteral.whole(trimmed) : undefined
   return literal !== undefined && Option.isSome(CallJson.decode(literal)) ? literal : undefined
 }
 
-/** What a value is where its schema says nothing: text, or JSON if it can be that. */
+/** Interpretation of a value without a schema: a string, or JSON if possible. */
 export type Untyped = "text" | "json"
 
-/** The JSON text that the written text of a value stands for. */
+/** The JSON text of a written value. */
 const valueOf = (text: string, types: Types | undefined, untyped: Untyped): string => {
   const asText = JSON.stringify(text)
   if (types === undefined) return untyped === "text" ? asText : (jsonOf(text) ?? asText)
   const json = types.size === 1 && types.has("string") ? undefined : (booleanOf(text, types) ?? jsonOf(text))
   if (json === undefined) return asText
-  // Text that may be text is something else only where the schema lets it be that.
+  // If strings are allowed, a value is something else only if the schema allows that type.
   return !types.has("string") || types.has(typeOf(Option.getOrNull(CallJson.decode(json)))) ? json : asText
 }
 
-/** A parameter as it was written; `isText`: the model says that it is a text, which counts where it may be one. */
+/** A parameter as written; `isText`: the model marks it as a string, which counts if it may be one. */
 export type Pair = readonly [key: string, text: string, isText?: boolean]
 
-/** A call whose arguments were written one by one; nothing where one is given twice. */
+/** A call whose arguments were written one by one; undefined if one is repeated. */
 export const call = (
   name: string,
   pairs: ReadonlyArray<Pair>,
@@ -142,7 +141,7 @@ export const call = (
 
 const wrappers: ReadonlySet<string> = new Set(["arguments", "input"])
 
-/** Arguments that were written as one, under a name that the tool has not: what they are. */
+/** Unwraps arguments that were written as a single object under a name that the tool does not have. */
 export const unwrapped = (
   pairs: ReadonlyArray<Pair>,
   name: string,
@@ -157,7 +156,7 @@ export const unwrapped = (
   return isObject && Object.keys(inner).every((one) => Object.hasOwn(properties, one)) ? text : undefined
 }
 
-/** Arguments to be written one by one: text as it stands, else JSON. */
+/** Arguments to write one by one: strings verbatim, else JSON. */
 export const pairsOf = (
   json: string
 ): ReadonlyArray<{ readonly key: string; readonly text: string; readonly isText: boolean }> => {

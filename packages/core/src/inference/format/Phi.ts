@@ -1,5 +1,5 @@
 /**
- * Phi-4-mini: a list of calls between marks, or behind the word `functools`.
+ * Phi-4-mini: a list of calls between markers, or after `functools`.
  *
  *     <|tool_call|>[{"name": "search", "arguments": {"q": "cats"}}]<|/tool_call|>
  */

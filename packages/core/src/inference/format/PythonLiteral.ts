@@ -1,11 +1,11 @@
 /**
- * Python's literals as models write them in calls (lists, tuples, dicts, texts, numbers, True, False, None), and the
- * JSON text that they stand for; JSON's own words count too. Linear in the text, and never throws.
+ * Converts Python literals, as models write them in calls (lists, tuples, dicts, strings, numbers, True, False, None),
+ * to JSON text; JSON keywords are accepted too. Linear in the text, and never throws.
  */
 import * as PythonString from "../../base/PythonString.ts"
 import * as CallJson from "./CallJson.ts"
 
-/** A literal, and the index behind it. */
+/** A literal, and the index after it. */
 export interface Literal {
   readonly json: string
   readonly end: number
@@ -26,7 +26,7 @@ const based = /[+-]?0(?:[xX](?:_?[\da-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)/
 const number = /[+-]?(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d+)?/y
 const word = /[A-Za-z]+/y
 
-/** An escape that Python refuses stays as it is. Undefined for a text with expressions in it. */
+/** Unknown escapes are kept. Undefined for an f-string with expressions. */
 const textOf = (literal: string): string | undefined => {
   const [prefix = ""] = /^[a-zA-Z]*/.exec(literal) ?? []
   const quoted = literal.slice(prefix.length)
@@ -37,13 +37,12 @@ const textOf = (literal: string): string | undefined => {
   return PythonString.unescape(isTriple ? `${quoted[0]}${inside}${quoted[0]}` : quoted, (escape) => escape)
 }
 
-/** An integer of another base. */
 const basedOf = (text: string): string => {
   const digits = text.replaceAll("_", "").replace(/^[+-]/, "")
   return String(text.startsWith("-") ? -BigInt(digits) : BigInt(digits))
 }
 
-/** A number as JSON writes it: without underscores, a plus sign or a point at either end. */
+/** A number in JSON's form: without underscores, a plus sign, or a point at either end. */
 const numberOf = (text: string): string => {
   const plain = text.replaceAll("_", "").replace(/^\+/, "")
   const whole = plain.replace(/^(-?)\./, "$10.").replace(/\.(?=$|[eE])/, ".0")
@@ -78,7 +77,6 @@ export const read = (text: string, from: number, levels = 0): Literal | undefine
   return json === undefined ? undefined : { json, end: at + name.length }
 }
 
-/** Texts beside each other are one. */
 const joined = (text: string, from: number, first: string): Literal | undefined => {
   let end = from + first.length
   let value = textOf(first)
@@ -115,7 +113,7 @@ const dict = (text: string, from: number, levels: number): Literal | undefined =
     const key = read(text, at, levels + 1)
     if (key === undefined || /^[[{]/.test(key.json)) return undefined
     at = CallJson.skipBlanks(text, key.end)
-    // A set: JSON has none, so it becomes a list.
+    // A set becomes a list, because JSON has no sets.
     if (members.length === 0 && (text[at] === "," || text[at] === "}")) return list(text, from, "}", levels)
     if (text[at] !== ":") return undefined
     const value = read(text, at + 1, levels + 1)
@@ -128,13 +126,13 @@ const dict = (text: string, from: number, levels: number): Literal | undefined =
   return { json: `{${members.join(", ")}}`, end: at + 1 }
 }
 
-/** The JSON text of a literal that is all of the text. */
+/** The JSON text of a literal that makes up the whole text. */
 export const whole = (text: string): string | undefined => {
   const literal = read(text, 0)
   return literal !== undefined && CallJson.skipBlanks(text, literal.end) === text.length ? literal.json : undefined
 }
 
-/** JSON text as Python writes the same value. */
+/** JSON text as a Python literal. */
 export const write = (json: string): string => {
   const first = json.trim()[0]
   if (first === "{")

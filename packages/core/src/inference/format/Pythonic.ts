@@ -1,6 +1,5 @@
 /**
- * Llama 4, and Llama 3.2 where it is prompted so: the whole answer is a list of calls in Python, between marks or
- * without them.
+ * Llama 4, and Llama 3.2 if prompted accordingly: the whole answer is a list of Python calls, with or without markers.
  *
  *     <|python_start|>[search(q="cats", most=3)]<|python_end|>
  */
@@ -20,7 +19,7 @@ const match = (pattern: RegExp, text: string, at: number): string | undefined =>
   return pattern.exec(text)?.[0]
 }
 
-/** A call that begins at `from`, and where it ends. */
+/** Reads a call that begins at `from`, and its end. */
 const readCall = (text: string, from: number): { readonly call: ReadCall; readonly end: number } | undefined => {
   const called = match(name, text, from)
   if (called === undefined) return undefined
@@ -67,7 +66,7 @@ export const format: OutputFormat = Marked.make({
     const end = text.startsWith(close, behind) ? CallJson.skipBlanks(text, behind + close.length) : behind
     return end === text.length ? { at: marked === -1 ? 0 : marked, calls } : undefined
   },
-  // Behind text the marks say where the calls stand.
+  // After text, the markers show where the calls are.
   writeCalls: (calls, content) => {
     const written = calls.map(({ json, name }) => {
       const members = Array.from(CallJson.members(json), ([key, value]) => `${key}=${PythonLiteral.write(value)}`)

@@ -1,5 +1,5 @@
 /**
- * Qwen3-Coder, Qwen3.5: a tag for the function and one for each parameter, whose text is typed by the tool's schema.
+ * Qwen3-Coder, Qwen3.5: a tag for the function and one per parameter, whose text is typed by the tool's schema.
  *
  *     <tool_call>
  *     <function=search>
@@ -23,7 +23,7 @@ const functionClose = "</function>"
 const parameterOpen = "<parameter="
 const parameterClose = "</parameter>"
 
-/** A function that begins at `from`, and where it ends. */
+/** Reads a function that begins at `from`, and its end. */
 const readFunction = (
   text: string,
   from: number,
@@ -49,7 +49,7 @@ const readFunction = (
   return call && { call, end: at + functionClose.length }
 }
 
-/** Python's spelling, which the template's `string` filter gives. */
+/** Python's spelling, as written by the template's `string` filter. */
 const pythonWords = new Map([
   ["true", "True"],
   ["false", "False"],

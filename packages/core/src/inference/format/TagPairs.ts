@@ -1,10 +1,10 @@
 /**
- * Calls whose arguments stand between tags of their own, as text that is escaped nowhere: a value ends at the tag that
- * closes it and is followed by what may follow a value, so that other text may hold the tag.
+ * Reads calls whose arguments are in separate tags, unescaped: a value ends at a closing tag that is followed by
+ * something that may follow a value, so the text itself may contain the tag.
  */
 import * as CallJson from "./CallJson.ts"
 
-/** Where the value that begins at `from` ends: before `close`, with one of `next` behind it. Linear in the text. */
+/** End of the value that begins at `from`: before a `close` that is followed by one of `next`. Linear in the text. */
 export const endOfValue = (
   text: string,
   from: number,
@@ -18,7 +18,7 @@ export const endOfValue = (
   return undefined
 }
 
-/** The text without the one line break that a tag has on its inside. */
+/** Removes the one line break that a tag has on its inside. */
 export const withoutBreaks = (text: string): string => {
   const start = text.startsWith("\n") ? 1 : 0
   return text.slice(start, text.endsWith("\n") && text.length > start ? -1 : undefined)

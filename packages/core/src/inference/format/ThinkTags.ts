@@ -1,30 +1,30 @@
 /**
- * Thinking in tags before the visible text: `<think>…</think>`, `[THINK]…[/THINK]`.
+ * Splits reasoning in tags from the visible text: `<think>…</think>`, `[THINK]…[/THINK]`.
  *
- * The model writes both tags, or the chat template opened the first one at the end of the prompt. Only what stands at
- * the beginning is thinking; what is not closed is all of it. Line breaks around the tags belong to them: one inside at
- * either end, two behind.
+ * The model writes both tags, or the chat template opened the first one at the end of the prompt. Only a block at the
+ * beginning is reasoning; an unclosed one extends to the end. Line breaks around the tags belong to them: one inside at
+ * either end, two after.
  */
 
 export interface Tags {
   readonly open: string
   readonly close: string
-  /** What the family writes inside, next to each tag, and behind the second one. */
+  /** Line breaks that the family writes inside, next to each tag, and after the second one. */
   readonly inside: "" | "\n"
   readonly behind: "" | "\n" | "\n\n"
 }
 
 export interface Thought {
-  /** Absent where nothing was thought, be there tags or not. */
+  /** Absent if empty, with or without tags. */
   readonly reasoning: string | undefined
-  /** Where the visible text begins. */
+  /** Start of the visible text. */
   readonly end: number
 }
 
-/** Whether a prompt ends in the middle of thinking. */
+/** True if a prompt ends inside reasoning. */
 export const isOpenedBy = (prompt: string, { open }: Tags): boolean => prompt.trimEnd().endsWith(open)
 
-/** Splits an answer to a prompt; without the prompt, a tag that closes alone closes what the template opened. */
+/** Splits an answer to a prompt; without the prompt, an unmatched closing tag closes what the template opened. */
 export const split = (text: string, tags: Tags, prompt: string | undefined): Thought => {
   const { close, open } = tags
   const first = text.length - text.trimStart().length
@@ -48,14 +48,14 @@ const trimmed = (text: string, from: number, to: number): string | undefined => 
   return reasoning === "" ? undefined : reasoning
 }
 
-/** Thinking as it stands before `next`, so that `split` gives back both as they are. */
+/** Writes reasoning before `next`, so that `split` returns both unchanged. */
 export const write = (reasoning: string, next: string, tags: Tags, prompt: string | undefined): string => {
   const { close, open } = tags
   const isOpened = prompt !== undefined && isOpenedBy(prompt, tags)
   if (reasoning === "" && !isOpened) return next
   const before = tags.inside !== "" || reasoning.startsWith("\n") ? "\n" : ""
   const after = tags.inside !== "" || reasoning.endsWith("\n") ? "\n" : ""
-  // The prompt's own line break stands before the text already, where it wrote one.
+  // The prompt's own line break is already there, if it wrote one.
   const opening = isOpened ? (reasoning.startsWith("\n") ? "\n" : "") : open + before
   return `${opening}${reasoning}${after}${close}${next.startsWith("\n") ? "\n\n" : tags.behind}${next}`
 }

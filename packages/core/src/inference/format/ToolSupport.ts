@@ -1,6 +1,6 @@
 /**
- * Reports once for each tokenizer what its model cannot do with tools: a chat template that does not render them, or
- * calls in a format that is not known here.
+ * Warns once per tokenizer about limits of its model with tools: a chat template that does not render them, or an
+ * unknown call format.
  */
 import { Effect, Result } from "effect"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
@@ -14,7 +14,7 @@ const tool = {
   function: { name: "look_up", description: "Looks up.", parameters: { type: "object", properties: {} } }
 }
 
-/** Whether a prompt with tools is another one; true where the template refuses such a short chat. */
+/** True if tools change the prompt, or if the template rejects such a short chat. */
 const rendersTools = ({ applyChatTemplate }: TokenizerShape): boolean => {
   const made = Result.try(() => [
     applyChatTemplate(trial, { addGenerationPrompt: true }),

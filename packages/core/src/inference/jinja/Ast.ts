@@ -37,14 +37,12 @@ export type Expression =
       readonly no: Expression | undefined
     }
 
-/** Arguments of a call. */
 export interface Given {
   readonly positional: ReadonlyArray<{ readonly value: Expression; readonly isSpread: boolean }>
   readonly named: ReadonlyArray<readonly [name: string, value: Expression]>
   readonly spread: Expression | undefined
 }
 
-/** What is assigned to. */
 export type Target =
   | { readonly type: "Name"; readonly name: string }
   | { readonly type: "Member"; readonly of: string; readonly name: string }

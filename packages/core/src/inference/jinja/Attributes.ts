@@ -1,4 +1,4 @@
-/** Attributes and items of values: methods first behind a point, items first in brackets, as Jinja looks for them. */
+/** Looks up attributes and items of values: attributes first with a dot, items first with brackets, as in Jinja. */
 import { methodOf } from "./StringMethods.ts"
 import {
   Callable,
@@ -15,7 +15,7 @@ import {
   View
 } from "./Values.ts"
 
-/** What would change a value, which no template may. */
+/** Methods that modify a value, which templates may not do. */
 const changing = {
   list: ["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"],
   dict: ["clear", "pop", "popitem", "setdefault", "update"]
@@ -60,7 +60,7 @@ const methodsOf = (of: Value): Methods => {
   return typeof of === "number" ? { is_integer: () => Number.isInteger(of) } : {}
 }
 
-/** An attribute in Python's sense; undefined if the value has none of that name. */
+/** An attribute in Python's sense; undefined if there is none of that name. */
 const attribute = (of: Value, name: string): { readonly value: Value } | undefined => {
   if (of instanceof Namespace) return of.members.has(name) ? { value: of.members.get(name) } : undefined
   if (of instanceof Callable) {
@@ -84,21 +84,19 @@ const missing = (of: Value, key: Value): Undefined =>
     `'${typeOf(of)} object' has no attribute ${typeof key === "string" ? `'${key}'` : String(key)} and so it`
   )
 
-/** `of.name`. */
 export const member = (of: Value, name: string): Value => {
   if (of instanceof Undefined) return of.fail()
   if (name.startsWith("__")) return unsafe(of, name)
   return (attribute(of, name) ?? item(of, name) ?? { value: missing(of, name) }).value
 }
 
-/** `of[key]`. */
 export const at = (of: Value, key: Value): Value => {
   if (of instanceof Undefined) return of.fail()
   const found = item(of, key) ?? (typeof key === "string" ? attribute(of, key) : undefined)
   return (found ?? { value: missing(of, key) }).value
 }
 
-/** What filters look up in each item: `function.name`, or a place. */
+/** Lookup by filters in each item: `function.name`, or an index. */
 export const path = (given: Value): ((of: Value) => Value) => {
   const keys =
     typeof given === "string" ? given.split(".").map((key) => (/^\d+$/.test(key) ? BigInt(key) : key)) : [given]

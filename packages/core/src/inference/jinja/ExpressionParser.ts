@@ -1,4 +1,4 @@
-/** Parses the expressions of a Jinja template by Jinja's own precedence. */
+/** Parses the expressions of a Jinja template, with Jinja's precedence. */
 import type { Expression, Given, FilterUse } from "./Ast.ts"
 import type { Token } from "./Lexer.ts"
 import { TokenReader } from "./TokenReader.ts"
@@ -26,7 +26,7 @@ export class ExpressionParser extends TokenReader {
     return value
   }
 
-  /** One expression, or a tuple of several without brackets. */
+  /** One expression, or an unparenthesized tuple. */
   tuple(hasChoice = true, ends: ReadonlyArray<string> = []): Expression {
     const isEnd = () =>
       this.is("end") ||
@@ -157,7 +157,7 @@ export class ExpressionParser extends TokenReader {
     }
   }
 
-  /** Up to a closing bracket, with commas between. */
+  /** Comma-separated, up to a closing bracket. */
   protected listed<A>(close: string, read: () => A): ReadonlyArray<A> {
     const items: Array<A> = []
     while (!this.operator(close)) {
@@ -229,7 +229,6 @@ export class ExpressionParser extends TokenReader {
     return name
   }
 
-  /** A filter's name and arguments. */
   protected filterUse(): FilterUse {
     const name = this.dotted()
     return { name, given: this.is("operator", "(") ? this.given() : { positional: [], named: [], spread: undefined } }

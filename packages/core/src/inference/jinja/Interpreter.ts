@@ -1,8 +1,8 @@
 /**
  * Renders parsed Jinja templates as `transformers` does: Jinja's scopes, filters and tests over Python's values.
  *
- * A name that is not there is undefined, which prints as nothing and refuses all else. What is not supported here is an
- * error that names it; nothing is rendered differently in silence.
+ * An undefined name prints as an empty string and rejects everything else. Unsupported features are errors that name
+ * them; nothing silently renders differently.
  */
 import type { Body, Expression, FilterUse, Given, Parameter, Statement, Target } from "./Ast.ts"
 import * as Attributes from "./Attributes.ts"
@@ -20,7 +20,6 @@ type Value = Values.Value
 
 type Ending = "break" | "continue" | undefined
 
-/** What is written, piece by piece. */
 type Output = Array<string>
 
 export class Interpreter implements Library {

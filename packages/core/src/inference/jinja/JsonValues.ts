@@ -1,13 +1,13 @@
 /**
- * Reads JSON text for a template (`Values.from`), which gets what Python's `json.loads` gives: keys in their order, be
- * they digits or not, integers exactly, and `1.0` as a float.
+ * Parses JSON text for a template (`Values.from`) like Python's `json.loads`: keys in their order, including digits,
+ * exact integers, and `1.0` as a float.
  */
 import * as ExactJson from "../../base/ExactJson.ts"
 
 const blank = /[ \t\n\r]*/y
 const literal = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
 
-/** Throws `SyntaxError` where `JSON.parse` does. */
+/** Throws `SyntaxError` if `JSON.parse` does. */
 export const parse = (text: string): unknown => {
   JSON.parse(text)
   let at = 0

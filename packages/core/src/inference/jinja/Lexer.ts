@@ -1,11 +1,11 @@
 /**
- * Cuts a Jinja template into text and the tokens of its tags, as Jinja does with `trim_blocks` and `lstrip_blocks`:
- * the line break behind a tag goes, and so do the blanks before one that begins its line; `-` and `+` change that.
+ * Tokenizes a Jinja template as Jinja does with `trim_blocks` and `lstrip_blocks`: the line break after a tag is
+ * removed, and so is the whitespace before one that begins its line; `-` and `+` override that.
  */
 import * as PythonString from "../../base/PythonString.ts"
 
 export interface Token {
-  /** `text`, `begin` and `end` of a statement or an expression, and what stands within. */
+  /** `text`, `begin` and `end` of a statement or an expression, and the tokens within. */
   readonly type: "text" | "statement" | "expression" | "end" | "name" | "string" | "integer" | "float" | "operator"
   readonly value: string
   readonly line: number
@@ -26,7 +26,7 @@ const string = /'(?:[^'\\]|\\[\s\S])*'|"(?:[^"\\]|\\[\s\S])*"/y
 const endOfRaw = /\{%([-+]?)\s*endraw\s*([-+]?)%\}\n?/g
 const raw = /\{%[-+]?\s*raw\s*([-+]?)%\}/y
 
-/** A literal with Python's escapes; one that Python does not know stays as it is. */
+/** A literal with Python's escapes; unknown ones are kept. */
 const unescaped = (literal: string): string =>
   PythonString.unescape(literal, (escape) => {
     throw new TemplateError(`the escape ${escape} cannot be read`)
@@ -49,14 +49,14 @@ export const tokenize = (given: string): ReadonlyArray<Token> => {
     if (found !== undefined) at += found.length
     return found
   }
-  /** Text before a tag, by the tag's sign. */
+  /** Text before a tag, trimmed according to the tag's sign. */
   const pushText = (text: string, sign: string, isBlock: boolean) => {
     const lineStart = text.lastIndexOf("\n") + 1
     const isBlank = text.slice(lineStart).trim() === "" && (lineStart > 0 || isLineStart)
     const kept = sign === "-" ? text.trimEnd() : isBlock && sign !== "+" && isBlank ? text.slice(0, lineStart) : text
     if (kept !== "") push("text", kept)
   }
-  /** What goes behind a tag. */
+  /** Skips what a tag removes after it. */
   const closed = (sign: string, isBlock: boolean) => {
     if (sign === "-") take(space)
     else if (isBlock && sign !== "+" && source[at] === "\n") at++
@@ -122,7 +122,7 @@ export const tokenize = (given: string): ReadonlyArray<Token> => {
     if (verbatim !== null) {
       const [all, after = ""] = verbatim
       at += all.length
-      // The line break behind this tag stays.
+      // The line break after this tag is kept.
       closed(after, false)
       endOfRaw.lastIndex = at
       const end = endOfRaw.exec(source)

@@ -1,4 +1,4 @@
-/** Jinja's filters of lists and dicts; those that give a generator in Python give one here. */
+/** Jinja's filters of lists and dicts; those that return a generator in Python return one here. */
 import * as Attributes from "./Attributes.ts"
 import { binary } from "./Operators.ts"
 import type { Filter } from "./TextFilters.ts"
@@ -22,7 +22,7 @@ import {
 } from "./Values.ts"
 import { bind, str } from "./Written.ts"
 
-/** Filters and tests by name, with what they are given. */
+/** Filters and tests by name, with their arguments. */
 export interface Library {
   readonly filter: (name: string, value: Value, given: Arguments) => Value
   readonly test: (name: string, value: Value, given: Arguments) => boolean
@@ -30,7 +30,7 @@ export interface Library {
 
 const none: Arguments = { positional: [], named: new Map() }
 
-/** What is compared: the item or its attribute, texts without regard to case. */
+/** Sort key: the item or its attribute, strings optionally case-insensitive. */
 const keyOf = (attribute: Value, isCaseSensitive: Value): ((one: Value) => Value) => {
   const get = attribute === undefined || attribute === null ? (one: Value) => one : Attributes.path(attribute)
   return (one) => {
@@ -147,7 +147,7 @@ const unique: Filter = (value, given) => {
   )
 }
 
-/** Items that a test takes or refuses, looked at themselves or by an attribute. */
+/** Items that a test selects or rejects, tested directly or by an attribute. */
 const selecting =
   (library: Library, hasAttribute: boolean, isKept: boolean): Filter =>
   (value, { named, positional }) => {

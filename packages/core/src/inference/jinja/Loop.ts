@@ -3,7 +3,7 @@ import * as Values from "./Values.ts"
 
 type Attributes = ReadonlyMap<string, () => Values.Value>
 
-/** Those of each place in a loop over these items, so many loops deep. */
+/** Attributes at each index of a loop over these items, at this nesting depth. */
 export const make = (items: ReadonlyArray<Values.Value>, depth: number): ((at: number) => Attributes) => {
   let changed: ReadonlyArray<Values.Value> | undefined
   const hasChanged = ({ positional }: Values.Arguments) => {

@@ -27,7 +27,7 @@ const remainder = (a: number, b: number): number => {
   return rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest
 }
 
-/** Factors and exponents beyond this are no prompt. */
+/** Larger factors and exponents do not occur in prompts. */
 const maxRepeats = 1_000_000
 
 const times = (count: Value): number => {
@@ -75,7 +75,7 @@ const arithmetic = (operator: string, a: Number_, b: Number_): Value => {
   }
 }
 
-/** Undefined where this cannot be repeated, or not so often. */
+/** Undefined if the value cannot be repeated, or not that often. */
 const repeated = (value: Value, count: Value): Value => {
   if (typeof count !== "bigint" && typeof count !== "boolean") return undefined
   if (typeof value === "string") return value.repeat(times(numberOf(count)))

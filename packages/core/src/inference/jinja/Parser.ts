@@ -1,10 +1,12 @@
-/** Parses Jinja templates: text, expressions and the statements that chat templates use; others are refused by name. */
+/**
+ * Parses Jinja templates: text, expressions and the statements that chat templates use; others are rejected by name.
+ */
 import type { Body, Expression, FilterUse, Parameter, Statement, Target } from "./Ast.ts"
 import { ExpressionParser } from "./ExpressionParser.ts"
 import { tokenize } from "./Lexer.ts"
 
 class Parser extends ExpressionParser {
-  /** Up to a statement of one of these names, whose `{%` and name are taken. */
+  /** Parses up to a statement of one of these names, whose `{%` and name are consumed. */
   private body(ends: ReadonlyArray<string>): { readonly body: Body; readonly end: string } {
     const body: Array<Statement> = []
     for (let token = this.peek(); token !== undefined; token = this.peek()) {
@@ -23,7 +25,7 @@ class Parser extends ExpressionParser {
     return { body, end: "" }
   }
 
-  /** A body that one statement ends. */
+  /** A body that a single end statement closes. */
   private closed(end: string): Body {
     this.take("end")
     const { body } = this.body([end])
@@ -68,7 +70,7 @@ class Parser extends ExpressionParser {
         }
         return { type: "With", values, body: this.closed("endwith") }
       }
-      // Marks what an assistant said; nothing of it is seen in the prompt.
+      // Marks the assistant's text; does not affect the prompt.
       case "generation":
         return { type: "Scope", body: this.closed("endgeneration") }
       case "break":
@@ -152,5 +154,5 @@ class Parser extends ExpressionParser {
   }
 }
 
-/** Throws `TemplateError` where the source is no template. */
+/** Throws `TemplateError` if the source is not a valid template. */
 export const parse = (source: string): Body => new Parser(tokenize(source)).program()

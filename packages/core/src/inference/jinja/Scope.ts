@@ -1,4 +1,4 @@
-/** Names of a scope of a Jinja template, and those around it. */
+/** Names of a Jinja template's scope and its enclosing scopes. */
 import * as Values from "./Values.ts"
 
 export class Scope {

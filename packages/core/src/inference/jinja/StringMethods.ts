@@ -12,7 +12,7 @@ const count = (value: Value, otherwise: number): number =>
       ? Number(numberOf(value))
       : refuse(`an int is expected, not ${typeOf(value)}`)
 
-/** ASCII separators count as blanks, a byte order mark does not. */
+/** ASCII separators count as whitespace, a byte order mark does not. */
 const separators = "\x1c\x1d\x1e\x1f\x85"
 const isBlank = (one: string): boolean => separators.includes(one) || (/\s/.test(one) && one !== "\ufeff")
 
@@ -24,7 +24,7 @@ export const strip = (all: string, characters: string | undefined, ends: "both" 
   return from === -1 ? "" : points.slice(from, to).join("")
 }
 
-/** Splits at blanks, ignoring those at the ends. */
+/** Splits at whitespace, ignoring it at the ends. */
 const splitBlanks = (all: string, most: number): ReadonlyArray<string> => {
   const parts: Array<string> = []
   let rest = strip(all, undefined, "left")
@@ -74,7 +74,7 @@ export const replace = (all: string, old: string, by: string, most: number): str
   return rest.length === 0 ? kept : kept + old + rest.join(old)
 }
 
-/** Every word, letters in a row, with a large first letter. */
+/** Capitalizes every word, a word being consecutive letters. */
 const title = (all: string): string =>
   all.replace(/\p{L}+/gu, (word) => {
     const [first = "", ...rest] = Array.from(word)
@@ -112,7 +112,7 @@ const affix = (value: Value, label: string): ReadonlyArray<string> =>
 const fill = (all: string, { positional }: Arguments, place: "left" | "right" | "both"): string => {
   const room = Math.max(0, count(positional[0], 0) - Array.from(all).length)
   const by = positional[1] === undefined ? " " : text(positional[1], "ljust")
-  // As Python has it: the odd one goes to the left where the width is odd.
+  // As in Python: with an odd width, the odd one goes to the left.
   const width = count(positional[0], 0)
   const left = place === "left" ? room : place === "right" ? 0 : Math.floor(room / 2) + (room & width & 1)
   return by.repeat(left) + all + by.repeat(room - left)

@@ -68,7 +68,7 @@ export const tests: { readonly [name: string]: Test } = {
   number: isNumber,
   odd: parity(1n),
   sameas: (value, { positional: [other] }) => value === other,
-  // In Python a dict has a length and items, and so does what is not there.
+  // In Python a dict has a length and items, and so does Jinja's undefined value.
   sequence: (value) =>
     typeof value === "string" ||
     Array.isArray(value) ||
@@ -80,7 +80,7 @@ export const tests: { readonly [name: string]: Test } = {
   upper: cased("isupper")
 }
 
-/** Their other spellings. */
+/** Operator aliases of tests. */
 export const signs: { readonly [sign: string]: string } = {
   "==": "eq",
   "!=": "ne",

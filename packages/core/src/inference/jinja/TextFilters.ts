@@ -1,4 +1,4 @@
-/** Jinja's filters of texts and numbers. */
+/** Jinja's filters of strings and numbers. */
 import * as StringMethods from "./StringMethods.ts"
 import { type Arguments, isNumber, numberOf, refuse, Tuple, typeOf, Undefined, type Value } from "./Values.ts"
 import { bind, json, percent, str } from "./Written.ts"
@@ -12,7 +12,7 @@ const places = (value: Value, otherwise: number): number =>
       ? Number(numberOf(value))
       : refuse(`an int is expected, not ${typeOf(value)}`)
 
-/** To so many decimal places, halves to the even digit, as Python rounds. */
+/** Rounds half to even at this precision, like Python. */
 const rounded = (value: number, precision: number): number => {
   if (!Number.isFinite(value)) return value
   if (precision < 0) {
@@ -21,7 +21,7 @@ const rounded = (value: number, precision: number): number => {
   }
   if (precision > 60) return value
   const nearest = value.toFixed(precision)
-  // A half is exact in few digits more.
+  // An exact half shows within these additional digits.
   const behind = Math.abs(value)
     .toFixed(precision + 30)
     .slice(-30)

@@ -1,4 +1,4 @@
-/** Reads the tokens of a Jinja template one by one; what is not expected is an error with its line. */
+/** Reads the tokens of a Jinja template one by one; unexpected ones are errors with their line. */
 import { TemplateError, type Token } from "./Lexer.ts"
 
 export class TokenReader {

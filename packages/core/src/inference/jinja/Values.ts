@@ -1,6 +1,6 @@
 /**
  * Python's values in Jinja templates: `bigint` for int, `number` for float, strings, booleans, `null` for None, arrays
- * for lists, maps for dicts, and what is defined here. Truth, equality, order and iteration are Python's.
+ * for lists, maps for dicts, and the classes defined here. Truth, equality, order and iteration are Python's.
  */
 import { Predicate } from "effect"
 import * as ExactJson from "../../base/ExactJson.ts"
@@ -8,7 +8,7 @@ import * as KeyOrder from "../../base/KeyOrder.ts"
 
 export type Value = unknown
 
-/** An operation that Python refuses. */
+/** An operation that Python rejects. */
 export class PythonError extends Error {
   override readonly name = "PythonError"
 }
@@ -17,7 +17,7 @@ export const refuse = (message: string): never => {
   throw new PythonError(message)
 }
 
-/** What is not there: prints as nothing, and refuses to be used. */
+/** Jinja's undefined value: prints as an empty string, and rejects any use. */
 export class Undefined {
   readonly what: string
   constructor(what: string) {
@@ -35,14 +35,14 @@ export class Tuple {
   }
 }
 
-/** A pair that `groupby` gives. */
+/** A pair returned by `groupby`. */
 export class Group extends Tuple {}
 
-/** `dict.items()`, `range()` and their kind: has a length and is read as often as one likes. */
+/** `dict.items()`, `range()` and the like: has a length and can be iterated repeatedly. */
 export class View {
   readonly kind: string
   readonly items: ReadonlyArray<Value>
-  /** As Python writes it, where that is not its items. */
+  /** Python's representation, if it is not derived from the items. */
   readonly text: string | undefined
   constructor(kind: string, items: ReadonlyArray<Value>, text?: string) {
     this.kind = kind
@@ -51,7 +51,7 @@ export class View {
   }
 }
 
-/** What is read once, and has no length. */
+/** Can be iterated once, and has no length. */
 export class Generator {
   private readonly source: ReadonlyArray<Value>
   private at = 0
@@ -83,7 +83,7 @@ export interface Arguments {
 export class Callable {
   readonly label: string
   readonly call: (given: Arguments) => Value
-  /** What else it has by name. */
+  /** Its other attributes by name. */
   readonly attributes: ReadonlyMap<string, () => Value>
   constructor(
     label: string,
@@ -96,7 +96,7 @@ export class Callable {
   }
 }
 
-/** A value of this program as a template gets it. */
+/** Converts a JavaScript value for a template. */
 export const from = (value: unknown): Value => {
   if (value === undefined) return null
   // JSON writes large ones as floats.
@@ -117,7 +117,6 @@ export const from = (value: unknown): Value => {
   )
 }
 
-/** Python's name of a value's type. */
 export const typeOf = (value: Value): string => {
   if (value === null) return "NoneType"
   if (typeof value === "bigint") return "int"
@@ -136,7 +135,7 @@ export const typeOf = (value: Value): string => {
 export const isNumber = (value: Value): value is bigint | number | boolean =>
   typeof value === "bigint" || typeof value === "number" || typeof value === "boolean"
 
-/** A number as one of the two kinds; a boolean is an int. */
+/** Normalizes a number; a boolean is an int. */
 export const numberOf = (value: bigint | number | boolean): bigint | number =>
   typeof value === "boolean" ? (value ? 1n : 0n) : value
 
@@ -153,7 +152,7 @@ const areSame = (a: ReadonlyArray<Value>, b: ReadonlyArray<Value>): boolean =>
 
 export const equals = (a: Value, b: Value): boolean => {
   if (a === b) return true
-  // Between an int and a float the value decides.
+  // An int and a float compare by value.
   // oxlint-disable-next-line eqeqeq -- the exact comparison of the language
   if (isNumber(a) && isNumber(b)) return numberOf(a) == numberOf(b)
   if (a instanceof Undefined && b instanceof Undefined) return true
@@ -164,7 +163,7 @@ export const equals = (a: Value, b: Value): boolean => {
   return [...a].every(([key, one]) => b.has(key) && equals(one, b.get(key)))
 }
 
-/** Below 0, 0 or above it, by code points. */
+/** Below, equal to or above 0, by code points. */
 const compareTexts = (a: string, b: string): number => {
   const [x, y] = [Array.from(a), Array.from(b)]
   for (let at = 0; at < Math.min(x.length, y.length); at++) {
@@ -174,7 +173,6 @@ const compareTexts = (a: string, b: string): number => {
   return x.length - y.length
 }
 
-/** Order as Python has it; `sign` is for the message. */
 export const compare = (a: Value, b: Value, sign = "<"): number => {
   if (a instanceof Undefined) return a.fail()
   if (b instanceof Undefined) return b.fail()
@@ -192,7 +190,7 @@ export const compare = (a: Value, b: Value, sign = "<"): number => {
   return refuse(`'${sign}' not supported between instances of '${typeOf(a)}' and '${typeOf(b)}'`)
 }
 
-/** What a value consists of, as a loop over it sees it. */
+/** The items that a loop over the value iterates. */
 export const iterate = (value: Value): ReadonlyArray<Value> => {
   if (Array.isArray(value)) return value
   if (typeof value === "string") return Array.from(value)
@@ -213,7 +211,7 @@ export const lengthOf = (value: Value): bigint => {
   return BigInt(iterate(value).length)
 }
 
-/** A list, a tuple or the characters of a text, which have places. */
+/** Lists, tuples and the characters of strings, which are indexable. */
 const sequenceOf = (value: Value): ReadonlyArray<Value> | undefined =>
   typeof value === "string" ||
   Array.isArray(value) ||
@@ -222,7 +220,7 @@ const sequenceOf = (value: Value): ReadonlyArray<Value> | undefined =>
     ? iterate(value)
     : undefined
 
-/** An item by its key or place; undefined if it is not there. */
+/** An item by its key or index; undefined if absent. */
 export const item = (of: Value, key: Value): { readonly value: Value } | undefined => {
   if (of instanceof Map) {
     const exact = typeof key === "number" && Number.isInteger(key) ? BigInt(key) : key
@@ -241,7 +239,7 @@ const whole = (value: Value): number | undefined => {
   return refuse("slice indices must be integers or None or have an __index__ method")
 }
 
-/** A part, as Python's slices take it; of the same type. */
+/** A slice with Python's semantics; of the same type. */
 export const slice = (of: Value, parts: ReadonlyArray<Value>): Value => {
   if (of instanceof Undefined) return of.fail()
   const all = sequenceOf(of)
@@ -262,7 +260,6 @@ export const slice = (of: Value, parts: ReadonlyArray<Value>): Value => {
   return of instanceof Tuple ? new Tuple(taken) : taken
 }
 
-/** Whether a value is in another. */
 export const contains = (all: Value, one: Value): boolean => {
   if (typeof all === "string") {
     if (typeof one !== "string") return refuse(`'in <string>' requires string as left operand, not ${typeOf(one)}`)

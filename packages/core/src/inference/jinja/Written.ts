@@ -1,4 +1,4 @@
-/** Values as Python writes them: `str`, `repr`, `json.dumps` and `%` of a text. */
+/** Formats values like Python: `str`, `repr`, `json.dumps` and `%`. */
 import {
   type Arguments,
   Callable,
@@ -22,7 +22,7 @@ const coded = (character: string): string => {
   return `\\${digits === 2 ? "x" : digits === 4 ? "u" : "U"}${code.toString(16).padStart(digits, "0")}`
 }
 
-/** A text in quotes: single ones, unless only those are in it; what cannot be seen as its number. */
+/** A string in quotes: single ones, unless it contains only those; non-printable characters are escaped. */
 const quoted = (text: string): string => {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
   const inner = text.replace(/[\\'\p{C}\p{Z}]/gu, (character) => {
@@ -33,7 +33,7 @@ const quoted = (text: string): string => {
   return `${quote}${inner}${quote}`
 }
 
-/** A float, which always shows that it is one. */
+/** A float, always recognizable as one. */
 export const float = (value: number): string => {
   if (Number.isNaN(value)) return "nan"
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf"
@@ -77,7 +77,7 @@ export interface JsonOptions {
   readonly isAscii: boolean
 }
 
-/** Of control characters those below the blank are escaped. */
+/** Control characters are only escaped below space. */
 const jsonCharacter = (one: string): string =>
   one < " " || one === '"' || one === "\\" ? JSON.stringify(one).slice(1, -1) : one
 
@@ -137,7 +137,6 @@ const padded = (text: string, flags: string, width: number): string =>
       ? text.replace(/^(-?)/, (sign) => sign + "0".repeat(Math.max(0, width - text.length)))
       : text.padStart(width)
 
-/** A text with `%s` and the like, filled in. */
 export const percent = (format: string, values: ReadonlyArray<Value>, byName: ReadonlyMap<Value, Value>): string => {
   let used = 0
   const written = format.replace(
@@ -183,7 +182,7 @@ export const percent = (format: string, values: ReadonlyArray<Value>, byName: Re
     : written
 }
 
-/** Arguments of a call by the names of its parameters; more or others are refused. */
+/** Binds the arguments of a call to parameter names; rejects extra or unknown ones. */
 export const bind = (
   label: string,
   given: Arguments,

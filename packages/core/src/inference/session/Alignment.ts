@@ -1,7 +1,7 @@
-/** Whether the tokens, mask and logprobs of a sequence belong together. */
+/** Checks that the tokens, mask and logprobs of a sequence are consistent. */
 import { isSampled, notSampled, type Trajectory } from "../../Trajectory.ts"
 
-/** What is wrong with the alignment of a trajectory, with the positions around it; nothing where it is sound. */
+/** Describes an alignment error of a trajectory, with the surrounding positions; undefined if there is none. */
 export const violation = ({
   logprobs,
   mask,

@@ -1,8 +1,8 @@
 /**
- * The experts that a mixture chose over a chain of answers (`ScoredGroup.routedExperts`): of each answer its own
- * choices from where its prompt's known beginning ends, put together for whole sequences.
+ * Assembles the experts that a mixture chose over a chain of answers (`ScoredGroup.routedExperts`): each answer
+ * contributes its own choices from the end of its prompt's known prefix on.
  *
- * What an answer's tokens passed when they were sampled counts, not what they passed as part of a later prompt.
+ * The choices recorded when an answer's tokens were sampled count, not those made when they are part of a later prompt.
  */
 
 /** Choices of the positions from `from` on, `words` words each. */
@@ -13,8 +13,8 @@ export interface Routed {
 }
 
 /**
- * Of an answer of `tokens` tokens to a prompt of `prompt`, of which `known` were those of earlier answers; undefined
- * where they are not given, or not for all.
+ * Choices of an answer of `tokens` tokens to a prompt of `prompt`, of which `known` were from earlier answers;
+ * undefined if missing or incomplete.
  */
 export const ofAnswer = (
   given: Int32Array | undefined,
@@ -25,7 +25,7 @@ export const ofAnswer = (
   const positions = prompt + tokens - 1
   if (given === undefined || positions <= 0 || given.length % positions !== 0) return undefined
   const words = given.length / positions
-  // The last token of an earlier answer went through the model with this prompt.
+  // The last token of an earlier answer was processed with this prompt.
   const from = Math.max(0, known - 1)
   return { from, words, data: given.slice(from * words) }
 }
@@ -38,7 +38,7 @@ export interface Link {
   readonly kept: number
 }
 
-/** Of a sequence of links; undefined where one has none. */
+/** Choices of a sequence of links; undefined if any link has none. */
 export const ofLinks = (links: ReadonlyArray<Link>): Int32Array | undefined => {
   const last = links.at(-1)
   const words = last?.routed?.words

@@ -1,9 +1,9 @@
 /**
- * Whether a message that a client sends again is the one that the session knows.
+ * Compares a message that a client sends back with the recorded one.
  *
- * Messages of the client's own are compared as they are. An answer comes back as the client's library keeps it: without
- * the thinking, with blanks trimmed, arguments written anew, text in parts, `null` as an empty text; all that is still
- * the answer that was sampled. Other words, other calls or other thoughts are not.
+ * The client's own messages must be identical. An answer may come back as client libraries store it: without reasoning,
+ * trimmed, with re-serialized arguments, text in parts, `null` instead of an empty text. Different text, calls or
+ * reasoning do not match.
  */
 import { Predicate, Result } from "effect"
 import * as ExactJson from "../../base/ExactJson.ts"
@@ -12,7 +12,7 @@ import { type Message, text as textOf, type ToolCall } from "../../Message.ts"
 
 const isNumber = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint"
 
-/** Equal as JSON: objects in any order of their keys, numbers by their value, integers exactly. */
+/** Equal as JSON: objects in any key order, numbers by value, integers exactly. */
 export const isSameJson = (a: unknown, b: unknown): boolean => {
   if (a === b) return true
   // 1e20 is a double, and equal to an integer with the same value.
@@ -35,7 +35,7 @@ const parsed = (json: string): unknown =>
 
 const isSameText = (a: string, b: string): boolean => a === b || isSameJson(parsed(a), parsed(b))
 
-/** The same calls in the same order; an id of the client's making says nothing, the name and the arguments do. */
+/** Compares calls by order, name and arguments; client-generated ids are ignored. */
 const areSameCalls = (a: ReadonlyArray<ToolCall> = [], b: ReadonlyArray<ToolCall> = []): boolean =>
   a === b ||
   (a.length === b.length &&
@@ -50,7 +50,7 @@ const areSameCalls = (a: ReadonlyArray<ToolCall> = [], b: ReadonlyArray<ToolCall
 const hasTextAlone = ({ content }: Message): boolean =>
   !Array.isArray(content) || content.every(({ type }) => type === "text")
 
-/** Whether a message of the client's own is the one it sent before. */
+/** True if a client's own message is identical to an earlier one. */
 export const isSame = (a: Message, b: Message): boolean =>
   a === b ||
   (a.role === b.role &&
@@ -60,23 +60,23 @@ export const isSame = (a: Message, b: Message): boolean =>
     (a.reasoning_content ?? "") === (b.reasoning_content ?? "") &&
     areSameCalls(a.tool_calls, b.tool_calls))
 
-/** An answer as it was given, and all of its text as the model wrote it. */
+/** An answer as returned to the client, and its full text as the model wrote it. */
 export interface Given {
   readonly message: Message
   readonly text: string
 }
 
-/** Whether a message is an answer come back. */
+/** True if a message is this answer sent back. */
 export const isAnswer = (message: Message, { message: given, text }: Given): boolean => {
   if (message === given) return true
   if (message.role !== given.role) return false
   const reasoning = (message.reasoning_content ?? "").trim()
   const words = textOf(message)
   const calls = message.tool_calls ?? []
-  // Some keep the text itself, thinking, calls and all.
+  // Some clients keep the raw text, with reasoning, calls and all.
   if (reasoning === "" && calls.length === 0 && isSameButBlanks(words, text)) return true
   return (
-    // OpenAI's client keeps the last piece of streamed thinking alone; none of it is the end too.
+    // OpenAI's client keeps only the last delta of streamed reasoning; empty counts as a suffix too.
     (given.reasoning_content ?? "").trim().endsWith(reasoning) &&
     isSameButBlanks(words, textOf(given)) &&
     areSameCalls(calls, given.tool_calls)
@@ -85,6 +85,6 @@ export const isAnswer = (message: Message, { message: given, text }: Given): boo
 
 const isSameButBlanks = (a: string, b: string): boolean => a === b || a.trim() === b.trim()
 
-/** Whether the calls of an answer come back under the ids they were given, of which no other answer has any. */
+/** True if an answer's calls come back under their original ids, which are unique to it. */
 export const hasSameIds = ({ tool_calls: calls = [] }: Message, { tool_calls: given = [] }: Message): boolean =>
   calls.length > 0 && calls.length === given.length && calls.every(({ id }, at) => id === given[at]!.id)

@@ -1,22 +1,22 @@
 /**
- * The tree of a session's chats: what was asked, what was answered, and what was asked after that.
+ * The tree of a session's chats: prompts, answers, and the prompts that follow them.
  *
- * A prompt holds only the messages that are new in it, so a session of T turns keeps each message once. A request is
- * looked up by comparing messages, never by rendering them. Prompts are kept as they are asked, answers as they come;
- * nothing is ever removed. Each answer ends a sequence: the first that goes on from another takes over its number, any
- * further one has a new number.
+ * A prompt stores only its new messages, so a session of T turns stores each message once. Requests are matched by
+ * comparing messages, never by rendering them. Prompts are recorded when sent, answers on arrival; nothing is ever
+ * removed. Each answer ends a sequence: the first one that continues another takes over its number, any other gets a
+ * new one.
  *
- * `P` is what a session keeps of a prompt, `A` what it keeps of an answer.
+ * `P` is the data stored with a prompt, `A` with an answer.
  */
 import type { Message } from "../../Message.ts"
 import * as SameMessage from "./SameMessage.ts"
 
 export interface Prompt<P, A> {
-  /** The answer that the chat goes on from; absent for the beginning of a chat. */
+  /** The answer that the chat continues; absent at the beginning of a chat. */
   readonly parent: Answer<P, A> | undefined
   /** The messages that follow it. */
   readonly asked: ReadonlyArray<Message>
-  /** Whether the last of them is the beginning of the answer. */
+  /** True if the last of them is a prefill of the answer. */
   readonly isOpen: boolean
   readonly tools: ReadonlyArray<unknown>
   readonly data: P
@@ -28,38 +28,34 @@ export interface Answer<P, A> {
   /** Its number in the session, from 0. */
   readonly turn: number
   readonly sequence: number
-  /** When it was asked for and when it came, in events of the session. */
+  /** When it was requested and arrived, as event counts of the session. */
   readonly askedAt: number
   readonly cameAt: number
-  /** As the client has it, the beginning that it sent itself included. */
+  /** As the client has it, including its own prefill. */
   readonly message: Message
-  /** The same in the model's own words. */
+  /** The text as the model wrote it. */
   readonly text: string
   readonly data: A
-  /** What was asked after it. */
   readonly prompts: Array<Prompt<P, A>>
 }
 
-/** Where a chat stands in the tree. */
 export interface Place<P, A> {
-  /** The last answer that the chat repeats everything up to. */
+  /** The last answer up to which the chat repeats the tree. */
   readonly answer: Answer<P, A> | undefined
-  /** Messages of the chat up to and with it. */
+  /** Number of messages of the chat up to and including it. */
   readonly repeated: number
-  /** The prompt that this chat is, where it was asked before. */
+  /** The prompt equal to this chat, if it was sent before. */
   readonly prompt: Prompt<P, A> | undefined
-  /** Whether it begins with the whole of a prompt that was asked before, and then goes another way. */
+  /** True if it begins with a complete earlier prompt and then diverges. */
   readonly hasLeft: boolean
 }
 
-/** What an answer is recorded with. */
 export interface Came<A> {
   readonly message: Message
   readonly text: string
   readonly data: A
 }
 
-/** A request that is under way. */
 export interface Asking<P, A> {
   readonly prompt: Prompt<P, A>
   readonly askedAt: number
@@ -67,17 +63,17 @@ export interface Asking<P, A> {
 
 export interface SessionTree<P, A> {
   readonly find: (messages: ReadonlyArray<Message>, tools: ReadonlyArray<unknown>) => Place<P, A>
-  /** Writes down that a prompt is asked, for the first time or again. */
+  /** Records that a prompt is sent, for the first time or again. */
   readonly ask: (asked: Prompt<P, A> | Omit<Prompt<P, A>, "answers">) => Asking<P, A>
-  /** Writes down the answers to one request. The first takes over the number of `from`, unless another has it. */
+  /** Records the answers to one request. The first takes over the number of `from`, unless it is taken. */
   readonly record: (
     asking: Asking<P, A>,
     came: ReadonlyArray<Came<A>>,
     from: Answer<P, A> | undefined
   ) => ReadonlyArray<Answer<P, A>>
-  /** All chats' beginnings, those of text completions included. */
+  /** The first prompts of all chats and text completions. */
   readonly roots: ReadonlyArray<Prompt<P, A>>
-  /** All answers, as they came. */
+  /** All answers, in order of arrival. */
   readonly answers: ReadonlyArray<Answer<P, A>>
   /** The last answer of every sequence, by its number. */
   readonly tips: ReadonlyArray<Answer<P, A>>
@@ -115,7 +111,7 @@ export const make = <P, A>(): SessionTree<P, A> => {
   return { find: (messages, tools) => find(roots, messages, tools), ask, record, roots, answers, tips }
 }
 
-/** Follows the chat from the roots to where it leaves the tree; each prompt is looked at once. */
+/** Follows the chat from the roots to where it leaves the tree; each prompt is visited once. */
 const find = <P, A>(
   roots: ReadonlyArray<Prompt<P, A>>,
   messages: ReadonlyArray<Message>,
@@ -170,7 +166,7 @@ const begins = (
   return true
 }
 
-/** Of answers that read alike, the one whose calls it names; else the first choice of the newest request. */
+/** Among answers with equal text, prefers the one whose call ids match; else the first choice of the newest request. */
 const isBetter = <P, A>(
   { answer: best, repeated: most }: Place<P, A>,
   answer: Answer<P, A>,
@@ -190,7 +186,7 @@ export const pathOf = <P, A>(answer: Answer<P, A>): ReadonlyArray<Answer<P, A>> 
   return path.toReversed()
 }
 
-/** The whole chat that an answer ends, itself included. */
+/** The whole chat up to and including an answer. */
 export const chatOf = <P, A>(answer: Answer<P, A>): ReadonlyArray<Message> =>
   pathOf(answer).flatMap(({ message, prompt: { asked, isOpen } }) => [
     ...(isOpen ? asked.slice(0, -1) : asked),

@@ -1,6 +1,6 @@
 /**
- * Finds added tokens in a text, as Python's `tokenizers` does: the longest at each place from the left, those of whole
- * words only between characters that are none of a word, with the blanks that a token takes at its sides.
+ * Finds added tokens in a text like Python's `tokenizers`: the longest match at each position from the left, whole-word
+ * tokens only between non-word characters, with the whitespace that a token strips at its sides.
  */
 
 export interface AddedToken {
@@ -10,12 +10,12 @@ export interface AddedToken {
   readonly rstrip: boolean
 }
 
-/** A part of a text: an added token, or what is between. */
+/** A part of a text: an added token, or the text between. */
 export type Section =
   | { readonly token: string }
   | {
       readonly text: string
-      /** Whether the whole text begins with it. */
+      /** True if it is the start of the whole text. */
       readonly isFirst: boolean
     }
 
@@ -25,7 +25,7 @@ const beginsWithWord = new RegExp(`^${letter}`, "u")
 const blanksAtEnd = /(?<!\p{White_Space})\p{White_Space}+$/u
 const blanksAtStart = /^\p{White_Space}+/u
 
-/** The last character, whole: a pattern over all that stands before would take time for every token. */
+/** The last character, complete: a pattern over the whole prefix would cost time for every token. */
 const lastOf = (text: string, end: number): string => text.slice(Math.max(0, end - 2), end)
 
 const isWholeWord = (text: string, start: number, end: number): boolean =>
@@ -35,8 +35,8 @@ const blanksBefore = (text: string, from: number, end: number): number =>
   blanksAtEnd.exec(text.slice(from, end))?.[0].length ?? 0
 
 /**
- * The sections of a text; `pieces` are its parts as the library's dictionary cuts them, each either the text of a token
- * or free of any.
+ * The sections of a text; `pieces` are its parts as split by the library's dictionary, each either a token's text or
+ * free of tokens.
  */
 export const sections = (
   text: string,

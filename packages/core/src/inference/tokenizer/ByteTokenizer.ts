@@ -2,8 +2,10 @@
  * The byte-level tokenizer: UTF-8 bytes as ids 0-255, then `<|endoftext|>` 256 (BOS), `<|im_start|>` 257, `<|im_end|>`
  * 258 (EOS).
  *
- * Needs no download; nothing frames a text. Prompts are ChatML:
- * `<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n`.
+ * Needs no download, and adds no special tokens around a text. Prompts are ChatML: `<|im_start|>user
+ * hi<|im_end|>
+ * <|im_start|>assistant
+ * `.
  */
 import type { Message } from "../../Message.ts"
 import { text as textOf } from "../../Message.ts"
@@ -12,7 +14,6 @@ import type { ChatTemplateOptions, TokenizerShape } from "./Tokenizer.ts"
 const byteSpecials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 const byteSpecialPattern = /<\|endoftext\|>|<\|im_start\|>|<\|im_end\|>/g
 
-/** The tokenizer itself. */
 export const bytes: TokenizerShape = (() => {
   const encoder = new TextEncoder()
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true })

@@ -1,11 +1,10 @@
 /**
- * The text of a chat's prompt: all of it, or only what a new turn adds to it.
+ * Renders the text of a chat's prompt: all of it, or only what a new turn adds.
  *
- * A turn's part is had by rendering its messages behind a stand-in for the chat so far, which takes time by the new
- * messages alone. That is right where a template writes what follows an answer by what follows alone; templates differ,
- * so each is tried with chats that differ in all that comes before, once for every order of roles that follows. Where
- * one writes otherwise (it moves the tools to the last question, say), there is no part, and the whole has to be
- * rendered.
+ * A turn's part is obtained by rendering its messages after a stand-in for the earlier chat, in time proportional to
+ * the new messages. This is valid if the template renders what follows an answer independently of what precedes it:
+ * each template is tested with chats that differ in everything before, once for every order of roles that follows. If
+ * it is not (for example if tools move to the last question), there is no part, and the whole chat must be rendered.
  */
 import { Option, Result } from "effect"
 import { assistant, type Message, system, text as textOf, user } from "../../Message.ts"
@@ -13,11 +12,11 @@ import type { TokenizerShape } from "./Tokenizer.ts"
 
 export interface PromptOptions {
   readonly tools: ReadonlyArray<unknown>
-  /** Keeps `<think>` blocks of earlier turns even where the template drops them. */
+  /** Keeps `<think>` blocks of earlier turns even if the template drops them. */
   readonly preserveThinkBlocks: boolean
 }
 
-// Many templates cut reasoning out of earlier turns; words they do not know pass through them untouched.
+// Many templates remove reasoning from earlier turns; unknown text passes through them unchanged.
 const thinkWords = [
   ["<think>", "__ATROPOS_THINK__"],
   ["</think>", "__ATROPOS_END_THINK__"]
@@ -34,8 +33,8 @@ const unprotected = (text: string): string =>
   text.includes("__ATROPOS_") ? thinkWords.reduce((partly, [tag, word]) => partly.replaceAll(word, tag), text) : text
 
 /**
- * The prompt of a chat; a final assistant message is left open, so that the model goes on with it. None where the
- * template does not write it as it is.
+ * The prompt of a chat; a final assistant message is left open, so that the model continues it. None if the template
+ * does not render it verbatim.
  */
 export const whole = (
   tokenizer: TokenizerShape,
@@ -49,10 +48,10 @@ export const whole = (
   const last = turns.at(-1)
   if (last?.role !== "assistant") return Option.some(unprotected(render(turns, true)))
   const words = textOf(last)
-  // A blank beginning of an answer is the template's own opening.
+  // A blank prefill is the template's own opening.
   if (words.trim() === "") return Option.some(unprotected(render(turns.slice(0, -1), true)) + words)
   const closed = render(turns, false)
-  // Templates that trim a message leave its trailing blanks out; the model has to see them.
+  // Templates that trim a message drop its trailing whitespace; the model must see it.
   const verbatim = [words, words.trimEnd(), words.trim()].find((part) => closed.includes(part))
   return verbatim === undefined
     ? Option.none()
@@ -62,17 +61,17 @@ export const whole = (
       )
 }
 
-/** An answer that new messages follow, where the template is given its calls rather than their text. */
+/** An answer followed by new messages, if the template gets its calls rather than their text. */
 export interface Called {
-  /** As the template gets it. */
+  /** As passed to the template. */
   readonly message: Message
   /** The text of the token that ended it. */
   readonly end: string
 }
 
 /**
- * The text that the messages of a new turn add behind the words of the answer that they follow, the answer's end and
- * the opening of the next one included. None where this template's text depends on what came before, or is not known.
+ * The text that a new turn's messages add after the text of the answer they follow, including the answer's end and the
+ * opening of the next one. None if this template's text depends on what came before, or is unknown.
  */
 export const part = (
   tokenizer: TokenizerShape,
@@ -88,7 +87,7 @@ export const part = (
   )
 }
 
-/** Words that no chat has, and that no template changes. */
+/** Text that no chat contains and no template changes. */
 const words = "atropos stand-in answer"
 const standInQuestion = user("atropos stand-in question")
 const standInAnswer = assistant(words)
@@ -105,12 +104,12 @@ const rendered = (
   messages: ReadonlyArray<Message>,
   options: PromptOptions
 ): string | undefined => {
-  // What a template refuses here it may take of the whole chat.
+  // The template may accept the whole chat even if it rejects this part.
   const made = Result.getOrUndefined(Result.try(() => whole(tokenizer, messages, options)))
   return made === undefined ? undefined : Option.getOrUndefined(made)
 }
 
-/** A chat as it is when nothing more follows; undefined where the template refuses it. */
+/** A chat as rendered when nothing follows; undefined if the template rejects it. */
 const closed = (
   tokenizer: TokenizerShape,
   messages: ReadonlyArray<Message>,
@@ -122,7 +121,7 @@ const closed = (
     )
   )
 
-/** What a prompt has before and behind the words of the stand-in. */
+/** The parts of a prompt before and after the stand-in's text. */
 const behind = (
   tokenizer: TokenizerShape,
   before: ReadonlyArray<Message>,
@@ -134,7 +133,7 @@ const behind = (
   return text === undefined || at === -1 ? undefined : { head: text.slice(0, at), rest: text.slice(at + words.length) }
 }
 
-/** What a prompt has behind an answer's calls, from the end of that answer on. */
+/** The part of a prompt after an answer's calls, from that answer's end on. */
 const behindCalls = (
   tokenizer: TokenizerShape,
   { end, message }: Called,
@@ -145,20 +144,20 @@ const behindCalls = (
   const all = rendered(tokenizer, [standInQuestion, message, ...messages], options)
   if (before === undefined || all === undefined || end === "" || !all.startsWith(before)) return undefined
   const at = before.lastIndexOf(end)
-  // Behind the end of an answer stands a line break at most.
+  // At most a line break follows the end of an answer.
   return at === -1 || before.slice(at + end.length).trim() !== "" ? undefined : all.slice(at)
 }
 
 const tried = new WeakMap<TokenizerShape, Map<string, boolean>>()
 
-/** Whether what such messages add is the same whatever came before: tried once for their roles. */
+/** True if what such messages add does not depend on what came before; tested once per sequence of roles. */
 const isLocal = (
   tokenizer: TokenizerShape,
   messages: ReadonlyArray<Message>,
   { tools }: PromptOptions,
   isCalled: boolean
 ): boolean => {
-  // Further messages of the same kind show nothing that two do not.
+  // More than two consecutive messages of the same kind add no information.
   const shapes = messages
     .map(shapeOf)
     .filter((shape, at, all) => at < 2 || shape !== all[at - 1] || shape !== all[at - 2])
@@ -170,7 +169,7 @@ const isLocal = (
   return found
 }
 
-/** Roles are the client's words: there are as many as it likes. */
+/** Bounds the cache: clients choose the roles freely. */
 const mostShapes = 512
 
 const shapeOf = ({ content, reasoning_content: reasoning, role, tool_calls: calls }: Message): string =>
@@ -215,7 +214,7 @@ const looked: ReadonlyArray<Message> = [
   { role: "tool", name: "look_up", content: "found", tool_call_id: "abcdefghi" },
   assistant("three")
 ]
-/** What may come before: chats that differ in length, in a system prompt, in tools that were used. */
+/** Possible preceding chats: of different lengths, with a system prompt, with used tools. */
 const contexts: ReadonlyArray<ReadonlyArray<Message>> = [
   [...earlier, standInQuestion],
   [system("be brief"), standInQuestion],
@@ -224,7 +223,10 @@ const contexts: ReadonlyArray<ReadonlyArray<Message>> = [
   looked.slice(0, -1)
 ]
 
-/** Without the tags of thinking, which templates write around earlier turns or not by what follows: they are kept. */
+/**
+ * Ignores whitespace and reasoning tags, which some templates write around earlier turns depending on what follows;
+ * these blocks are kept.
+ */
 const withoutThinking = (text: string): string =>
   text.replaceAll("<think>", "").replaceAll("</think>", "").replace(/\s/g, "")
 
@@ -240,7 +242,7 @@ const tryOut = (
   if (expected === undefined) return false
   return contexts.every((context, index) => {
     const head = closed(tokenizer, context, options)
-    // A template may know no system prompt or no tools; it must know chats of several turns.
+    // A template may not support system prompts or tools; it must support multi-turn chats.
     if (head === undefined) return index > 0
     const found = behind(tokenizer, [...context, last], messages, options)
     return (

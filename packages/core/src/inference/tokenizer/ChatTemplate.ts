@@ -1,6 +1,6 @@
 /**
- * A chat template in Jinja, as `transformers` renders it: its own functions and what it is given. Months have their
- * English names wherever this runs.
+ * A chat template in Jinja, rendered as by `transformers`, with its functions and variables. Month names are always
+ * English.
  */
 import { Interpreter } from "../jinja/Interpreter.ts"
 import { parse } from "../jinja/Parser.ts"
@@ -31,7 +31,7 @@ const days = new Intl.DateTimeFormat("en", { weekday: "long" })
 
 const two = (value: number): string => String(value).padStart(2, "0")
 
-/** Python's `strftime` of the present, local time, as far as templates go. */
+/** Python's `strftime` of the current local time, for the codes that templates use. */
 const strftimeNow = (format: string): string => {
   const now = new Date()
   const parts: { readonly [code: string]: () => string } = {
@@ -105,7 +105,7 @@ const globals = Object.entries(functions).map(([name, call]) => [name, new Value
 
 export type Render = (given: { readonly [name: string]: unknown }) => string
 
-/** Throws where the source is no template; the render throws what the template refuses. */
+/** Throws if the source is not a valid template; rendering throws if the template rejects a chat. */
 export const make = (source: string): Render => {
   const parsed = parse(source)
   const interpreter = new Interpreter()

@@ -1,13 +1,13 @@
 /**
- * The tokenizer of a folder as the Hugging Face library makes it: tokens by @huggingface/tokenizers, prompts by
- * `ChatTemplate`. What `transformers` does around them is done here: special tokens of the configuration, named
- * templates, and which of these tools ask for.
+ * A folder's tokenizer from the Hugging Face library: tokens by @huggingface/tokenizers, prompts by `ChatTemplate`.
+ * This module adds what `transformers` does around them: special tokens of the configuration, named templates, and the
+ * choice between these if there are tools.
  */
 import { Result } from "effect"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as PythonTokenizer from "./PythonTokenizer.ts"
 
-/** What stands in `tokenizer_config.json`, as far as it is read here. */
+/** The contents of `tokenizer_config.json`. */
 type Config = { readonly [key: string]: unknown }
 
 export interface Options {
@@ -22,15 +22,15 @@ export interface HuggingFaceTokenizer {
   readonly vocabulary: () => ReadonlyMap<string, number>
   readonly encode: (text: string, addSpecialTokens: boolean) => Array<number>
   readonly decode: (ids: Array<number>, skipSpecialTokens: boolean) => string
-  /** The source of the template for chats with or without tools; nothing where there is none. */
+  /** The source of the template for chats with or without tools; undefined if there is none. */
   readonly templateOf: (hasTools: boolean) => string | undefined
-  /** Absent where there is no template. */
+  /** Absent if there is no template. */
   readonly render: ((options: Options) => string) | undefined
 }
 
 const specialTokens = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
 
-/** A token of a file: a text, or an object that was a token with its properties. */
+/** A token in a file: a string, or an object with the token's properties. */
 const tokenOf = (file: string, config: Config, key: string): string | undefined => {
   const value = config[key]
   if (typeof value === "string") return value === "" ? undefined : value
@@ -40,7 +40,7 @@ const tokenOf = (file: string, config: Config, key: string): string | undefined 
   throw new Error(`${key} in ${file} is neither a text nor an added token: ${JSON.stringify(value)}`)
 }
 
-/** The template of the configuration: one, or several with names, of which one is for prompts with tools. */
+/** The template of the configuration: one, or several by name, one of them for tools. */
 const templateOf = (given: unknown): ((hasTools: boolean) => string) | undefined => {
   if (typeof given === "string") return given === "" ? undefined : () => given
   if (!Array.isArray(given)) return undefined
@@ -61,9 +61,9 @@ const templateOf = (given: unknown): ((hasTools: boolean) => string) | undefined
 }
 
 /**
- * Of the contents of `tokenizer.json`, `tokenizer_config.json` and, where there is one, `chat_template.jinja`; with the
- * template of a processor for where neither has any, and with `special_tokens_map.json` for tokens that the
- * configuration does not name.
+ * Makes a tokenizer from the contents of `tokenizer.json`, `tokenizer_config.json` and, if present,
+ * `chat_template.jinja`; with a processor's template if neither has one, and `special_tokens_map.json` for tokens that
+ * the configuration does not name.
  */
 export const make = (
   tokenizerJson: PythonTokenizer.File,
@@ -95,19 +95,19 @@ export const make = (
     vocabulary: () => tokenizer.get_vocab(),
     encode: (text, addSpecialTokens) => {
       const { ids, tokens } = tokenizer.encode(text, { add_special_tokens: addSpecialTokens })
-      // The library's types do not have it: a tokenizer may have no token for the unknown.
+      // Not in the library's types: a tokenizer may have no unknown token.
       const at = ids.findIndex((id: number | undefined) => id === undefined)
       if (at === -1) return ids
       throw new Error(`the tokenizer has no token for ${JSON.stringify(tokens[at])}, and none for the unknown`)
     },
     decode: (given, skipSpecialTokens) => {
-      // Ids of no token have no text.
+      // Unknown ids have no text.
       const ids = given.filter((id) => tokenizer.id_to_token(id) !== undefined)
       return ids.length === 0
         ? ""
         : tokenizer.decode(ids, { skip_special_tokens: skipSpecialTokens, clean_up_tokenization_spaces: cleanUp })
     },
-    // One of several without a name that fits is missing for chats too, which say so.
+    // If no named template fits, it is also missing for chats, which report it.
     templateOf: (hasTools) => Result.getOrUndefined(Result.try(() => template?.(hasTools))),
     render:
       template &&

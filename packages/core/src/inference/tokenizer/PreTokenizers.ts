@@ -1,9 +1,9 @@
 /**
- * How pre-tokenizers of `tokenizer.json` cut a text, as Python's `tokenizers` does: the library in JavaScript knows
- * blanks, words, digits and punctuation by other rules, and not all behaviors of a split.
+ * Splits a text as Python's `tokenizers` does for the pre-tokenizers of `tokenizer.json`: the JavaScript library has
+ * other rules for whitespace, words, digits and punctuation, and lacks some split behaviors.
  */
 
-/** What becomes of a part that the pattern matched. */
+/** Treatment of a part that the pattern matched. */
 export type Behavior = "isolated" | "removed" | "mergedwithprevious" | "mergedwithnext" | "contiguous"
 
 type Config = { readonly [key: string]: unknown }
@@ -19,13 +19,13 @@ const blank = "\\p{White_Space}"
 const letter = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}"
 const punctuation = "[\\p{P}\\u0021-\\u002F\\u003A-\\u0040\\u005B-\\u0060\\u007B-\\u007E]"
 
-/** The pattern of the first byte-level models, with the blanks of Unicode. */
+/** The pattern of the first byte-level models, with Unicode whitespace. */
 export const byteLevel = new RegExp(
   `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${blank}\\p{L}\\p{N}]+|${blank}+(?!\\P{White_Space})|${blank}+`,
   "gu"
 )
 
-/** A text in what a pattern matches and what is between. */
+/** Splits a text into matches of a pattern and the text between. */
 export const parts = (text: string, pattern: RegExp, isInverted = false): ReadonlyArray<Part> => {
   const found: Array<Part> = []
   let from = 0
@@ -52,7 +52,7 @@ export const apply = (behavior: Behavior, all: ReadonlyArray<Part>): Array<strin
   }
 }
 
-/** Joins a part to the one before it: matches to any, what follows a match to it, or like to like. */
+/** Joins a part to the one before it: a match to any, what follows a match to it, or like to like. */
 const joined = (behavior: Exclude<Behavior, "isolated" | "removed">, all: ReadonlyArray<Part>): Array<string> => {
   const texts: Array<string> = []
   for (const [at, { isMatch, text }] of all.entries()) {
@@ -101,8 +101,8 @@ const characters = (text: string, length: number): Array<string> => {
 }
 
 /**
- * The cut of a pre-tokenizer, where the library has another; `pattern` is the one that the library made of a split.
- * `isFirst`: the text is the beginning of the whole.
+ * The split of a pre-tokenizer, if the library's differs; `pattern` is the library's compiled pattern. `isFirst`: the
+ * text is the start of the whole.
  */
 export const cutOf = (
   config: Config,

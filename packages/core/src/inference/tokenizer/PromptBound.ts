@@ -1,23 +1,23 @@
 /**
- * Whether a text has more tokens than a prompt may have, found before all of it is encoded: that takes a second for a
- * megabyte, during which nothing else runs.
+ * Detects a text with too many tokens for a prompt before encoding all of it, which takes a second per megabyte and
+ * blocks everything else.
  *
- * Text that may be too long is counted in pieces until there are too many tokens, which is soon for anything but long
- * runs of one character. Other texts are not counted: to encode them is as cheap.
+ * Text that may be too long is counted in chunks until there are too many tokens, which is soon except for long runs of
+ * one character. Other texts are not counted: encoding them is as cheap.
  */
 import { Effect } from "effect"
 import type { TokenizerShape } from "./Tokenizer.ts"
 
-/** Characters of a token, on average, that few texts have: those with runs of blanks or dashes. */
+/** Average characters per token that few texts exceed: those with runs of spaces or dashes. */
 export const charactersPerToken = 8
-/** Tokens that a cut may make of one: more than any merge that it breaks. */
+/** Extra tokens caused by a cut: more than any merge that it breaks. */
 const cutTokens = 16
 const maxPiece = 65_536
 const minPiece = 1024
 
 const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code < 0xdc00
 
-/** True: it surely has more than `maxTokens`. False: it is short, or has been counted. */
+/** True: it certainly has more than `maxTokens`. False: it is short, or has been counted. */
 export const exceeds = Effect.fnUntraced(function* (
   { encode }: Pick<TokenizerShape, "encode">,
   text: string,

@@ -1,24 +1,28 @@
 /**
- * How texts become ids in a session, whatever the tokenizer: framed once, and joined without a seam.
+ * Encodes a session's texts, with any tokenizer: special tokens around a text are added once, and parts are joined
+ * without a seam.
  *
- * Nothing is assumed of the vocabulary: what a tokenizer puts around a text is found out with texts that it knows, be
- * they digits alone. Characters that it does not know are left out or marked, as it does itself.
+ * Assumes nothing about the vocabulary: what a tokenizer puts around a text is measured with texts that it knows, even
+ * if these are only digits. Unknown characters are dropped or marked as the tokenizer does.
  */
 import type { TokenizerShape } from "./Tokenizer.ts"
 
 export interface PromptEncoder {
-  /** Ids of a whole prompt, framed (by a BOS, say) exactly once even where the template writes the frame out. */
+  /**
+   * Ids of a whole prompt, with special tokens around it (such as a BOS) exactly once, even if the template writes them
+   * out.
+   */
   readonly whole: (text: string) => ReadonlyArray<number>
   /**
-   * Ids of a text that stands behind other tokens: without a frame, and without the blank some tokenizers put before a
-   * text.
+   * Ids of a text that follows other tokens: without surrounding special tokens, and without the space that some
+   * tokenizers put before a text.
    */
   readonly rest: (text: string) => ReadonlyArray<number>
 }
 
 const encoders = new WeakMap<TokenizerShape, PromptEncoder>()
 
-/** Looks at a tokenizer once, with texts that it knows, so that every prompt is encoded once. */
+/** Probes a tokenizer once with texts that it knows, so that every prompt is encoded only once. */
 export const make = (tokenizer: TokenizerShape): PromptEncoder => {
   const encoder = encoders.get(tokenizer)
   if (encoder !== undefined) return encoder
@@ -33,7 +37,7 @@ const lookedAt = (tokenizer: TokenizerShape): PromptEncoder => {
   const frame = frameOf(tokenizer, anchors[0])
   const visible = anchors.filter((text) => text.trim() !== "")
   const [first = "", second = first] = visible.length > 0 ? visible : anchors
-  // Ids of two texts that were encoded apart read as the texts joined, unless a blank was put before the second one.
+  // Ids of two separately encoded texts decode to the concatenation, unless a space was put before the second one.
   const addsNothing = tokenizer.decode([...plain(first), ...plain(second)]) === first + second
   return {
     whole: (text) => {
@@ -46,7 +50,7 @@ const lookedAt = (tokenizer: TokenizerShape): PromptEncoder => {
       for (const anchor of anchors) {
         const alone = plain(anchor)
         const anchored = plain(anchor + text)
-        // Where an anchor merges with what follows, there is nothing to cut off.
+        // If an anchor merges with what follows, it cannot be cut off.
         if (alone.every((id, index) => anchored[index] === id)) return anchored.slice(alone.length)
       }
       return plain(text)
@@ -54,15 +58,13 @@ const lookedAt = (tokenizer: TokenizerShape): PromptEncoder => {
   }
 }
 
-/**
- * Line break first: it merges with nothing in most vocabularies. Then what there is of printable ASCII, letters first.
- */
+/** The line break first, because it merges with nothing in most vocabularies; then printable ASCII, letters first. */
 const usualTexts = Array.from("\nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-=.,:;!?()[]{}<>*/ ")
-/** As many entries of a vocabulary as are looked at where none of those is known. */
+/** Max vocabulary entries tried if none of those is known. */
 const mostLookedAt = 4096
 const enough = 3
 
-/** A few short texts that come back from the tokenizer as they went in; a vocabulary may be any set of characters. */
+/** A few short texts that round-trip through the tokenizer; a vocabulary may be any set of characters. */
 const knownTexts = (tokenizer: TokenizerShape): ReadonlyArray<string> => {
   const tokens = new Set<string>()
   const consider = (text: string): void => {
@@ -70,7 +72,7 @@ const knownTexts = (tokenizer: TokenizerShape): ReadonlyArray<string> => {
     const ids = tokenizer.encode(text, { addSpecialTokens: false })
     const back = ids.length === 0 ? "" : tokenizer.decode(ids)
     const isPlain = tokenizer.decode(ids, { skipSpecialTokens: true }) === back
-    // Some tokenizers put a blank before every text.
+    // Some tokenizers put a space before every text.
     if (isPlain && (back === text || back === ` ${text}`)) tokens.add(text)
   }
   usualTexts.forEach(consider)
@@ -79,7 +81,10 @@ const knownTexts = (tokenizer: TokenizerShape): ReadonlyArray<string> => {
   return [...tokens]
 }
 
-/** What the tokenizer puts before a text; a text shows it better than none, as some tokenizers close it too. */
+/**
+ * The tokens that the tokenizer puts before a text; measured with a text if possible, since some tokenizers also append
+ * tokens.
+ */
 const frameOf = ({ encode, eosTokenId }: TokenizerShape, text: string | undefined): ReadonlyArray<number> => {
   const framed = encode(text ?? "")
   if (text === undefined) return framed.at(-1) === eosTokenId ? framed.slice(0, -1) : framed

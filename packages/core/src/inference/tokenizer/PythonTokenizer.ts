@@ -1,9 +1,9 @@
 /**
- * The library's tokenizer, made to do what Python's `tokenizers` does with the same file.
+ * Makes the library's tokenizer behave like Python's `tokenizers` with the same file.
  *
- * The library's parts are kept where they do the same; where they do not, their functions are replaced
- * (`AddedTokens`, `TextNormalizers`, `PreTokenizers`, `TokenDecoders`, and models here). What neither can do is refused
- * by name. `scripts/make-tokenizer-kinds.py` records what Python makes of every kind.
+ * The library's components are used if they behave identically; otherwise their functions are replaced (`AddedTokens`,
+ * `TextNormalizers`, `PreTokenizers`, `TokenDecoders`, and models here). Unsupported features are rejected by name.
+ * `scripts/make-tokenizer-kinds.py` records Python's output for every kind.
  */
 import { Tokenizer } from "@huggingface/tokenizers"
 import { Predicate } from "effect"
@@ -14,7 +14,7 @@ import * as TokenDecoders from "./TokenDecoders.ts"
 
 type Config = { readonly [key: string]: unknown }
 
-/** A part of the library as far as it is used here; sequences hold others. */
+/** The parts of a library component that are used here; sequences contain others. */
 interface Part {
   readonly config?: Config
   pattern?: RegExp | null | undefined
@@ -37,7 +37,7 @@ interface Model {
   (tokens: ReadonlyArray<string>): Array<string>
 }
 
-/** What of the library's tokenizer is not in its types. */
+/** Members of the library's tokenizer that are missing from its types. */
 interface Internals {
   readonly normalizer: (Part & TextNormalizers.Normalize) | null
   readonly pre_tokenizer: Part | null
@@ -52,12 +52,11 @@ interface Internals {
   encode_text: (text: string | null) => Array<string> | null
 }
 
-/** The contents of `tokenizer.json`. */
 export type File = { readonly [component in "model" | "normalizer" | "post_processor" | "pre_tokenizer"]?: unknown }
 
 const encoder = new TextEncoder()
 
-/** A part with those inside it. */
+/** A component and the ones inside it. */
 const inside = (part: Part | null): ReadonlyArray<Part> =>
   part === null
     ? []
@@ -65,7 +64,7 @@ const inside = (part: Part | null): ReadonlyArray<Part> =>
 
 type Cut = (text: string, isFirst: boolean) => ReadonlyArray<string>
 
-/** Blanks that the library's pattern takes for none, or the reverse. */
+/** Characters that the library's pattern classifies incorrectly as whitespace or not. */
 const oddBlanks = /[\u0085\uFEFF]/
 
 /**
@@ -95,7 +94,7 @@ const cutter = (part: Part | null, config: Config): Cut => {
 type Encode = (tokens: ReadonlyArray<string>) => Array<string>
 type Ids = ReadonlyMap<string, number>
 
-/** Unknown pieces of Unigram as bytes, where all of them are tokens. */
+/** Encodes Unigram's unknown pieces as bytes, if all of them are tokens. */
 const withBytes =
   (encode: Encode, ids: Ids): Encode =>
   (tokens) =>
@@ -108,7 +107,7 @@ const withBytes =
       return bytes.every((byte) => ids.has(byte)) ? bytes : [piece]
     })
 
-/** Characters without a token are left out where BPE has none for the unknown: what is around them merges. */
+/** Drops characters without a token if BPE has no unknown token, so that their neighbours merge. */
 const withoutUnknown =
   (encode: Encode, ids: Ids): Encode =>
   (tokens) =>
@@ -120,7 +119,7 @@ const withoutUnknown =
       )
     )
 
-/** The tokens of the model itself: added ones are found in the text, and are no parts of words. */
+/** The model's own tokens: added ones are matched in the text, and are not parts of words. */
 const ownIds = ({ config, tokens_to_ids: ids }: Model, added: Internals["added_tokens"]): Ids => {
   const vocab = configOf(config["vocab"])
   const foreign = added.filter(({ content }) => !Object.hasOwn(vocab, content))
@@ -150,14 +149,14 @@ const models: ReadonlySet<unknown> = new Set(["BPE", "Unigram", "WordLevel", "Wo
 
 const configOf = (value: unknown): Config => (Predicate.isReadonlyObject(value) ? value : {})
 
-/** All parts of a component in the file, sequences and what is in them. */
+/** All parts of a component in the file, including nested sequences. */
 const listed = (value: unknown): ReadonlyArray<Config> => {
   const config = configOf(value)
   const lists = [config["normalizers"], config["pretokenizers"], config["processors"], config["decoders"]]
   return [config, ...lists.flatMap((list) => (Array.isArray(list) ? list.flatMap(listed) : []))]
 }
 
-/** Why the file cannot be followed exactly; undefined if it can. The library itself refuses types that it lacks. */
+/** Why the file cannot be followed exactly; undefined if it can. The library itself rejects types that it lacks. */
 const refusal = (json: File): string | undefined => {
   const model = configOf(json.model)
   const type = model["type"]
@@ -176,7 +175,7 @@ const refusal = (json: File): string | undefined => {
   return several === undefined ? undefined : `the post-processor's token ${several[0]} stands for others`
 }
 
-/** Makes a tokenizer of the contents of `tokenizer.json` and `tokenizer_config.json`. */
+/** Makes a tokenizer from the contents of `tokenizer.json` and `tokenizer_config.json`. */
 export const make = (json: File, config: Config): Tokenizer => {
   const refused = refusal(json)
   if (refused !== undefined) throw new Error(`tokenizer.json: ${refused}`)
@@ -202,7 +201,7 @@ export const make = (json: File, config: Config): Tokenizer => {
       const normalized = normalizer(token.content)
       normalizedTokens.set(normalized, token)
       if (normalized === token.content) continue
-      // A piece of a word that reads like it is another token.
+      // A piece of a word with the same text is another token.
       library.added_tokens_map.delete(normalized)
       if (!token.special) model.vocab[token.id] = normalized
     } else written.set(token.content, token)
@@ -214,7 +213,7 @@ export const make = (json: File, config: Config): Tokenizer => {
       : AddedTokens.sections(text, library.splitter_unnormalized.split(text), written).flatMap((section) => {
           if ("token" in section) return [section.token]
           const normalized = normalizer === null ? section.text : normalizer(section.text)
-          // What follows blanks that were stripped is not the first of the text.
+          // After stripped whitespace, the text is no longer at the start.
           const isFirst = section.isFirst && !(stripsStart && /^\p{White_Space}/u.test(section.text))
           return AddedTokens.sections(
             normalized,

@@ -1,4 +1,7 @@
-/** How normalizers of `tokenizer.json` write a text anew, as Python's `tokenizers` does where the library differs. */
+/**
+ * Normalizes a text as Python's `tokenizers` does for the normalizers of `tokenizer.json` for which the library
+ * differs.
+ */
 
 type Config = { readonly [key: string]: unknown }
 
@@ -6,7 +9,7 @@ export type Normalize = (text: string) => string
 
 const blanks = { left: /^\p{White_Space}+/u, right: /(?<!\p{White_Space})\p{White_Space}+$/u }
 
-/** Each character for itself: the end of a word changes nothing. */
+/** Per character, independent of its position in a word. */
 const lowercase: Normalize = (text) => Array.from(text, (character) => character.toLowerCase()).join("")
 
 const withoutAccents: Normalize = (text) => text.replace(/\p{Mn}/gu, "")
@@ -27,10 +30,7 @@ const bert = (config: Config): Normalize => {
   }
 }
 
-/**
- * How a normalizer writes a text, where the library does it otherwise; `pattern` is the one that the library made of a
- * replacement.
- */
+/** A normalizer's function, if the library's differs; `pattern` is the library's compiled pattern of a replacement. */
 export const normalizeOf = (config: Config, pattern: RegExp | null | undefined): Normalize | undefined => {
   switch (config["type"]) {
     case "BertNormalizer":

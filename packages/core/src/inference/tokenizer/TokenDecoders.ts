@@ -1,4 +1,4 @@
-/** How decoders of `tokenizer.json` join tokens, as Python's `tokenizers` does where the library has other rules. */
+/** Joins tokens as Python's `tokenizers` does for the decoders of `tokenizer.json` for which the library differs. */
 
 type Config = { readonly [key: string]: unknown }
 
@@ -11,7 +11,7 @@ const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const printable = (byte: number): boolean =>
   (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
 
-/** The bytes of the characters that byte-level vocabularies write them with. */
+/** Maps the characters of byte-level vocabularies to their bytes. */
 const byteOf: ReadonlyMap<string, number> = (() => {
   const bytes = new Map<string, number>()
   let next = 256
@@ -19,7 +19,7 @@ const byteOf: ReadonlyMap<string, number> = (() => {
   return bytes
 })()
 
-/** A token with a character of no byte is text. */
+/** A token with any character that maps to no byte is text. */
 const byteLevel: Join = (tokens) => {
   const bytes: Array<number> = []
   for (const token of tokens) {
@@ -37,7 +37,7 @@ const byteLevel: Join = (tokens) => {
   return [lossy.decode(Uint8Array.from(bytes))]
 }
 
-/** Bytes that are no text are a replacement character each. */
+/** Invalid bytes become one replacement character each. */
 const textOf = (bytes: ReadonlyArray<number>): string => {
   try {
     return strict.decode(Uint8Array.from(bytes))
@@ -69,7 +69,7 @@ const metaspace = ({ prepend_scheme: scheme = "always", replacement = "▁" }: C
   return (tokens) => tokens.map((token, at) => token.replaceAll(mark, at === 0 && scheme !== "never" ? "" : " "))
 }
 
-/** How a decoder joins tokens, where the library does it otherwise. */
+/** A decoder's join function, if the library's differs. */
 export const joinOf = (config: Config): Join | undefined => {
   switch (config["type"]) {
     case "ByteLevel":

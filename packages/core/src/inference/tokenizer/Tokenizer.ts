@@ -1,10 +1,10 @@
 /**
- * Text to token ids and back, and chats to prompts. Layers: a Hugging Face tokenizer (hub id or local folder), or
- * bytes.
+ * Converts text to token ids and back, and chats to prompts. Layers: a Hugging Face tokenizer (hub id or local folder),
+ * or bytes.
  *
- * All operations are pure and synchronous once the layer is built; a prompt of some thousand tokens takes a few
- * milliseconds. Ids and prompts are those of the Python library `transformers` (the test replays some hundred texts
- * recorded there).
+ * All operations are pure and synchronous once the layer is built; a prompt of a few thousand tokens takes a few
+ * milliseconds. Ids and prompts equal those of the Python library `transformers` (the test replays several hundred
+ * texts recorded with it).
  */
 import { FetchHttpClient } from "effect/http"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -39,19 +39,19 @@ export interface TokenizerShape {
   /** Hub id, folder or `"bytes"`. */
   readonly name: string
   readonly vocabularySize: number
-  /** Tokens as they stand in the vocabulary, with their ids. Absent where the name says all there is to know. */
+  /** Tokens as written in the vocabulary, with their ids. Absent if the name determines everything. */
   readonly vocabulary?: () => ReadonlyMap<string, number>
   readonly bosTokenId: number | undefined
   readonly eosTokenId: number | undefined
   /**
-   * Special tokens written out in `text` become their ids; `addSpecialTokens` (default true) adds those that frame a
-   * text, such as a BOS.
+   * Special tokens written out in `text` become their ids; `addSpecialTokens` (default true) adds those around a text,
+   * such as a BOS.
    */
   readonly encode: (text: string, options?: { readonly addSpecialTokens?: boolean }) => ReadonlyArray<number>
   readonly decode: (ids: ArrayLike<number>, options?: { readonly skipSpecialTokens?: boolean }) => string
-  /** The prompt text of a chat. Throws `TokenizerError` as a defect where the tokenizer has no chat template. */
+  /** The prompt text of a chat. Throws `TokenizerError` as a defect if the tokenizer has no chat template. */
   readonly applyChatTemplate: (messages: ReadonlyArray<Message>, options: ChatTemplateOptions) => string
-  /** The source of the chat template for chats with or without tools; nothing where there is none. */
+  /** The source of the chat template for chats with or without tools; undefined if there is none. */
   readonly chatTemplate?: (options: { readonly tools: boolean }) => string | undefined
 }
 
@@ -67,7 +67,7 @@ export const layerBytes: Layer.Layer<Tokenizer> = Layer.succeed(Tokenizer, bytes
 
 const required = ["tokenizer.json", "tokenizer_config.json"]
 const templateFile = "chat_template.jinja"
-/** Of models that are also shown pictures, where older versions of `transformers` wrote no other. */
+/** Contains the template of multimodal models for which older versions of `transformers` wrote no other file. */
 const processorFile = "chat_template.json"
 const decodeProcessor = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ chat_template: Schema.String }))
@@ -79,8 +79,8 @@ const decodeSpecial = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Re
 
 /**
  * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk,
- * `HF_TOKEN` for gated models) or a local folder with `tokenizer.json`, `tokenizer_config.json` and, where the template
- * is not in the configuration, `chat_template.jinja` or `chat_template.json`. A folder needs no network.
+ * `HF_TOKEN` for gated models) or a local folder with `tokenizer.json`, `tokenizer_config.json` and, if the template is
+ * not in the configuration, `chat_template.jinja` or `chat_template.json`. A folder needs no network.
  */
 export const layerHuggingFace = (nameOrFolder: string): Layer.Layer<Tokenizer, TokenizerError> =>
   Layer.effect(Tokenizer, load(nameOrFolder)).pipe(Layer.provide([NodeServices.layer, FetchHttpClient.layer]))
@@ -156,7 +156,7 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     if (flaw !== undefined) return yield* failure(`the chat template in ${folder} cannot be used: ${flaw}`)
   }
   if (patterns.length === 0) return made
-  // The trial's texts are some of many.
+  // Limits the time of later texts too: the trial covers only a few.
   return {
     ...made,
     encode: (text, options) => TimeLimit.run(encodeMillis, () => made.encode(text, options))
@@ -165,7 +165,7 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
 
 const word: ReadonlyArray<Message> = [{ role: "user", content: "hi" }]
 
-/** For one text or one chat, of any length that a model takes. */
+/** For one text or one chat, of any length that a model accepts. */
 const encodeMillis = 10_000
 const promptMillis = 10_000
 
@@ -196,7 +196,7 @@ const download = Effect.fn("Tokenizer.download")(function* (name: string) {
     isComplete ? [templateFile] : [templateFile, specialFile],
     (file) => {
       const marker = `${folder}/${file}.absent`
-      // That a repository has no such file is remembered, so that the next start needs no network.
+      // A missing file is remembered, so that the next start needs no network.
       return Effect.flatMap(files.exists(marker), (absent) => (absent ? Effect.void : fetchFile(file))).pipe(
         Effect.catchIf(
           (error) => error instanceof HubFiles.HubError && error.reason === "notFound",
@@ -243,7 +243,7 @@ const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerSh
   }
 }
 
-/** What a template is given. */
+/** The variables of a template. */
 const chat = (messages: ReadonlyArray<Message>, { addGenerationPrompt, tools }: ChatTemplateOptions) => ({
   messages: messages.map(forTemplate),
   addGenerationPrompt,
@@ -252,7 +252,7 @@ const chat = (messages: ReadonlyArray<Message>, { addGenerationPrompt, tools }: 
 
 /**
  * Templates write arguments with `tojson`, so they get the object, not its JSON text; all-text parts are joined for
- * templates that know only strings.
+ * templates that only accept strings.
  */
 const forTemplate = (message: Message): unknown => {
   const { content, tool_calls: calls } = message
@@ -269,7 +269,7 @@ const forTemplate = (message: Message): unknown => {
   })
 }
 
-/** What is nested too deep to be read stays text, as what is no JSON does. */
+/** JSON that is nested too deep stays text, like anything that is not JSON. */
 const parsedOrText = (json: string): unknown =>
   Nesting.isDeep(json)
     ? json

@@ -1,19 +1,18 @@
 /**
- * What a tokenizer's files may hold, looked at before the library makes tables of it: ids that a vocabulary can have,
- * and patterns and templates that come to an end. A folder from the hub is somebody else's program.
+ * Validates a tokenizer's files before the library builds tables from them: plausible ids, and patterns and templates
+ * that terminate. A folder from the hub is untrusted.
  */
 import { Predicate, Result } from "effect"
 import * as Nesting from "../../base/Nesting.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
 
-/** Of any file; the largest vocabularies of today have 40 megabytes. */
+/** Max bytes of any file; today's largest vocabularies have 40 megabytes. */
 export const mostBytes = 2 ** 28
 /** Tables are as long as the largest id. */
 const mostTokens = 2 ** 24
 const mostLevels = 40
-/** A try of a pattern or a template; a good one takes a thousandth of it. */
+/** Time limit for trying a pattern or a template; a good one takes a thousandth of it. */
 const trialMillis = 2000
-/** Characters of a prompt. */
 const longestPrompt = 2 ** 24
 
 const isId = (id: unknown): boolean => Number.isInteger(id) && Number(id) >= 0 && Number(id) < mostTokens
@@ -31,8 +30,8 @@ const patternsIn = (value: unknown): ReadonlyArray<string> => {
 const quantifier = /^(?:[*+]|\{\d*,\d*\})/
 
 /**
- * Whether a group that repeats holds what repeats or chooses: only such patterns take exponential time. Linear in the
- * pattern.
+ * True if a repeated group contains repetition or alternatives: only such patterns can take exponential time. Linear in
+ * the pattern.
  */
 export const mayBacktrack = (pattern: string): boolean => {
   const groups = [false]
@@ -54,8 +53,8 @@ export const mayBacktrack = (pattern: string): boolean => {
 }
 
 /**
- * Texts that a pattern is slow with if any short ones are: each of its characters over and over, alone and in pairs,
- * and then another one.
+ * Short texts likely to be slow for a pattern: each of its characters repeated, alone and in pairs, followed by a
+ * different one.
  */
 const pumped = (pattern: string): ReadonlyArray<string> => {
   const named = [...new Set(Array.from(pattern))]
@@ -66,7 +65,7 @@ const pumped = (pattern: string): ReadonlyArray<string> => {
   return units.flatMap((unit) => [`${unit.repeat(50)}\u0001`, `${unit.repeat(1500)}\u0001`])
 }
 
-/** What is wrong with the text of `tokenizer.json`, or what it holds and what of that has to be tried. */
+/** Describes an error in the text of `tokenizer.json`, or returns its contents and the patterns to try. */
 export const inspect = (
   text: string
 ): Result.Result<{ readonly json: object; readonly patterns: ReadonlyArray<string> }, string> => {
@@ -89,7 +88,7 @@ export const inspect = (
   return Result.succeed({ json: json.success, patterns: patternsIn(rest).filter(mayBacktrack) })
 }
 
-/** The pattern that a tokenizer does not come to an end with, of those that may not. */
+/** The pattern on which a tokenizer does not terminate in time, of those that might not. */
 export const endless = (patterns: ReadonlyArray<string>, encode: (text: string) => unknown): string | undefined =>
   patterns.find((pattern) => {
     const tried = Result.try(() =>
@@ -100,7 +99,7 @@ export const endless = (patterns: ReadonlyArray<string>, encode: (text: string) 
     return Result.isFailure(tried) && tried.failure instanceof TimeLimit.TimeLimitError
   })
 
-/** A prompt, made within a limit of time and length; the errors say what the template did. */
+/** Renders a prompt with limits on time and length; errors describe what the template did. */
 export const render = (make: () => unknown, millis: number): string => {
   const prompt = TimeLimit.run(millis, make)
   if (typeof prompt === "string" && prompt.length > longestPrompt) {
@@ -109,7 +108,7 @@ export const render = (make: () => unknown, millis: number): string => {
   return String(prompt)
 }
 
-/** Why a template cannot be used at all; what it refuses of the trial's chat it may take of another. */
+/** Why a template is unusable; a chat that it rejects in the trial is no such reason. */
 export const templateFlaw = (make: () => unknown): string | undefined => {
   const tried = Result.try(() => render(make, trialMillis))
   if (Result.isSuccess(tried)) return undefined

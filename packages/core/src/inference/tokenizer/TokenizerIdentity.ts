@@ -1,8 +1,8 @@
 /**
- * Identifies a tokenizer: its name, and a digest of what ids mean in it, which is the same wherever its files lie.
+ * Identifies a tokenizer: its name, and a digest of its ids' meaning, independent of where its files are.
  *
- * Groups record it, our servers list it, and whoever reads tokens compares it with a tokenizer of their own: ids of
- * another one decode to something, without an error.
+ * Groups record it, our servers list it, and readers of tokens compare it with their own tokenizer: ids of a different
+ * one decode to something, without an error.
  */
 import { Option, Schema } from "effect"
 import { createHash } from "node:crypto"
@@ -11,7 +11,7 @@ import type { TokenizerShape } from "./Tokenizer.ts"
 export const TokenizerIdentity = Schema.Struct({ name: Schema.String, digest: Schema.String })
 export type TokenizerIdentity = typeof TokenizerIdentity.Type
 
-/** A text that tokenizers split differently: cases, digits, blanks, code, scripts, characters of several bytes. */
+/** A text that tokenizers split differently: cases, digits, whitespace, code, scripts, multi-byte characters. */
 export const probe = "Hello WORLD, 1234567 tokens! naïve größe — 寿司 привет 🍣\n\n\tdef f(x): return x**2  # 3.14"
 
 const known = new WeakMap<object, TokenizerIdentity>()
@@ -21,7 +21,7 @@ type Identified = Pick<TokenizerShape, "decode" | "encode" | "name" | "vocabular
 /** Ids whose texts are part of the digest, spread over the vocabulary. */
 const sampled = 1024
 
-/** Some milliseconds, once for each tokenizer. */
+/** Takes a few milliseconds, once per tokenizer. */
 export const of = (tokenizer: Identified): TokenizerIdentity => {
   const before = known.get(tokenizer)
   if (before !== undefined) return before
@@ -35,6 +35,6 @@ export const of = (tokenizer: Identified): TokenizerIdentity => {
   return identity
 }
 
-/** What a group or a server says of its tokenizer, if it does. */
+/** The tokenizer identity stated by a group or a server, if any. */
 export const read: (value: unknown) => TokenizerIdentity | undefined = (value) =>
   Option.getOrUndefined(Schema.decodeUnknownOption(TokenizerIdentity)(value))

@@ -1,6 +1,6 @@
 /**
- * Uploads a run while it is recorded: every so often, with growing pauses while the server is away, and once more at
- * the end.
+ * Uploads a run while it is recorded: periodically, with growing pauses while the server is unavailable, and once more
+ * at the end.
  */
 import { Clock, Deferred, type Duration, Effect, Latch, Result } from "effect"
 import * as Retry from "../../base/Retry.ts"
@@ -10,16 +10,15 @@ import type { Place } from "./WandbApi.ts"
 
 export interface Options {
   readonly baseUrl: string
-  /** Between uploads. */
+  /** Time between uploads. */
   readonly every: Duration.Input
-  /** Tells people where the run can be looked at. */
   readonly tell: (message: string) => Effect.Effect<void>
 }
 
-/** Without a sign of life for some minutes a run counts as crashed. */
+/** Without a heartbeat for some minutes a run counts as crashed. */
 const heartbeatMillis = 30_000
 
-/** Uploads in the background until it is told to finish. */
+/** Uploads in the background until asked to finish. */
 export const start = Effect.fnUntraced(function* (
   journal: Journal,
   uploader: Uploader,
@@ -72,7 +71,7 @@ export const start = Effect.fnUntraced(function* (
       }
       if (!isOut) yield* Effect.logWarning("Weights & Biases is away; trying again", { reason: error.message })
       isOut = true
-      // Asked to finish meanwhile: once more at once.
+      // Asked to finish meanwhile: uploads once more immediately.
       if (isEnding && !ending) continue
       const atLeast = (error._tag === "WandbError" ? error.retryAfterMillis : undefined) ?? 0
       awake.closeUnsafe()
@@ -97,6 +96,5 @@ export const start = Effect.fnUntraced(function* (
   }
 })
 
-/** Where a run can be looked at. */
 export const urlOf = (baseUrl: string, { entity, project, run }: Place): string =>
   `${baseUrl.replace(/(?<!\/)\/+$/, "").replace("//api.wandb.ai", "//wandb.ai")}/${entity}/${project}/runs/${run}`

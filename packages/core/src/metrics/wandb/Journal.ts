@@ -1,26 +1,25 @@
 /**
- * A run of Weights & Biases in a folder: everything that was recorded, whether or not a server has it yet.
+ * A Weights & Biases run in a folder: all records, whether or not a server has them yet.
  *
- *     run.json          who it is: id, project, group, name, settings
- *     records.jsonl     what was recorded, in order (`Rows`)
- *     files/            tables, at the paths the server gets them under
+ *     run.json          its identity: id, project, group, name, settings
+ *     records.jsonl     the records, in order (`Rows`)
+ *     files/            tables, at their paths on the server
  *     uploaded.json     how much of it the server has
  *
- * One process at a time writes to a folder. Rows follow from the records alone, so a folder can be uploaded at any
- * later time, by anybody, as often as it takes, and gives the same lines at the same offsets.
+ * One process at a time writes to a folder. Rows are determined by the records alone, so a folder can be uploaded at
+ * any later time, by any process, repeatedly, with the same lines at the same offsets.
  */
 import { Effect, FileSystem, Option, Path, type PlatformError, Result, Schema, type Scope, Stream } from "effect"
 import * as FolderLock from "../../base/FolderLock.ts"
 import * as AppendFile from "../AppendFile.ts"
 import { Part } from "./Rows.ts"
 
-/** What `run.json` says. */
 export const Run = Schema.Struct({
   version: Schema.Literal(1),
   id: Schema.String,
   kind: Schema.Literals(["environment", "trainer"]),
   key: Schema.String,
-  /** Before the names of its figures, whatever the service calls the source when it comes back. */
+  /** Prefix of its metrics' names, even if the service assigns the source another name later. */
   prefix: Schema.String,
   project: Schema.String,
   entity: Schema.NullOr(Schema.String),
@@ -29,31 +28,30 @@ export const Run = Schema.Struct({
   host: Schema.String,
   /** Milliseconds since the epoch. */
   startedAt: Schema.Finite,
-  /** The id was given: the server may have lines of it that this folder has not. */
+  /** The id was given: the server may have lines that this folder lacks. */
   isAttached: Schema.Boolean,
   config: Schema.Record(Schema.String, Schema.Unknown)
 })
 export type Run = typeof Run.Type
 
-/** What `uploaded.json` says. */
 export const Uploaded = Schema.Struct({
-  /** Where the run is; null before the first contact. */
+  /** The run on its server; null before the first contact. */
   place: Schema.NullOr(Schema.Struct({ entity: Schema.String, project: Schema.String, run: Schema.String })),
-  /** Lines the server had of it before this folder's. */
+  /** Lines that the server had before this folder's. */
   base: Schema.Natural,
-  /** Step of the last of those: this folder's rows up to it are of work that was done again, and not sent. */
+  /** Step of the last of those: this folder's rows up to it repeat earlier work, and are not sent. */
   after: Schema.NullOr(Schema.Finite),
-  /** This folder's rows that the server has. */
+  /** Number of this folder's rows that the server has. */
   rows: Schema.Natural,
-  /** The server knows how it ended. */
+  /** True if the server knows how it ended. */
   isComplete: Schema.Boolean
 })
 export type Uploaded = typeof Uploaded.Type
 
-/** A folder is not what it should be. */
+/** The folder is invalid or in use. */
 export class JournalError extends Schema.TaggedError<JournalError>()("JournalError", {
   message: Schema.String,
-  /** Somebody else writes to it. */
+  /** Another process writes to it. */
   isHeld: Schema.Boolean,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
@@ -81,12 +79,11 @@ export interface Journal {
   readonly run: Run
   readonly uploaded: () => Uploaded
   readonly saveUploaded: (next: Uploaded) => Effect.Effect<void, PlatformError.PlatformError>
-  /** Appends all of these, files first, or none. */
   readonly append: (
     parts: ReadonlyArray<Part>,
     files?: ReadonlyArray<{ readonly name: string; readonly bytes: Uint8Array }>
   ) => Effect.Effect<void, PlatformError.PlatformError>
-  /** Parts from a position on, some megabytes at most, and the position after them. */
+  /** Parts from a position on, a few megabytes at most, and the position after them. */
   readonly read: (
     position: number
   ) => Effect.Effect<{ readonly parts: ReadonlyArray<Part>; readonly next: number }, PlatformError.PlatformError>
@@ -111,7 +108,7 @@ const strange = (file: string) => (cause: { readonly message: string }) =>
     cause
   })
 
-/** What a folder says it is; none where it has no run. */
+/** The identity of a folder's run; None if it has no run. */
 export const readRun = Effect.fnUntraced(function* (
   folder: string
 ): Effect.fn.Return<Option.Option<Run>, JournalError, Files> {
@@ -163,7 +160,7 @@ const open = Effect.fnUntraced(function* (
       if (rest <= 0) return { parts: [], next: position }
       let bytes = new Uint8Array()
       let end = 0
-      // More for a line that is longer than what is read at once.
+      // Reads more if a line is longer than one read.
       for (let length = bytesPerRead; end === 0; length *= 2) {
         const chunks = yield* fs
           .stream(records, { offset: position, bytesToRead: Math.min(length, rest) })
@@ -173,7 +170,7 @@ const open = Effect.fnUntraced(function* (
         if (length >= rest) break
       }
       const lines = decoder.decode(bytes.subarray(0, end)).split("\n")
-      // A line that a crash cut short counts as not recorded.
+      // A line truncated by a crash counts as not recorded.
       const parts = lines.flatMap((line) => (line === "" ? [] : Option.toArray(decode.part(line))))
       return { parts, next: position + end }
     }),
@@ -182,7 +179,6 @@ const open = Effect.fnUntraced(function* (
   }
 })
 
-/** Opens the folder of a run that is there. */
 export const reopen = Effect.fn("Journal.reopen")(function* (folder: string) {
   const run = yield* readRun(folder)
   if (Option.isNone(run)) {
@@ -194,7 +190,7 @@ export const reopen = Effect.fn("Journal.reopen")(function* (folder: string) {
   return yield* open(folder, run.value)
 })
 
-/** Makes the folder of a new run, or opens it where it is there already. */
+/** Creates the folder of a new run, or opens an existing one. */
 export const create = Effect.fn("Journal.create")(function* (folder: string, run: Run) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -205,10 +201,7 @@ export const create = Effect.fn("Journal.create")(function* (folder: string, run
   return yield* open(folder, run)
 })
 
-/**
- * Folders of runs in a folder, itself among them; newest last. What looks like one and cannot be read is told, and left
- * out.
- */
+/** Folders of runs in a folder, possibly including itself; newest last. Unreadable ones are reported and skipped. */
 export const find = Effect.fn("Journal.find")(function* (
   folder: string,
   onStrange: (error: JournalError) => Effect.Effect<void>

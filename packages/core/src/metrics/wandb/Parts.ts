@@ -1,11 +1,11 @@
-/** What was recorded as parts of rows, with the original's names, and its tables as files. */
+/** Converts records to parts of rows, with the original's names, and tables to files. */
 import { createHash } from "node:crypto"
 import * as Readings from "../../service/Readings.ts"
 import type { Entry, Table } from "../Sink.ts"
 import type { Run } from "./Journal.ts"
 import type { Part } from "./Rows.ts"
 
-/** A table as a file of the run, and as the row speaks of it. */
+/** A table as a file of the run, and as referenced by the row. */
 const tableFile = ({ columns, name, rows, step }: Table, prefix: string) => {
   const bytes = new TextEncoder().encode(JSON.stringify({ columns, data: rows }))
   const sha256 = createHash("sha256").update(bytes).digest("hex")
@@ -35,8 +35,8 @@ interface TableFile {
 }
 
 /**
- * Entries as parts of rows, whose steps only grow: one of an earlier step joins the newest row and says so. Of a
- * trainer's steps those that an earlier process recorded (up to `before`) are left out: the same work done again.
+ * Entries as parts of rows with increasing steps: an entry of an earlier step is added to the newest row, with a note.
+ * A trainer's steps recorded by an earlier process (up to `before`) are skipped, because they repeat the same work.
  */
 export const make = (
   entries: ReadonlyArray<Entry>,
@@ -48,7 +48,7 @@ export const make = (
   let newest = last
   for (const entry of entries) {
     if (kind === "trainer" && entry.step <= before) continue
-    // A row that an earlier process closed is not opened again.
+    // A row closed by an earlier process is not reopened.
     const step = Math.max(entry.step, newest === before && Number.isFinite(before) ? before + 1 : newest)
     const late = step > entry.step ? { [`${prefix}recorded_for_step`]: entry.step } : {}
     newest = step

@@ -1,16 +1,16 @@
 /**
- * Rows of a run's history out of the parts that were recorded: parts of one step make one row, which is closed by a
- * part of a later step or by the end of the process. Only closed rows are sent, so that a line never changes.
+ * Builds rows of a run's history from the recorded parts: parts of one step form one row, which is closed by a part of
+ * a later step or by the end of the process. Only closed rows are sent, so that a line never changes.
  */
 import { Schema } from "effect"
 
-/** A line of the journal: figures and tables of a step, or the end of a process with its exit code. */
+/** A line of the journal: metrics and tables of a step, or the end of a process with its exit code. */
 export const Part = Schema.Union([
   Schema.Struct({
     step: Schema.Finite,
     at: Schema.Finite,
     values: Schema.Record(Schema.String, Schema.Unknown),
-    /** Files that the values speak of, in the folder `files`. */
+    /** Files referenced by the values, in the folder `files`. */
     files: Schema.optionalKey(Schema.Array(Schema.String))
   }),
   Schema.Struct({ exit: Schema.Int, at: Schema.Finite })
@@ -25,13 +25,11 @@ export interface Row {
 }
 
 export interface Rows {
-  /** The row that this part closed, if it did. */
+  /** The row that this part closed, if any. */
   readonly add: (part: Part) => Row | undefined
-  /** Step of the newest row. */
   readonly step: () => number | undefined
-  /** Whether the newest row may still grow. */
   readonly isOpen: () => boolean
-  /** Exit code, where the last thing that happened was the end of a process. */
+  /** Exit code, if the last record was the end of a process. */
   readonly exit: () => number | undefined
 }
 

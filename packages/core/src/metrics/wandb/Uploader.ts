@@ -1,9 +1,9 @@
 /**
- * Brings a journal's rows to a server: closed rows in order, each at its offset, tables before the rows that speak of
+ * Sends a journal's rows to a server: closed rows in order, each at its offset, tables before the rows that reference
  * them, the summary with every request.
  *
- * What the server has is written down after each answer. A request whose answer was lost is sent again as it was, so no
- * row is lost and none comes twice. Nothing here waits or tries again: whoever calls `push` does.
+ * The server's state is recorded after each answer. A request whose answer was lost is repeated unchanged, so no row is
+ * lost or duplicated. Never waits or retries: callers of `push` do.
  */
 import { Effect, type PlatformError } from "effect"
 import type { Journal } from "./Journal.ts"
@@ -11,22 +11,22 @@ import * as Rows from "./Rows.ts"
 import { type Place, type WandbApi, WandbError } from "./WandbApi.ts"
 
 export interface Uploader {
-  /** Makes the run known, and sends all rows that are closed. */
+  /** Registers the run, and sends all closed rows. */
   readonly push: Effect.Effect<Place, WandbError | PlatformError.PlatformError>
-  /** The same, and where the last thing recorded was an end, tells it. */
+  /** Like `push`; also reports the end, if the last record is one. */
   readonly complete: Effect.Effect<Place, WandbError | PlatformError.PlatformError>
-  /** Tells a server that nothing has happened, but that the run lives. */
+  /** Reports to a server that the run is alive without changes. */
   readonly heartbeat: Effect.Effect<void, WandbError>
-  /** Whether the last thing recorded, as far as it was looked at, is an end. */
+  /** True if the last record read so far is an end. */
   readonly hasEnded: () => boolean
-  /** Rows the server has, and rows recorded as far as they have been looked at. */
+  /** Rows the server has, and recorded rows read so far. */
   readonly progress: () => { readonly uploaded: number; readonly rows: number }
 }
 
 const maxRowsPerRequest = 1000
 const maxBytesPerRequest = 1024 * 1024
 
-/** Wrong for a run is wrong for good. */
+/** A rejected run is rejected permanently. */
 const asFinal = (error: WandbError): WandbError =>
   error.reason === "refused" ? new WandbError({ reason: "final", message: error.message, cause: error }) : error
 
@@ -36,12 +36,12 @@ export const make = (journal: Journal, api: WandbApi): Uploader => {
   const rows = Rows.make()
   const seconds = (at: number): number => Math.max(0, (at - run.startedAt) / 1000)
   let position = 0
-  /** Rows that were sent before this process began to read. */
+  /** Rows sent before this process began to read. */
   let toSkip = journal.uploaded().rows
   let seen = 0
   let waiting: Array<{ readonly line: string; readonly summary: string; readonly files: ReadonlyArray<string> }> = []
   const summary: Record<string, unknown> = {}
-  /** Tables the server has, while the rows that speak of them are not there. */
+  /** Tables on the server whose rows are not there yet. */
   const sent = new Set<string>()
 
   const take = (row: Rows.Row): void => {

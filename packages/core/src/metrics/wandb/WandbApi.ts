@@ -1,27 +1,26 @@
 /**
- * The requests a Weights & Biases server takes: who the key belongs to, the run, its files, and its rows as lines of a
- * stream of files.
+ * The requests to a Weights & Biases server: the key's user, the run, its files, and its rows as lines of a file
+ * stream.
  *
- * Lines carry their offset, so that a request whose answer was lost can be sent again: the same lines at the same
- * place. The names are the server's own (GraphQL `upsertBucket`, `createRunFiles`, `POST
- * /files/<entity>/<project>/<run>/file_stream`); what the Python client sends was the model. The key goes into the
- * Authorization header and nowhere else; requests are not traced.
+ * Lines have offsets, so that a request whose answer was lost can be repeated: the same lines at the same position. The
+ * names are the server's own (GraphQL `upsertBucket`, `createRunFiles`, `POST
+ * /files/<entity>/<project>/<run>/file_stream`), modelled on the Python client's requests. The key is only sent in the
+ * Authorization header; requests are not traced.
  */
 import { Clock, type Duration, Effect, Redacted, Schema } from "effect"
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import * as Reason from "../../base/Reason.ts"
 import * as RetryAfter from "../../http/RetryAfter.ts"
 
-/** What the server, or the way to it, makes impossible. */
+/** A failure of the server or the connection. */
 export class WandbError extends Schema.TaggedError<WandbError>()("WandbError", {
-  /** `passing`: try again; `refused`: this request is wrong; `final`: the key, the user or the project is. */
+  /** `passing`: retry; `refused`: this request is invalid; `final`: the key, the user or the project is. */
   reason: Schema.Literals(["passing", "refused", "final"]),
   message: Schema.String,
   retryAfterMillis: Schema.optionalKey(Schema.Finite),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** A run on its server. */
 export interface Place {
   readonly entity: string
   readonly project: string
@@ -39,7 +38,6 @@ export interface RunSpec {
   readonly config: { readonly [name: string]: unknown }
 }
 
-/** Lines of a file from an offset on. */
 export interface Lines {
   readonly offset: number
   readonly content: ReadonlyArray<string>
@@ -53,25 +51,25 @@ export interface StreamRequest {
 }
 
 export interface WandbApi {
-  /** Makes the run or finds it; `isNew` and the lines of history it has. */
+  /** Creates or finds the run; returns `isNew` and its number of history lines. */
   readonly upsertRun: (
     run: RunSpec
   ) => Effect.Effect<Place & { readonly isNew: boolean; readonly lines: number }, WandbError>
-  /** The newest step of a run that is there; none where nothing was recorded. */
+  /** The newest step of an existing run; undefined if nothing was recorded. */
   readonly lastStep: (place: Place) => Effect.Effect<number | undefined, WandbError>
   readonly upload: (place: Place, name: string, bytes: Uint8Array) => Effect.Effect<void, WandbError>
   readonly stream: (place: Place, request: StreamRequest) => Effect.Effect<void, WandbError>
 }
 
 export interface Options {
-  /** `https://api.wandb.ai`, or a server of one's own. */
+  /** `https://api.wandb.ai`, or a self-hosted server. */
   readonly baseUrl: string
   readonly apiKey: Redacted.Redacted
-  /** For each request. Default 30 seconds. */
+  /** Per request. Default 30 seconds. */
   readonly timeout?: Duration.Input
 }
 
-/** Statuses after which another attempt is of no use (409 and 410: the run is gone). */
+/** Statuses after which a retry is useless (409 and 410: the run is gone). */
 const refusals: ReadonlySet<number> = new Set([400, 404, 405, 409, 410, 411, 413, 414, 415, 422])
 const denials: { readonly [status: number]: string } = {
   401: "the key is not accepted: see WANDB_API_KEY, and WANDB_BASE_URL for a server of your own",
@@ -171,7 +169,7 @@ export const make = Effect.fnUntraced(function* ({ apiKey, baseUrl, timeout = "3
       HttpClientRequest.bodyText(JSON.stringify(body), "application/json")
     )
 
-  /** A question in GraphQL, and its answer in this shape. */
+  /** A GraphQL query, and its answer decoded with this schema. */
   const ask = <A>(query: keyof typeof queries, variables: object, answer: Schema.Codec<A, unknown>) => {
     const where = `${base}/graphql (${query})`
     const strange = (cause: Schema.SchemaError) =>

@@ -1,11 +1,11 @@
 /**
- * Weights & Biases: a run per source, in the project and group that the trainer announced, with the original's names:
- * an environment's figures have its registered name before them, those of the inference servers (`server/…`) have not.
+ * Writes to Weights & Biases: one run per source, in the project and group announced by the trainer, with the
+ * original's names: an environment's metrics are prefixed by its registered name, except those of the inference servers
+ * (`server/…`).
  *
- * Everything is written to `<folder>/wandb/<source>-<id>` first (`Journal`) and sent from there every 15 seconds, with
- * growing pauses while the server is away; what could not be sent stays there for `atropos wandb-sync`, which is also
- * all that happens offline. A source that goes on with earlier work goes on with its run; steps that are done again are
- * recorded once.
+ * Everything is first written to `<folder>/wandb/<source>-<id>` (`Journal`) and sent from there every 15 seconds, with
+ * growing pauses during an outage; unsent data stays there for `atropos wandb-sync`, as does everything in offline
+ * mode. A source that continues earlier work continues its run; repeated steps are recorded once.
  */
 import {
   Clock,
@@ -31,25 +31,24 @@ import * as Uploader from "./Uploader.ts"
 import * as WandbApi from "./WandbApi.ts"
 
 export interface Options {
-  /** Runs are kept in `<folder>/wandb`. */
+  /** Runs are stored in `<folder>/wandb`. */
   readonly folder: string
-  /** Where to send them; undefined: offline. */
+  /** The destination; undefined: offline. */
   readonly server: { readonly baseUrl: string; readonly apiKey: Redacted.Redacted } | undefined
   readonly project: string | null
   readonly group: string | null
   readonly name: string | null
   readonly entity: string | null
   readonly runId: string | null
-  /** Between uploads. Default 15 seconds. */
+  /** Time between uploads. Default 15 seconds. */
   readonly every?: Duration.Input
-  /** Tells people where a run can be looked at, or is kept. Default: the log. */
+  /** Reports a run's URL or folder to the user. Default: the log. */
   readonly tell?: (message: string) => Effect.Effect<void>
 }
 
-/** Where nobody names one. */
 export const defaultProject = "atropos"
 
-/** Not of `Random`: a program with a seed makes a new run each time. */
+/** Not from `Random`: a program with a seed still makes a new run each time. */
 const letters = (alphabet: string, length: number): Effect.Effect<string> =>
   Effect.sync(() => Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join(""))
 
@@ -57,7 +56,7 @@ const lowercase = "abcdefghijklmnopqrstuvwxyz"
 
 const unlessEmpty = (text: string | null): string | null => (text === "" ? null : text)
 
-/** As the original names its runs: `<name>-<day>-<six letters>`. */
+/** Names runs like the original: `<name>-<day>-<six letters>`. */
 export const nameOf = Effect.fnUntraced(function* (key: string) {
   const day = DateTime.formatIsoDateUtc(yield* DateTime.now)
   return `${key}-${day}-${yield* letters(lowercase, 6)}`
@@ -83,7 +82,7 @@ const newRun = Effect.fnUntraced(function* (source: Source, options: Options) {
   return run
 })
 
-/** The run of this source that is to be gone on with, where nobody else writes to it. */
+/** The run of this source to continue, unless another process writes to it. */
 const earlier = Effect.fnUntraced(function* (parent: string, source: Source, { runId }: Options) {
   const runs = yield* Journal.find(parent, ({ message }) => Effect.logWarning("left alone", { message }))
   const fitting = runs.filter(
@@ -101,7 +100,7 @@ const earlier = Effect.fnUntraced(function* (parent: string, source: Source, { r
   )
 })
 
-/** What was recorded last: where a process that goes on with it begins. */
+/** The newest recorded step, from which a continuing process starts. */
 const newestStep = Effect.fnUntraced(function* (journal: Journal.Journal) {
   let step = Number.NEGATIVE_INFINITY
   for (let position = 0; ;) {
@@ -119,7 +118,7 @@ const unwritable = (cause: Journal.JournalError | PlatformError.PlatformError) =
     cause
   })
 
-/** Runs in this folder, uploaded from there where there is a server. */
+/** Runs in this folder, uploaded from there if there is a server. */
 export const make = Effect.fnUntraced(function* (options: Options) {
   // Not the whole context: its scope is not that of what is opened.
   const context = yield* Effect.map(

@@ -1,8 +1,8 @@
 /**
- * Uploads runs that were kept in folders: recorded offline, or left over when their server was away.
+ * Uploads runs stored in folders: recorded offline, or left over while their server was unavailable.
  *
- * A run whose process died without telling its end is uploaded as one that failed. A folder in use by a running process
- * is left to it. Uploading again changes nothing.
+ * A run whose process died without recording its end is uploaded as failed. Folders in use by a running process are
+ * skipped. Uploading again has no effect.
  */
 import { Clock, Effect, type FileSystem, type Path, type PlatformError } from "effect"
 import type { HttpClient } from "effect/http"
@@ -15,7 +15,7 @@ import * as WandbApi from "./WandbApi.ts"
 export interface Synced {
   readonly folder: string
   readonly name: string
-  /** Where it can be looked at, and its rows there; or why it is not there. */
+  /** Its URL and number of rows there, or the failure. */
   readonly outcome: { readonly url: string; readonly rows: number } | { readonly failure: string }
 }
 
@@ -23,7 +23,7 @@ const attempts = 5
 
 type Needs = FileSystem.FileSystem | HttpClient.HttpClient | Path.Path
 
-/** As often as it makes sense. */
+/** Retries as often as it makes sense. */
 const patiently = <A>(
   effect: Effect.Effect<A, WandbApi.WandbError | PlatformError.PlatformError>,
   attempt = 1
@@ -51,7 +51,7 @@ const upload = Effect.fnUntraced(function* (folder: string, options: WandbApi.Op
   return { url: urlOf(options.baseUrl, place), rows: uploader.progress().uploaded }
 }, Effect.scoped)
 
-/** Uploads all runs in a folder, one after the other; each outcome is told when it is there. */
+/** Uploads all runs in a folder, one after the other; reports each outcome immediately. */
 export const run = Effect.fn("WandbSync.run")(function* (
   folder: string,
   options: WandbApi.Options,

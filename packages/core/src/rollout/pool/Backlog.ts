@@ -1,14 +1,14 @@
-/** Tasks that go before new items: those put back in the queue, and those tried again after a pause. */
+/** Tasks that precede new items: requeued ones, and retries after a pause. */
 import { Effect, type Scope } from "effect"
 import * as Retry from "../../base/Retry.ts"
 import type { Task } from "./Task.ts"
 
 export interface Backlog {
   readonly add: (task: Task) => void
-  /** Adds a task that failed, after a pause that grows with its failures. */
+  /** Adds a failed task, after a pause that grows with its failures. */
   readonly addLater: (task: Task) => Effect.Effect<void>
   readonly take: () => Task | undefined
-  /** Nothing waits, and nothing will be added after a pause. */
+  /** True if nothing is waiting, now or after a pause. */
   readonly isEmpty: () => boolean
 }
 

@@ -1,19 +1,18 @@
-/** Failures in a row: from so many on, rollouts start one at a time and ever more slowly. */
+/** Circuit breaker: after a number of consecutive failures, rollouts start one at a time and ever more slowly. */
 import { Effect } from "effect"
 import * as Occurrences from "../../base/Occurrences.ts"
 
 export interface FailureStreak {
   readonly failed: (reason: string) => void
-  /** A rollout came to an end that says nothing against the next one. */
+  /** A rollout ended without evidence against the next one. */
   readonly ended: () => void
   readonly isSlow: () => boolean
-  /** The pause before the next start. */
   readonly pause: Effect.Effect<void>
 }
 
 const longestPauseMillis = 60_000
 
-/** Slow from `limit` failures in a row on. */
+/** Slow after `limit` consecutive failures. */
 export const make = (limit: number): FailureStreak => {
   let failuresInARow = 0
   let last = ""

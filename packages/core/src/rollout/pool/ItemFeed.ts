@@ -1,9 +1,7 @@
 /**
- * The items of an environment, read ahead by one chunk: the stream is asked for more only once the last of a chunk has
- * been taken.
+ * Reads an environment's items one chunk ahead: more are requested only once the last of a chunk has been taken.
  *
- * A stream that fails is opened again where it was, after a pause, a few times in a row; what it throws is not tried
- * again.
+ * A stream that fails is reopened at its position after a pause, a few times in a row; defects are not retried.
  */
 import { Cause, Effect, Exit, Latch, Pull, Result, Stream } from "effect"
 import type { EnvironmentError, Work } from "../../Environment.ts"
@@ -12,21 +10,20 @@ import * as Retry from "../../base/Retry.ts"
 import * as Reason from "../../base/Reason.ts"
 
 export interface ItemFeed {
-  /** The next item that is not done; undefined while none has been read. */
+  /** The next unfinished item; undefined until one is read. */
   readonly take: () => { readonly index: number; readonly work: Work } | undefined
-  /** The stream has ended; what it gave may still have to be taken. */
+  /** The stream has ended; read items may remain. */
   readonly hasEnded: () => boolean
-  /** Reads until the stream ends; fails when it cannot be read. */
+  /** Reads until the stream ends; fails if it cannot be read. */
   readonly run: Effect.Effect<void, EnvironmentError>
 }
 
 export interface Options {
-  /** The items from an index on. */
   readonly items: (cursor: number) => Stream.Stream<Work, EnvironmentError>
   readonly from: number
-  /** Finished or already delivered: not to be rolled out again. */
+  /** Finished or already delivered: not rolled out again. */
   readonly isDone: (index: number) => boolean
-  /** Items were read, or there will be no more. */
+  /** Items were read, or the stream ended. */
   readonly onChange: () => void
 }
 
@@ -35,7 +32,7 @@ const mostAttempts = 4
 export const make = ({ from, isDone, items, onChange }: Options): ItemFeed => {
   const demand = Latch.makeUnsafe(false)
   let chunk: ReadonlyArray<Work> = []
-  /** Of the chunk: the next to be taken. */
+  /** Index of the next item within the chunk. */
   let at = 0
   let index = from
   let attempts = 0
@@ -87,7 +84,7 @@ export const make = ({ from, isDone, items, onChange }: Options): ItemFeed => {
 }
 
 const pauseAfter = (cause: Cause.Cause<EnvironmentError>, attempts: number): Effect.Effect<void, EnvironmentError> =>
-  // What the stream throws is the environment's own mistake: asking again would only repeat it.
+  // What the stream throws is the environment's own mistake: a retry would only repeat it.
   attempts >= mostAttempts || Cause.hasDies(cause) || isDefinitionFault(Cause.squash(cause))
     ? Effect.failCause(cause)
     : Effect.logWarning("items cannot be read; trying again", { reason: Reason.ofCause(cause), attempts }).pipe(

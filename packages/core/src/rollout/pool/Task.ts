@@ -1,4 +1,4 @@
-/** An item on its way through the pool, and how an attempt at it may end. */
+/** An item on its way through the pool, and the possible outcomes of an attempt. */
 import { Cause } from "effect"
 import { EnvironmentError, type Work } from "../../Environment.ts"
 import { isDefinitionFault } from "../../EnvironmentError.ts"
@@ -6,14 +6,13 @@ import { InferenceError } from "../../inference/backend/Inference.ts"
 import * as Reason from "../../base/Reason.ts"
 
 export interface Task {
-  /** The item's place in the stream; items put back have that of the item they came from. */
+  /** The item's position in the stream; requeued items have that of their origin. */
   readonly index: number
-  /** `index`, then one number per time it was put back. */
+  /** `index`, then one number per requeue. */
   readonly path: string
   readonly work: Work
-  /** Attempts that failed before. */
   readonly failures: number
-  /** Held already: an item that is tried again, or was put back. */
+  /** Already held: a retried or requeued item. */
   readonly isRetry: boolean
 }
 
@@ -34,6 +33,6 @@ export const failureOf = (cause: Cause.Cause<unknown>, timeoutSeconds: number): 
 
 const outages: ReadonlySet<string> = new Set(["unreachable", "overloaded", "noServer"])
 
-/** Whether the inference servers are away: that is not the item's fault. */
+/** True if the inference servers are unavailable, which is not the item's fault. */
 export const isOutage = (error: unknown): boolean =>
   error instanceof EnvironmentError && error.cause instanceof InferenceError && outages.has(error.cause.reason)

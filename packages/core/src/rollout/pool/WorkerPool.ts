@@ -1,11 +1,10 @@
 /**
- * Rolls items out, as many at once as there is room for, each in a fiber of its own.
+ * Rolls items out concurrently within the available capacity, each in its own fiber.
  *
- * A rollout that fails, dies or takes too long concerns its own item alone: the item is tried again after a pause, and
- * given up after `maxAttempts`; an outage of the inference servers does not count. Rollouts under way are never
- * cancelled by a shrinking limit; there is merely no new one. When rollout after rollout fails, new ones are started
- * one at a time and ever more slowly, so that an outage does not use items up. An environment that reports itself as
- * unusable ends the pool.
+ * A rollout that fails, dies or times out only affects its item, which is retried after a pause and abandoned after
+ * `maxAttempts`, not counting outages of the inference servers. A shrinking limit never cancels rollouts in progress.
+ * After repeated failures, rollouts start one at a time and ever more slowly, so that an outage does not use items up.
+ * An environment that reports itself unusable ends the pool.
  */
 import { Cause, Clock, Deferred, Effect, Exit, Latch, type Scope } from "effect"
 import { type EnvironmentError, isUnusable, type RolledOut, Unscorable } from "../../Environment.ts"
@@ -17,48 +16,43 @@ import * as FailureStreak from "./FailureStreak.ts"
 import * as ItemFeed from "./ItemFeed.ts"
 import { type Failure, failureOf, isOutage, type Task } from "./Task.ts"
 
-/** What becomes of tasks. */
 export interface Outcomes {
   readonly onStart: (task: Task) => void
-  /** The rollout is over; requeued items have been taken in before. */
+  /** The rollout is over; its requeued items have already been added. */
   readonly onDone: (task: Task, rolledOut: RolledOut, millis: number) => Effect.Effect<void>
   readonly onUnscorable: (task: Task, error: Unscorable, millis: number) => Effect.Effect<void>
-  /** An attempt failed; `isFinal` when the item is given up. */
+  /** An attempt failed; `isFinal` if the item is abandoned. */
   readonly onFailure: (task: Task, failure: Failure, millis: number, isFinal: boolean) => Effect.Effect<void>
 }
 
 export interface PoolOptions extends Pick<ItemFeed.Options, "items" | "from" | "isDone"> {
-  /** Items that an earlier process had put back, held already; rolled out before those of the stream. */
+  /** Items requeued by an earlier process, already held; rolled out before those of the stream. */
   readonly requeued?: ReadonlyArray<Pick<Task, "index" | "path" | "work">>
-  /** Rollouts that may be started now; read again whenever `news` is opened. */
+  /** Rollouts that may start now; read again whenever `news` opens. */
   readonly room: (running: number) => number
-  /** A rollout begins, also one that is tried again. */
   readonly onBegin?: () => void
-  /** Opened by whoever changes what `room` depends on; closed here. */
+  /** Opened by anything that changes `room`; closed here. */
   readonly news: Latch.Latch
-  /** Seconds per item; 0 or less: no limit. */
+  /** Timeout per item, seconds; 0 or less: no limit. */
   readonly timeoutSeconds: number
-  /** Longest sequence, tokens, asked for every rollout; 0 or less: no limit is known. */
+  /** Max sequence length, tokens, read per rollout; 0 or less: no known limit. */
   readonly sequenceLimit: () => number
-  /** How far training has come, asked for every rollout. */
+  /** Training progress, read per rollout. */
   readonly progress: () => TrainingProgress.TrainingProgress
   readonly maxAttempts: number
-  /** Failures in a row after which starts slow down. */
+  /** Consecutive failures after which starts slow down. */
   readonly failuresBeforeSlowdown: number
   readonly outcomes: Outcomes
 }
 
 export interface Pool {
   readonly running: () => number
-  /** Starts nothing more. */
   readonly stop: () => void
-  /** Waits until nothing runs. */
   readonly drained: Effect.Effect<void>
-  /** Runs until the items have ended and are rolled out; fails if they cannot be read, or if no rollout can succeed. */
+  /** Runs until all items are rolled out; fails if they cannot be read, or if no rollout can succeed. */
   readonly run: Effect.Effect<void, EnvironmentError>
 }
 
-/** A pool whose fibers live in `scope`. */
 export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
   const { news, outcomes, room } = options
   const onChange = (): void => void news.openUnsafe()
@@ -105,7 +99,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
       if (free > 0) {
         if (streak.isSlow()) {
           yield* streak.pause
-          // It took a while: a limit may have shrunk, or the pool have been stopped.
+          // Time has passed: a limit may have shrunk, or the pool may have been stopped.
           if (isStopped || room(running) <= 0) continue
         }
         const task = take()
@@ -127,15 +121,12 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
       onChange()
     },
     drained: idle.await,
-    // The end of the items is not the end of the run: their rollouts are.
+    // The run ends with the rollouts, not with the items.
     run: Effect.raceFirst(dispatch, Effect.raceFirst(Deferred.await(unusable), Effect.andThen(feed.run, Effect.never)))
   }
 }
 
-/**
- * One attempt at a task, in a span of its own; what it comes to goes to `outcomes`, and what follows from it to
- * `backlog`.
- */
+/** Runs one attempt at a task in its own span; reports it to `outcomes`, and adds follow-ups to `backlog`. */
 const attempts = (
   { maxAttempts, outcomes, progress, sequenceLimit, timeoutSeconds }: PoolOptions,
   backlog: Backlog.Backlog,
@@ -173,7 +164,7 @@ const attempts = (
     }
     const failure = failureOf(exit.cause, timeoutSeconds)
     streak.failed(failure.reason)
-    // An outage of the inference servers is not the item's fault: it costs no attempt, only time.
+    // An outage of the inference servers is not the item's fault: it does not count as an attempt.
     const failures = isOutage(error) ? task.failures : task.failures + 1
     const isFinal = failures >= maxAttempts
     yield* Effect.annotateCurrentSpan({ "item.failed": failure.kind, "item.reason": failure.reason })
@@ -191,7 +182,7 @@ const attempts = (
           "item.failures": task.failures
         }
       }),
-      // A defect of `outcomes` must not go unseen; the item stays unfinished, and is rolled out at the next start.
+      // A defect of `outcomes` is logged; the item stays unfinished, and is rolled out at the next start.
       Effect.catchDefect((defect) =>
         Effect.logError("the outcome of a rollout is lost", { item: task.work.label, defect })
       )

@@ -1,11 +1,10 @@
 /**
- * What survives a restart of an environment: its lineage, its cursor with the digest of the rows that it counts, its
- * own state and what its items have put back in the queue, kept by the service under its name.
+ * Saves what must survive a restart of an environment: its lineage, its cursor with the digest of the rows it counts,
+ * its own state and its requeued items, stored by the service under its name.
  *
- * The lineage names one sequence of items: it is chosen once, saved before the first group is sent, and part of every
- * group's key, so that a group is known again however often it is rolled out. A service that cannot keep state (the
- * original's) gets a file beside the spool instead; what it holds counts only while the run has not fallen behind it,
- * as a new run would have.
+ * The lineage identifies one sequence of items: chosen once, saved before the first group is sent, and part of every
+ * group's key, so that a group is recognized however often it is rolled out. If the service stores no state (the
+ * original's), a file next to the spool is used; it is ignored if the run's step is behind it, as a new run's would be.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Uuid from "../../base/Uuid.ts"
@@ -17,7 +16,7 @@ import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 import * as Cursor from "./Cursor.ts"
 import * as Requeued from "./Requeued.ts"
 
-/** What was saved cannot be read, or the environment refuses it. */
+/** Saved state cannot be read, or the environment rejects it. */
 export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
   environment: Schema.String,
   message: Schema.String,
@@ -27,13 +26,10 @@ export class CheckpointError extends Schema.TaggedError<CheckpointError>()("Chec
 const Value = Schema.Struct({
   lineage: Schema.NonEmptyString,
   cursor: Cursor.Saved,
-  /** Of the rows that the cursor counts. */
   items: Schema.optionalKey(Schema.String),
-  /** The environment's own state. */
   own: Schema.optionalKey(Schema.Unknown),
-  /** What its items have put back in the queue. */
   requeued: Schema.optionalKey(Requeued.Saved),
-  /** Whether groups of other sizes than `group_size` were sent. */
+  /** True if groups of sizes other than `group_size` were sent. */
   hasOddGroups: Schema.optionalKey(Schema.Boolean)
 })
 const StateFile = Schema.fromJsonString(Schema.Struct({ step: Schema.Int, value: Schema.Unknown }))
@@ -43,11 +39,11 @@ const decodeFile = Schema.decodeUnknownEffect(StateFile)
 export interface Checkpoint {
   readonly lineage: string
   readonly cursor: Cursor.Cursor
-  /** What was in the queue at the last save beside the items of the stream. */
+  /** Requeued items at the last save. */
   readonly requeued: Requeued.Saved
-  /** Whether groups of other sizes than `group_size` had been sent. */
+  /** True if groups of sizes other than `group_size` had been sent. */
   readonly hadOddGroups: boolean
-  /** Step at the last save; none on a first start. */
+  /** Step at the last save; None on a first start. */
   readonly resumedFrom: Option.Option<number>
   readonly save: (step: number) => Effect.Effect<void, TrajectoryError | CheckpointError>
 }
@@ -55,19 +51,19 @@ export interface Checkpoint {
 export interface CheckpointOptions {
   readonly client: EnvironmentClientShape
   readonly environment: Pick<EnvironmentShape, "itemsDigest" | "state">
-  /** Name the state is kept under. */
   readonly name: string
-  /** Used where the service keeps no state. */
+  /** Used if the service stores no state. */
   readonly file: string
   readonly currentStep: number
-  /** What is to be saved beside the cursor. */
+  /** Read at each save. */
   readonly requeued: () => Requeued.Saved
-  /** Whether this process has sent groups of other sizes than `group_size`. */
+  /** True if this process has sent groups of sizes other than `group_size`. */
   readonly hasOddGroups: () => boolean
 }
 
 /**
- * Restores what was saved under the name, or begins anew and saves that at once, also if the cursor counted other rows.
+ * Restores the state saved under the name, or starts over and saves immediately; also starts over if the cursor counted
+ * other rows.
  */
 export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointOptions) {
   const { client, environment, file, name } = options
@@ -100,7 +96,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
   const cursor = Cursor.make(value.cursor)
   const save = Effect.fnUntraced(function* (step: number) {
     const own = Option.isSome(environment.state) ? yield* environment.state.value.save : undefined
-    // At one moment: neither may know of an item what the other does not.
+    // Taken at the same moment, so that both agree on every item.
     const requeued = options.requeued()
     const value = {
       lineage,
@@ -172,7 +168,7 @@ const openStorage = Effect.fnUntraced(function* (
   const saveFile = (state: SavedState) =>
     fs.makeDirectory(path.dirname(file), { recursive: true }).pipe(
       Effect.andThen(fs.writeFileString(`${file}.tmp`, JSON.stringify(state))),
-      // Renaming replaces the file whole: a crash leaves the old one or the new one.
+      // The rename is atomic: a crash leaves the old or the new file.
       Effect.andThen(fs.rename(`${file}.tmp`, file)),
       Effect.mapError(failing)
     )

@@ -1,13 +1,13 @@
 /**
- * Which items are done: the lowest unfinished index (the frontier) and the finished ones above it.
+ * Tracks finished items: the lowest unfinished index (the frontier) and the finished ones above it.
  *
- * An item is finished when nothing holds it any more: its rollout, what it put back in the queue, and its groups until
- * the service has acknowledged them each hold it once. So what is saved never runs ahead of what was delivered, and an
- * item that put others back is rolled out again, with the same keys, when a crash lost those.
+ * An item is finished once nothing holds it: its rollout, its requeued items, and its unacknowledged groups each hold
+ * it once. What is saved therefore never runs ahead of what was delivered, and an item whose requeued items were lost
+ * in a crash is rolled out again, with the same keys.
  */
 import { Schema } from "effect"
 
-/** A cursor as saved: finished runs above the frontier as [first, last], ascending. */
+/** A saved cursor: finished runs above the frontier as [first, last], ascending. */
 export const Saved = Schema.Struct({
   frontier: Schema.Natural,
   finished: Schema.Array(Schema.Tuple([Schema.Natural, Schema.Natural]))
@@ -15,23 +15,21 @@ export const Saved = Schema.Struct({
 export type Saved = typeof Saved.Type
 
 export interface Cursor {
-  /** One more reason why `index` is not finished. */
   readonly hold: (index: number) => void
-  /** One reason less; with the last one the item is finished. */
+  /** Removes a hold; the item is finished with the last one. */
   readonly release: (index: number) => void
   readonly isFinished: (index: number) => boolean
-  /** Lowest index that is not finished: where the item stream resumes. */
+  /** Lowest unfinished index: where the item stream resumes. */
   readonly frontier: () => number
-  /** Reasons that hold `index`. */
   readonly holds: (index: number) => number
-  /** Changes whenever `save` would say something new. */
+  /** Changes whenever the result of `save` would. */
   readonly version: () => number
   readonly save: () => Saved
 }
 
 export const start: Saved = { frontier: 0, finished: [] }
 
-/** A cursor that continues where a saved one ended. */
+/** A cursor that continues from a saved one. */
 export const make = (saved: Saved = start): Cursor => {
   let frontier = saved.frontier
   let version = 0

@@ -1,10 +1,10 @@
 /**
- * How far an environment has come: which items are through, which are held and by what, and what an earlier process
- * left to be done.
+ * Tracks the progress of an environment: finished items, held items and their holds, and leftovers of an earlier
+ * process.
  *
- * An item is held by its rollout, by what it put back in the queue, and by each of its groups until the service has
- * answered for it (`Cursor`); of what was put back, what is open can be saved by itself (`Requeued`). Both are saved at
- * one moment, with the environment's own state. What an earlier process had spooled holds its items as well.
+ * An item is held by its rollout, its requeued items, and each of its groups until the service has answered for it
+ * (`Cursor`); open requeued items are saved separately if possible (`Requeued`), at the same moment, with the
+ * environment's own state. Groups spooled by an earlier process hold their items too.
  */
 import { Effect, type FileSystem, Option, Path } from "effect"
 import type { EnvironmentShape } from "../../Environment.ts"
@@ -21,32 +21,28 @@ type Item = Pick<Task, "index" | "path" | "work">
 
 export interface Progress extends Pick<Checkpoint.Checkpoint, "lineage" | "resumedFrom"> {
   readonly spool: Spool.Spool
-  /** The lowest index that is not through. */
   readonly frontier: number
-  /** What an earlier process had put back in the queue; held. */
+  /** Items requeued by an earlier process; held. */
   readonly restored: ReadonlyArray<Item>
-  /** Through, or left by an earlier process to nothing but its groups or what it put back. */
+  /** Finished, or left by an earlier process with only groups or requeued items pending. */
   readonly isDone: (index: number) => boolean
-  /** Reasons that hold an item. */
   readonly holds: (index: number) => number
-  /** An item of the stream is rolled out, or was put back. */
+  /** An item of the stream starts its rollout, or an item was requeued. */
   readonly begin: (item: Item) => void
-  /** It has another group for the service, of so many sequences. */
+  /** It has another group to send, with this number of sequences. */
   readonly send: (item: Item, key: string, sequences: number) => void
-  /** Whether groups of other sizes than `group_size` were sent, by an earlier process too. */
+  /** True if groups of sizes other than `group_size` were sent, including by an earlier process. */
   readonly hasOddGroups: () => boolean
-  /** It is rolled out, or given up; its groups hold it by themselves. */
+  /** It is rolled out or abandoned; its groups hold it separately. */
   readonly end: (item: Item) => void
-  /** The service has answered for a group. */
   readonly answered: (delivery: Pick<Delivery, "index" | "key">) => void
-  /** Saves what is new, with the step that is given; never fails. */
+  /** Saves changes, with the given step; never fails. */
   readonly saver: (step: () => number) => Effect.Effect<void>
 }
 
 export interface Options {
   readonly client: EnvironmentClientShape
   readonly environment: EnvironmentShape
-  /** Name the state is kept under. */
   readonly name: string
   /** For spool and state. */
   readonly folder: string
@@ -78,7 +74,7 @@ export const open = Effect.fn("Progress.open")(function* ({
     yield* Effect.logInfo("resuming", { savedAtStep: resumedFrom.value, frontier: cursor.frontier() })
   }
   const spool = yield* Spool.make({ directory: folder, maxBytes: spoolMaxBytes, lineage })
-  // What an earlier process spooled holds its items; the closed ones need no second rollout.
+  // Groups spooled by an earlier process hold their items; closed ones need no second rollout.
   for (const { index } of spool.recovered) cursor.hold(index)
   const spooled = spool.recovered.filter(({ closes }) => closes).map(({ index }) => index)
 
@@ -122,7 +118,7 @@ export const open = Effect.fn("Progress.open")(function* ({
 })
 
 /**
- * What was saved of the queue, as work again; of an item of which something cannot be read, nothing: it is rolled out
+ * Restores saved requeued items as work. If any of an item's cannot be read, none are restored: the item is rolled out
  * again.
  */
 const restore = Effect.fnUntraced(function* (

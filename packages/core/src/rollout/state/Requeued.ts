@@ -1,30 +1,29 @@
 /**
- * What was put back in the queue and is not through yet, so that it can be saved with the cursor.
+ * Tracks requeued items that are not finished, so that they can be saved with the cursor.
  *
- * Items form a tree: an item, what it put back, what that put back. One is open while it waits or is rolled out and
- * until the service has its groups. What is open below something open comes of that again, so only the uppermost open
- * ones are saved; an item is not saved at all where one of those below it cannot be, and is rolled out again then, with
- * the same keys.
+ * Items form a tree: an item, its requeued items, theirs, and so on. One is open while it waits or is rolled out, and
+ * until the service has its groups. Anything below an open item will be produced by it again, so only the topmost open
+ * ones are saved. An item is not saved at all if one below it cannot be; it is then rolled out again, with the same
+ * keys.
  */
 import { Schema } from "effect"
 import type { Work } from "../../Environment.ts"
 
-/** By the path of a task: the item's index, then one number per time it was put back. */
+/** By task path: the item's index, then one number per requeue. */
 export const Saved = Schema.Array(
   Schema.Struct({ path: Schema.String.check(Schema.isPattern(/^\d{1,15}(?:\.\d{1,9})+$/)), item: Schema.Unknown })
 )
 export type Saved = typeof Saved.Type
 
 export interface Requeued {
-  /** Something is in the queue or under way. */
+  /** An item is queued or in progress. */
   readonly open: (path: string, work: Pick<Work, "save">) => void
   /** It has another group, which the service will answer for by its key. */
   readonly hold: (path: string, key: string) => void
-  /** It is rolled out, or given up. */
+  /** It is rolled out or abandoned. */
   readonly release: (path: string) => void
-  /** The service has answered for a group. */
   readonly answered: (key: string) => void
-  /** Changes whenever `save` may say something new. */
+  /** Changes whenever the result of `save` may. */
   readonly version: () => number
   readonly save: () => Saved
 }
@@ -32,22 +31,22 @@ export interface Requeued {
 interface Node {
   holds: number
   readonly work: Pick<Work, "save">
-  /** JSON, once it was asked for. */
+  /** JSON, computed on first use. */
   saved?: { readonly item: unknown; readonly size: number } | "none"
 }
 
-/** Characters of JSON: what would be more is rolled out again instead, as it would be saved every second. */
+/** Max characters of JSON, which is saved every second; items beyond it are rolled out again instead. */
 const mostCharacters = 4 * 2 ** 20
 
 export const indexOf = (path: string): number => Number.parseInt(path, 10)
 
-/** The path of what put this back; undefined for an item of the stream. */
+/** The path of the item that requeued this one; undefined for an item of the stream. */
 const parentOf = (path: string): string | undefined => {
   const dot = path.lastIndexOf(".")
   return dot === -1 ? undefined : path.slice(0, dot)
 }
 
-/** The item as JSON, made once. */
+/** The item as JSON, computed once. */
 const savedOf = (node: Node): NonNullable<Node["saved"]> => {
   if (node.saved === undefined) {
     const item = node.work.save?.()

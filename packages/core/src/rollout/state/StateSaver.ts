@@ -1,9 +1,9 @@
-/** Saves the state of a run whenever there is news of it; an outage is told once, and not every second. */
+/** Saves the state of a run whenever it changes; an outage is logged once instead of every second. */
 import { Effect } from "effect"
 import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 import type { CheckpointError } from "./Checkpoint.ts"
 
-/** Saves if `version` has changed; never fails, and tries again the next time it is called. */
+/** Saves if `version` has changed; never fails, and retries at the next call. */
 export const make = (
   version: () => number,
   save: Effect.Effect<void, TrajectoryError | CheckpointError>

@@ -1,8 +1,8 @@
 /**
- * The registration of one environment: waits for the service and for the trainer, and registers again when the service
- * has forgotten it.
+ * Registers one environment: waits for the service and the trainer, and registers again if the service has forgotten
+ * it.
  *
- * The original's environment crashes when it starts before the service and when the service restarts.
+ * The original's environment crashes if it starts before the service, and when the service restarts.
  */
 import { Effect, Latch, Option, Result, Semaphore } from "effect"
 import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
@@ -15,19 +15,19 @@ export interface Connection {
   readonly batchSize: () => number
   readonly maxTokenLength: () => number
   /**
-   * Registers again, unless somebody did since `envId` was given. Waits for as long as it takes; where the service
-   * refuses, that is logged, and whoever calls may try again after the pause that is part of it.
+   * Registers again, unless this already happened since `envId`. Waits as long as needed; if the service rejects it,
+   * that is logged, and the caller may retry after the built-in pause.
    */
   readonly reconnect: (envId: number) => Effect.Effect<void>
-  /** Done when the registration is another one than `envId`. */
+  /** Completes when the registration is no longer `envId`. */
   readonly replaced: (envId: number) => Effect.Effect<void>
 }
 
 const trainerPollMillis = 1000
-/** A state that lasts is logged again after so many attempts. */
+/** A persistent state is logged again after this many attempts. */
 const attemptsPerReminder = 30
 
-/** Registers and reads the run's batch size and token limit. Only what waiting cannot mend fails. */
+/** Registers and reads the run's batch size and token limit. Fails on permanent errors only. */
 export const make = Effect.fn("Connection.make")(function* (client: EnvironmentClientShape, spec: EnvironmentSpec) {
   const lock = yield* Semaphore.make(1)
   const changed = Latch.makeUnsafe(false)
@@ -76,7 +76,7 @@ export const make = Effect.fn("Connection.make")(function* (client: EnvironmentC
   return connection
 })
 
-/** Asks until there is an answer; each change of state is a log line. */
+/** Polls until there is an answer; logs each change of state. */
 const waiting = Effect.fnUntraced(function* <A>(
   ask: Effect.Effect<Option.Option<A>, TrajectoryError>,
   forWhat: string

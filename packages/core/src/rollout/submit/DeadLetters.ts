@@ -1,19 +1,16 @@
-/**
- * Items and groups that were given up, one JSON line each with the reason, so that nothing disappears without a trace.
- */
+/** Records abandoned items and groups, one JSON line each with the reason, so that nothing disappears silently. */
 import { DateTime, Effect, FileSystem, Path } from "effect"
 import * as WireGroup from "../../service/WireGroup.ts"
 import type { Delivery } from "./Delivery.ts"
 
 export interface DeadLetters {
-  /** An item whose rollouts failed too often. */
   readonly item: (letter: {
     readonly index: number
     readonly item: string
     readonly attempts: number
     readonly reason: string
   }) => Effect.Effect<void>
-  /** A group the service refused; the line carries the group itself. */
+  /** A group the service rejected; the line contains the group itself. */
   readonly group: (delivery: Delivery, reason: string) => Effect.Effect<void>
 }
 

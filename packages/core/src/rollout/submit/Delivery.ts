@@ -1,17 +1,15 @@
-/** A group on its way to the service, and the key by which the service knows it again. */
+/** A group on its way to the service, and the key that identifies it. */
 import { createHash } from "node:crypto"
 import type { KeyedGroup } from "../../service/EnvironmentClient.ts"
 
-/** A group and the item it came from. */
 export interface Delivery extends KeyedGroup {
   /** Index of the item; held in the cursor until the service has the group. */
   readonly index: number
 }
 
 /**
- * The UUID (version 8 form) of a group: the same for the same lineage, item, place in the item's requeues and position,
- * so that what is rolled out again after a crash replaces nothing and doubles nothing. `path` is the item's index, then
- * one number per requeue.
+ * The UUID (version 8 form) of a group, determined by lineage, item, requeue path and position, so that rolling out
+ * again after a crash replaces and duplicates nothing. `path` is the item's index, then one number per requeue.
  */
 export const groupKey = (lineage: string, path: string, position: number): string => {
   const hex = createHash("sha1").update(`${lineage}/${path}/${position}`).digest("hex")

@@ -1,7 +1,7 @@
-/** Rollouts of a group that sampled the same tokens: a grader that judges the answer gives them the same score. */
+/** Finds rollouts of a group with the same tokens: a grader that judges the answer should give them the same score. */
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 
-/** Rollouts of one answer: how many, and how far apart their scores are. */
+/** Rollouts with the same answer: their number, and the range of their scores. */
 export interface Equals {
   readonly rollouts: number
   readonly spread: number
@@ -10,7 +10,7 @@ export interface Equals {
 const keyOf = (tokens: Int32Array): string =>
   Buffer.from(tokens.buffer, tokens.byteOffset, tokens.byteLength).toString("latin1")
 
-/** Those answers of a group that were given more than once. */
+/** Answers that occur more than once in a group. */
 export const find = ({ scores, tokens }: Pick<ScoredGroup, "scores" | "tokens">): ReadonlyArray<Equals> => {
   const known = new Map<string, Array<number>>()
   for (const [index, sequence] of tokens.entries()) {
@@ -26,10 +26,10 @@ export const find = ({ scores, tokens }: Pick<ScoredGroup, "scores" | "tokens">)
 
 const sum = (some: ReadonlyArray<Equals>): number => some.reduce((total, { rollouts }) => total + rollouts, 0)
 
-/** A judge that is a model gives the same answer a little more or less: that is no contradiction. */
+/** A model as judge varies slightly on the same answer: that is not a contradiction. */
 const far = 0.5
 
-/** The share of equal rollouts whose scores are apart by half of `range` or more; undefined without any. */
+/** The share of equal rollouts whose scores differ by half of `range` or more; undefined if there are none. */
 export const contradicting = (all: ReadonlyArray<Equals>, range: number): number | undefined => {
   const equal = sum(all)
   return equal === 0 ? undefined : sum(all.filter(({ spread }) => spread > 0 && spread >= far * range)) / equal

@@ -1,15 +1,16 @@
 /**
- * Accepted groups as JSON Lines, one group per line in the original's wire form, for viewers and data sets.
+ * Writes accepted groups as JSON Lines, one group per line in the original's wire form, for viewers and data sets.
  *
- * An existing file is never touched: `groups.jsonl` becomes `groups_1.jsonl`, then `_2`, as in the original; missing
- * parent folders are made. A line is written with one call, so a reader never sees half of one behind a whole one.
+ * An existing file is never modified: `groups.jsonl` becomes `groups_1.jsonl`, then `_2`, as in the original; missing
+ * parent folders are created. Each line is written in one call, so a reader never sees a partial line after a complete
+ * one.
  */
 import { Array, Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
 import * as Reason from "../../base/Reason.ts"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import * as SavedGroup from "../../service/SavedGroup.ts"
 
-/** The file for saved groups cannot be made or written. */
+/** The file for groups cannot be created or written. */
 export class GroupFileError extends Schema.TaggedError<GroupFileError>()("GroupFileError", {
   path: Schema.String,
   message: Schema.String,
@@ -17,7 +18,6 @@ export class GroupFileError extends Schema.TaggedError<GroupFileError>()("GroupF
 }) {}
 
 export interface GroupFile {
-  /** The file chosen. */
   readonly path: string
   readonly write: (groups: ReadonlyArray<ScoredGroup>) => Effect.Effect<void, GroupFileError>
 }
@@ -26,7 +26,7 @@ const isTaken = Predicate.isTagged("AlreadyExists")
 
 const encoder = new TextEncoder()
 
-/** Opens the first free name of `wanted`; closed with the scope. */
+/** Opens the first free variant of `wanted`; closed with the scope. */
 export const open = Effect.fn("GroupFile.open")(function* (wanted: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -39,7 +39,7 @@ export const open = Effect.fn("GroupFile.open")(function* (wanted: string) {
   yield* fs.makeDirectory(path.dirname(wanted), { recursive: true }).pipe(Effect.mapError(failing(wanted)))
   const { dir, ext, name } = path.parse(wanted)
   const candidate = (number: number): string => (number === 0 ? wanted : path.join(dir, `${name}_${number}${ext}`))
-  // "ax" fails where the file exists: two programs that start together get different files.
+  // "ax" fails if the file exists: two programs that start together get different files.
   const claim = (number: number): Effect.Effect<readonly [string, FileSystem.File], GroupFileError, Scope.Scope> => {
     const file = candidate(number)
     return fs.open(file, { flag: "ax" }).pipe(

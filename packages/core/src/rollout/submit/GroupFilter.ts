@@ -1,14 +1,13 @@
 /**
- * Which scored groups are sent: the original's rules (atroposlib/envs/base.py, `handle_send_to_api`), each drop with
- * its reason.
+ * Decides which scored groups are sent: the original's rules (atroposlib/envs/base.py, `handle_send_to_api`), each drop
+ * with its reason.
  *
- * A group is dropped whole: for a size other than announced, for scores that carry no signal, and, beyond the original,
- * for content no trainer could use. Groups whose signal lies in token-level advantages are kept although their scores
- * are equal.
+ * A group is dropped whole: for a size other than announced, for scores without signal, and, beyond the original, for
+ * content no trainer could use. Groups with token-level advantages are kept even if their scores are equal.
  *
- * A sequence longer than the run's limit is cut there, masked and told as truncated: it teaches nothing, and its score
- * stays in the group's baseline. (The original drops the whole group for it, and for one that is exactly as long, which
- * is where every answer ends that its limit cut off.) A group with nothing but such sequences is dropped.
+ * A sequence longer than the run's limit is cut, masked and marked as truncated: it is not trained on, but its score
+ * stays in the group's baseline. A group of only such sequences is dropped. (The original drops any group with a
+ * sequence that reaches the limit, as every truncated answer does.)
  */
 import { Result } from "effect"
 import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"
@@ -16,7 +15,7 @@ import type { ContentPart, Message } from "../../Message.ts"
 import type { Overrides, ScoredGroup } from "../../ScoredGroup.ts"
 import { isTooShort, notSampled, trainedTokens } from "../../Trajectory.ts"
 
-/** Why a group was not sent, and what that means. */
+/** Reasons to drop a group, with explanations. */
 export const reasons = {
   wrong_size: "it has not group_size sequences (or group_overrides.group_size)",
   no_tokens: "a sequence has no tokens: neither server nor tokenizer gave any",
@@ -33,21 +32,21 @@ export type DropReason = keyof typeof reasons
 export interface FilterOptions {
   readonly groupSize: number
   readonly ensureScoresAreNotSame: boolean
-  /** Sequences with fewer trained tokens are not learned from. Default: 0. */
+  /** Sequences with fewer trained tokens are not trained on. Default: 0. */
   readonly minTrainedTokens?: number
-  /** Trainers want chats: where a rollout has none, they are made from its tokens. */
+  /** The trainer needs chats: missing ones are decoded from tokens. */
   readonly includeMessages: boolean
-  /** Chats that are there are sent for people to look at, unless they are very large (`largestChats`). */
+  /** Existing chats are sent for display, unless they are very large (`largestChats`). */
   readonly keepMessages?: boolean
-  /** Longest sequence, tokens; 0 or less: no limit is known. */
+  /** Max sequence length, tokens; 0 or less: no known limit. */
   readonly maxTokenLength: number
-  /** Synthesises the chat of a sequence from its tokens, where a tokenizer is at hand. */
+  /** Decodes a sequence's tokens to a chat, if there is a tokenizer. */
   readonly decode?: (tokens: Int32Array) => string
-  /** What the ids mean; recorded with the group (`group_overrides.tokenizer`). */
+  /** Identifies the token ids; recorded with the group (`group_overrides.tokenizer`). */
   readonly tokenizer?: TokenizerIdentity | undefined
 }
 
-/** The group as it is to be sent, or why it is not. */
+/** The group to send, or the reason it is dropped. */
 export const filter = (given: ScoredGroup, options: FilterOptions): Result.Result<ScoredGroup, DropReason> => {
   const { tokenizer } = options
   const { tokens } = given
@@ -69,10 +68,9 @@ export const filter = (given: ScoredGroup, options: FilterOptions): Result.Resul
   return left.masks.some((mask) => trainedTokens({ mask }) > 0) ? Result.succeed(left) : Result.fail("too_long")
 }
 
-/** What a trainer has to know of a sequence that was cut. */
 const truncated: Overrides = { finish_reason: "length", truncated: true }
 
-/** Rows as long as the limit at most. */
+/** Rows truncated to the limit. */
 const rowsWithin = <Row extends { readonly length: number; subarray(from: number, to: number): Row }>(
   rows: ReadonlyArray<Row>,
   limit: number
@@ -103,7 +101,7 @@ const cut = (group: ScoredGroup, limit: number): ScoredGroup => {
   }
 }
 
-/** Characters of chats, roughly: text, images written out, calls. */
+/** Approximate characters of chats: text, inline images, calls. */
 export const charactersOf = (chats: NonNullable<ScoredGroup["messages"]>): number =>
   chats.reduce((sum, chat) => sum + chat.reduce((inside, message) => inside + messageCharacters(message), 0), 0)
 
@@ -123,11 +121,10 @@ const partCharacters = ({ image_url, text }: ContentPart): number => {
 export const completionLengths = (group: ScoredGroup): ReadonlyArray<number> =>
   group.masks.map((mask) => trainedTokens({ mask }))
 
-/** How many of its sequences are too short to be learned from. */
+/** Number of sequences that are too short to train on. */
 export const tooShort = ({ masks, tokens }: ScoredGroup, fewest: number): number =>
   tokens.reduce((sum, sequence, i) => sum + (isTooShort({ tokens: sequence, mask: masks[i]! }, fewest) ? 1 : 0), 0)
 
-/** Whether there is but one distinct score. */
 export const hasOneScore = (scores: Float64Array): boolean => {
   for (let i = 1; i < scores.length; i++) if (scores[i] !== scores[0]) return false
   return true
@@ -157,7 +154,7 @@ const isFinite = ({ advantages, rewards, scores }: ScoredGroup): boolean =>
   (advantages ?? []).every((row) => row.every(Number.isFinite)) &&
   (rewards ?? []).every((components) => Object.values(components).every(Number.isFinite))
 
-/** Characters of a group's chats beyond which they are not sent for looking alone: images, mostly. */
+/** Max characters of chats that are sent for display only; larger ones are mostly images. */
 const largestChats = 4_000_000
 
 const withMessages = (

@@ -1,7 +1,7 @@
 /**
- * What an environment says of itself, for people who look: every few seconds, and soon after something went wrong.
+ * Sends periodic status reports of an environment for the viewer, and one soon after a failure.
  *
- * A report that cannot be sent is counted, and the next one is sent in its place.
+ * A report that cannot be sent is counted and replaced by the next.
  */
 import { Clock, Duration, Effect, Latch } from "effect"
 import * as Reason from "../../base/Reason.ts"
@@ -9,31 +9,25 @@ import type { ServerMetrics } from "../../inference/backend/Inference.ts"
 import type { EnvironmentReport, ServerReport } from "../../service/TrajectoryApi.ts"
 import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 
-/** What an environment does at present. */
 export interface Load {
-  /** Items being rolled out. */
   readonly running: () => number
   /** Groups the service has not answered for. */
   readonly unsent: () => number
-  /** Items finished since the start. */
   readonly finished: () => number
 }
 
 export interface Reports {
-  /** Something failed: told with the next report, which comes soon. */
+  /** Something failed: included in the next report, which is sent soon. */
   readonly failed: (reason: string) => Effect.Effect<void>
-  /** Something is wrong that is no failed rollout: told as the last error. */
+  /** A problem other than a failed rollout: reported as the last error. */
   readonly noted: (problem: string) => Effect.Effect<void>
-  /** Sends one now. */
   readonly send: (load: Load) => Effect.Effect<void>
-  /** Sends for as long as it runs. */
   readonly run: (load: Load) => Effect.Effect<never>
-  /** Reports that could not be sent. */
   readonly unsent: () => number
 }
 
 const pause: Duration.Input = "5 seconds"
-/** Between reports, whatever happens. */
+/** Min pause between reports. */
 const leastPause: Duration.Input = "1 second"
 const timeout: Duration.Input = "5 seconds"
 const minuteMillis = 60_000
@@ -63,7 +57,7 @@ export const make = (options: {
   let failures = 0
   let lastError: EnvironmentReport["lastError"] = null
   let unsent = 0
-  /** How many items had been finished, at times of the last minute, oldest first. */
+  /** Finished items at times within the last minute, oldest first. */
   const counts: Array<{ readonly at: number; readonly finished: number }> = []
 
   const itemsPerMinute = (now: number, finished: number): number => {

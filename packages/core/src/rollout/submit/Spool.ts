@@ -1,11 +1,10 @@
 /**
- * Groups on disk while the service is away: first in, first out, surviving a restart of the process.
+ * Stores groups on disk while the service is unavailable: FIFO, bounded in total, surviving a restart of the process.
  *
- * Segments of framed records (`SpoolRecord`), each append synced before it is answered. A torn tail, as a crash leaves
- * it, ends its segment; a failed append is cut off again, so a full disk costs nothing that was written before. A
- * segment is deleted when all of it is delivered: after a crash some of it may be sent again, which the groups' keys
- * make harmless. The total is bounded. One process at a time appends to a segment; segments of a lineage other than
- * ours are left aside.
+ * Consists of segments of framed records (`SpoolRecord`); each append is synced before it returns. A torn tail ends its
+ * segment; a failed append is truncated, so a full disk loses nothing written before. A segment is deleted once
+ * delivered completely: after a crash some of it may be sent again, which the groups' keys make harmless. One process
+ * at a time appends to a segment; segments of other lineages are set aside.
  */
 import { Effect, FileSystem, Path, Result, Semaphore } from "effect"
 import * as Uuid from "../../base/Uuid.ts"
@@ -16,36 +15,34 @@ import * as SpoolRecovery from "./SpoolRecovery.ts"
 
 export interface SpoolOptions {
   readonly directory: string
-  /** Bytes on disk that may not be exceeded. */
   readonly maxBytes: number
-  /** Whose groups these are; see `Checkpoint`. */
+  /** Lineage of these groups; see `Checkpoint`. */
   readonly lineage: string
-  /** Bytes after which a segment is closed and the next one begun. */
+  /** Bytes after which a segment is closed and the next one begins. */
   readonly segmentBytes?: number
 }
 
 export interface Spool {
-  /** All of them or none. */
+  /** Appends all or none. */
   readonly append: (entries: ReadonlyArray<SpoolRecord.Spooled>) => Effect.Effect<void, SpoolError>
-  /** The oldest deliveries, as many as one segment holds; empty when there are none. */
+  /** The oldest deliveries, up to one segment's; empty if there are none. */
   readonly peek: Effect.Effect<ReadonlyArray<Delivery>, SpoolError>
-  /** Forgets the oldest `count` of what `peek` gave. */
+  /** Removes the oldest `count` deliveries returned by `peek`. */
   readonly commit: (count: number) => Effect.Effect<void>
-  /** Groups in the spool. */
   readonly size: () => number
   readonly bytes: () => number
-  /** What an earlier process left: oldest first. */
+  /** Left by an earlier process, oldest first. */
   readonly recovered: SpoolRecovery.Recovered
 }
 
-/** The segment that is read, and how much of it was delivered. */
+/** The segment being read, and how much of it was delivered. */
 interface Head {
   readonly segment: SpoolRecovery.Segment
   readonly deliveries: ReadonlyArray<Delivery>
   taken: number
 }
 
-/** Opens the spool of a folder, and takes over what lies in it. */
+/** Opens the spool in a folder and recovers its contents. */
 export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
   const { directory, lineage, maxBytes, segmentBytes = 16 * 1024 * 1024 } = options
   const context = yield* Effect.context<FileSystem.FileSystem>()
@@ -55,9 +52,9 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
   yield* Effect.mapError(fs.makeDirectory(directory, { recursive: true }), failing(directory))
   const { recovered, segments, ...last } = yield* SpoolRecovery.recover(directory, lineage)
   let { sequence } = last
-  /** The one that is appended to. */
+  /** The segment being appended to. */
   let open: SpoolRecovery.Segment | undefined
-  /** The next one, until something is in it. */
+  /** The next segment, until it has content. */
   let unused: SpoolRecovery.Segment | undefined
   let head: Head | undefined
 
@@ -91,7 +88,7 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
         const file = yield* fs.open(target.path, { flag: "a" })
         yield* file.writeAll(bytes).pipe(
           Effect.andThen(file.sync),
-          // What cannot be cut off ends its segment: after a torn record nothing would be read.
+          // If truncation fails, the segment is closed: nothing after a torn record would be read.
           Effect.onError(() => cutOff.pipe(Effect.catch(() => startAnew)))
         )
       })
@@ -120,11 +117,11 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
   const peek = Effect.gen(function* () {
     while (head === undefined && segments.length > 0) {
       const segment = segments[0]!
-      // What is being read takes no more: its end must stay where it is.
+      // A segment being read gets no more appends: its end must not move.
       if (open === segment) open = undefined
       const loaded = yield* Effect.result(load(segment))
       if (Result.isFailure(loaded)) {
-        // The file stays for a person to look at; the ones after it must not wait.
+        // The file is kept for inspection; later ones must not wait for it.
         segments.shift()
         return yield* loaded.failure
       }

@@ -1,4 +1,4 @@
-/** Why the spool cannot take or give groups. */
+/** Errors of the spool. */
 import { type PlatformError, Schema } from "effect"
 import * as Reason from "../../base/Reason.ts"
 
@@ -6,12 +6,10 @@ import * as Reason from "../../base/Reason.ts"
 export class SpoolError extends Schema.TaggedError<SpoolError>()("SpoolError", {
   path: Schema.String,
   message: Schema.String,
-  /** Whether it is room that lacks. */
   isFull: Schema.Boolean,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-/** A file cannot be read or written. */
 export const failing =
   (file: string) =>
   (cause: PlatformError.PlatformError): SpoolError =>
@@ -22,7 +20,7 @@ export const failing =
       cause
     })
 
-/** A file holds what no spool has written. */
+/** A file has content that no spool has written. */
 export const damaged =
   (file: string, message = `the spool file ${file} is damaged; it is left where it is`) =>
   (cause: unknown): SpoolError =>

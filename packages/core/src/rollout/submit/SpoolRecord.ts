@@ -1,6 +1,6 @@
 /**
- * The bytes of a spool's file: frames (length, CRC-32, payload), the first of which names the lineage, all others a
- * group each: the length of its head, the head as JSON, the packed group.
+ * Encodes the spool's file format: frames (length, CRC-32, payload), the first of which names the lineage; every other
+ * contains one group: the length of its head, the head as JSON, the packed group.
  */
 import { crc32 } from "node:zlib"
 import { Effect, Schema } from "effect"
@@ -8,7 +8,7 @@ import * as PackedGroup from "../../service/PackedGroup.ts"
 import type { Delivery } from "./Delivery.ts"
 import { damaged, type SpoolError } from "./SpoolError.ts"
 
-/** A delivery, and whether nothing else of its item is outstanding beside what is spooled. */
+/** A delivery; `closes` if its item has nothing outstanding other than spooled groups. */
 export interface Spooled {
   readonly delivery: Delivery
   readonly closes: boolean
@@ -23,7 +23,6 @@ const frameBytes = 8
 const text = new TextEncoder()
 const characters = new TextDecoder()
 
-/** The first payload of a file. */
 export const lineage = (lineage: string): Uint8Array => text.encode(JSON.stringify({ lineage }))
 
 export const lineageOf = (payload: Uint8Array, file: string): Effect.Effect<string, SpoolError> =>
@@ -44,13 +43,12 @@ export const encode = ({ closes, delivery }: Spooled): Uint8Array => {
 const headLength = (record: Uint8Array): number =>
   new DataView(record.buffer, record.byteOffset, record.byteLength).getUint32(0, true)
 
-/** Whose group a record is, without reading the group. */
 export const headOf = (record: Uint8Array, error: (cause: unknown) => SpoolError) =>
   Effect.mapError(decodeHead(characters.decode(record.subarray(4, 4 + headLength(record)))), error)
 
 export const decode = Effect.fnUntraced(function* (record: Uint8Array, file: string) {
   const { index, key } = yield* headOf(record, damaged(file, `damaged record in ${file}`))
-  // A copy (a Buffer's `slice` is none), so that the group's arrays, which are views, are aligned and do not keep the
+  // A copy (a Buffer's `slice` is a view), so that the group's arrays, which are views, are aligned and do not keep the
   // whole file in memory.
   const bytes = new Uint8Array(record.subarray(4 + headLength(record)))
   const group = yield* Effect.fromResult(PackedGroup.decode(bytes)).pipe(
@@ -73,7 +71,7 @@ export const frame = (payloads: ReadonlyArray<Uint8Array>): Uint8Array => {
   return bytes
 }
 
-/** The payloads of a file; what follows the first torn one was never answered for. */
+/** The payloads of a file; anything after the first torn one was never acknowledged. */
 export const payloadsOf = (content: Uint8Array): ReadonlyArray<Uint8Array> => {
   const payloads: Array<Uint8Array> = []
   const view = new DataView(content.buffer, content.byteOffset, content.byteLength)

@@ -1,24 +1,24 @@
 /**
- * What an earlier process left in a spool's folder: its segments are taken over, those of another lineage and those
- * whose beginning is torn are left aside under another name, with a warning.
+ * Recovers what an earlier process left in a spool's folder: takes over its segments; renames those of another lineage
+ * or with a torn beginning, with a warning.
  */
 import { Effect, FileSystem, Path } from "effect"
 import { damaged, failing } from "./SpoolError.ts"
 import * as SpoolRecord from "./SpoolRecord.ts"
 
-/** A file of the spool, by what has been appended to it. */
+/** A file of the spool, with the size appended to it. */
 export interface Segment {
   readonly path: string
   bytes: number
   records: number
 }
 
-/** The items of groups that were spooled; `closes`: nothing else of the item was outstanding. */
+/** Items of spooled groups; `closes`: nothing else of the item was outstanding. */
 export type Recovered = ReadonlyArray<{ readonly index: number; readonly closes: boolean }>
 
 export const extension = ".spool"
 
-/** The payloads of a segment: its lineage, and its records. */
+/** The payloads of a segment: its lineage and its records. */
 export const read = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const content = yield* Effect.mapError(fs.readFile(file), failing(file))
@@ -26,7 +26,7 @@ export const read = Effect.fnUntraced(function* (file: string) {
   return { bytes: content.byteLength, lineage, records }
 })
 
-/** Segments, oldest first, what is in them, and the highest number in the names of the folder. */
+/** Segments, oldest first, their contents, and the highest number in the folder's file names. */
 export const recover = Effect.fnUntraced(function* (directory: string, lineage: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -44,7 +44,7 @@ export const recover = Effect.fnUntraced(function* (directory: string, lineage: 
     sequence = Math.max(sequence, Number.parseInt(name, 10) || 0)
     const segment = yield* read(file)
     if (segment.lineage === undefined && segment.bytes === 0) {
-      // A crash between creating the file and writing to it: nothing in it was ever promised.
+      // A crash between creating the file and writing to it: nothing in it was ever acknowledged.
       yield* Effect.mapError(fs.remove(file, { force: true }), failing(file))
       continue
     }

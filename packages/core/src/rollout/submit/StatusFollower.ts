@@ -1,4 +1,4 @@
-/** Follows the status of an environment for as long as it runs, through outages and new registrations. */
+/** Follows the status of an environment, through outages and re-registrations. */
 import { Effect, Result, Stream } from "effect"
 import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
 import type { EnvironmentStatus } from "../../service/TrajectoryApi.ts"

@@ -1,7 +1,7 @@
 /**
- * The spans of groups on their way to the service (`Rollout.submit`): from the end of the rollout to the service's
- * answer, in the trace of the item. A request with several groups is in the trace of the first one that is recorded,
- * and linked with the others.
+ * Creates the spans of groups on their way to the service (`Rollout.submit`): from the end of the rollout to the
+ * service's answer, in the item's trace. A request with several groups is in the trace of the first recorded one, and
+ * linked to the others.
  */
 import { Clock, Effect, Exit, type Tracer } from "effect"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
@@ -10,16 +10,15 @@ import type { SubmitOutcome } from "../../service/TrajectoryApi.ts"
 import type { Delivery } from "./Delivery.ts"
 
 export interface SubmitSpans {
-  /** The group with the context of its span, where the item is recorded; to be called in the item's span. */
+  /** The group with its span's context, if the item is recorded; call it in the item's span. */
   readonly begin: (key: string, group: ScoredGroup) => Effect.Effect<ScoredGroup>
-  /** The request for these groups, in their traces. */
+  /** Runs the request for these groups in their traces. */
   readonly around: <A, E, R>(groups: ReadonlyArray<Delivery>, request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly end: (key: string, outcome: SubmitOutcome["status"] | "rejected") => void
-  /** Those that were not answered for. */
   readonly endAll: Effect.Effect<void>
 }
 
-/** More than this are not watched: an outage must not cost memory. */
+/** Bounds memory during an outage; spans beyond this are not tracked. */
 const maxOpen = 10_000
 
 export const make: Effect.Effect<SubmitSpans> = Effect.map(Clock.Clock, (clock) => {

@@ -1,10 +1,9 @@
 /**
- * Brings groups to the service: keyed, in order, several per request, as often as it takes.
+ * Sends groups to the service: keyed, in order, several per request, with unlimited retries.
  *
- * A group leaves only when the service has answered for it. While the service is away, groups go to the spool (synced,
- * in order) and are drained first when it is back; when the spool cannot take them they stay in memory, and `isBlocked`
- * asks for no more of them. A group the service refuses is singled out and becomes a dead letter; the others of its
- * request are sent.
+ * A group is removed only once the service has answered for it. During an outage, groups go to the spool (synced, in
+ * order), which is drained first; if the spool cannot take them they stay in memory, and `isBlocked` pauses rollouts. A
+ * rejected group is isolated and becomes a dead letter; the others of its request are sent.
  */
 import { Clock, Effect, Latch, Result } from "effect"
 import type { SubmitOutcome } from "../../service/TrajectoryApi.ts"
@@ -19,13 +18,13 @@ export interface SubmitterOptions {
   readonly submit: (groups: ReadonlyArray<Delivery>) => Effect.Effect<ReadonlyArray<SubmitOutcome>, TrajectoryError>
   /** Registers again after the service has forgotten the environment. */
   readonly reconnect: Effect.Effect<void>
-  /** Whether an item has nothing outstanding but these unsent groups. */
+  /** True if an item has nothing outstanding other than these unsent groups. */
   readonly isOnlyUnsent: (index: number, unsent: number) => boolean
   readonly onDelivered: (delivery: Delivery, outcome: SubmitOutcome) => void
   readonly onRejected: (delivery: Delivery, reason: string) => Effect.Effect<void>
-  /** Groups have left memory: `isBlocked` or `unsent` may say something else. */
+  /** Groups have left memory: `isBlocked` or `unsent` may have changed. */
   readonly onProgress: () => void
-  /** Groups kept in memory when the spool cannot take them. */
+  /** Max groups kept in memory if the spool cannot take them. */
   readonly maxGroupsInMemory: number
 }
 
@@ -33,15 +32,13 @@ export interface Submitter {
   readonly offer: (delivery: Delivery) => void
   /** Groups not yet answered for. */
   readonly unsent: () => number
-  /** A request is on its way: the service may have its groups already. */
+  /** A request is in flight: the service may already have its groups. */
   readonly isSending: () => boolean
-  /** The memory bound is reached: no more rollouts, please. */
+  /** The memory bound is reached: rollouts should pause. */
   readonly isBlocked: () => boolean
-  /** Sends for as long as it runs. */
   readonly run: Effect.Effect<never>
-  /** Waits until everything is sent. */
   readonly flush: Effect.Effect<void>
-  /** Puts what is in memory on disk; number of groups that could not be. */
+  /** Writes the groups in memory to disk; returns the number that failed. */
   readonly persist: Effect.Effect<number>
 }
 
@@ -53,13 +50,13 @@ export const make = (options: SubmitterOptions): Submitter => {
   const unsent = Unsent.make({ spool, maxGroupsInMemory, isOnlyUnsent, onSpooled: onProgress })
   const arrival = Latch.makeUnsafe(false)
   const empty = Latch.makeUnsafe(spool.size() === 0)
-  /** Requests in a row that found no service. */
+  /** Consecutive requests that did not reach the service. */
   let failures = 0
-  /** Groups to be sent one by one because the request they were in was refused. */
+  /** Groups to send individually because their request was rejected. */
   let singles = 0
   let isSending = false
 
-  /** Waits, and spools what arrives meanwhile, so that a crash during an outage costs no finished rollout. */
+  /** Waits, spooling what arrives meanwhile, so that a crash during an outage loses no finished rollout. */
   const waitAway = Effect.fnUntraced(function* (millis: number) {
     const until = (yield* Clock.currentTimeMillis) + millis
     for (;;) {

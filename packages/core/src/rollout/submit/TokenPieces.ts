@@ -1,11 +1,11 @@
 /**
- * The text of token ids, for people who look at tokens: each id's once per run, before the first group that has it.
+ * Sends the texts of token ids for the token view: each id once per run, before the first group that contains it.
  *
- * Nothing here can fail or hold up what is sent by more than `timeout`: what cannot be told now is told with the next
- * group that has it, and how often that happened is counted. Decoding gives way to others every few ids.
+ * Cannot fail, and delays sending by at most `timeout`: missing texts are sent with the next group that has the token,
+ * and failures are counted. Decoding yields to other fibers.
  *
- * A piece is what its token adds to a text, so that pieces can be written one after the other: tokenizers that take the
- * blank off the beginning of a text show it when the token comes second.
+ * A piece is the text that its token adds, so that pieces can be concatenated: a token is decoded in second position,
+ * because some tokenizers strip the leading space of a text.
  */
 import { Effect, Result } from "effect"
 import * as Reason from "../../base/Reason.ts"
@@ -15,22 +15,21 @@ import type { Telemetry } from "../../service/TelemetryClient.ts"
 import type { Registration } from "../../service/TrajectoryApi.ts"
 
 export interface TokenPieces {
-  /** Tells what the run has not been told of these groups' tokens. */
+  /** Sends the run's missing texts of these groups' tokens. */
   readonly tell: (groups: ReadonlyArray<ScoredGroup>) => Effect.Effect<void>
-  /** Requests that failed. */
   readonly failures: () => number
 }
 
 const timeout = "5 seconds"
 const idsPerRequest = 4096
-/** Ids decoded in one turn of the event loop: two decodings each, some milliseconds. */
+/** Ids decoded per turn of the event loop: two decodings each, a few milliseconds. */
 const idsPerTurn = 64
-/** No vocabulary is larger; an id beyond it is nobody's token. */
+/** Larger than any vocabulary; ids beyond it are invalid. */
 const largestId = 2 ** 24
-/** What the service takes. */
+/** The service's limit. */
 const longestPiece = 1024
 
-/** What the token adds to a text. */
+/** The text that the token adds. */
 export const pieceOf = ({ decode }: Pick<TokenizerShape, "decode">, id: number): string => {
   const alone = decode([id])
   const twice = decode([id, id])
@@ -38,7 +37,7 @@ export const pieceOf = ({ decode }: Pick<TokenizerShape, "decode">, id: number):
   return piece.slice(0, longestPiece)
 }
 
-/** Tells the service of `telemetry`; `registration` is another one when the run may be another one. */
+/** Sends to the service of `telemetry`; `registration` changes if the run may have changed. */
 export const make = (options: {
   readonly telemetry: Pick<Telemetry, "recordPieces">
   readonly tokenizer: Pick<TokenizerShape, "decode">
@@ -74,7 +73,7 @@ export const make = (options: {
     const pieces = new Map<number, string>()
     for (const [index, id] of ids.entries()) {
       if (index > 0 && index % idsPerTurn === 0) yield* Effect.yieldNow
-      // An id that the tokenizer does not know has no text.
+      // An id unknown to the tokenizer has no text.
       const piece = Result.try(() => pieceOf(tokenizer, id))
       if (Result.isSuccess(piece)) pieces.set(id, piece.success)
     }

@@ -1,7 +1,8 @@
 /**
- * Groups that the service has not answered for: those in the spool, which go first, and those in memory.
+ * Groups that the service has not answered for: those in the spool, which are sent first, and those in memory.
  *
- * Memory is bounded by whoever asks `isBlocked`; what the spool cannot take stays in it, and that is logged once.
+ * Memory is bounded by callers that check `isBlocked`; groups that the spool cannot take stay in memory, which is
+ * logged once.
  */
 import { Effect, Result } from "effect"
 import { charactersOf } from "./GroupFilter.ts"
@@ -12,13 +13,12 @@ import type { SpoolError } from "./SpoolError.ts"
 export interface Unsent {
   readonly add: (delivery: Delivery) => void
   readonly count: () => number
-  /** The memory bound is reached. */
   readonly isBlocked: () => boolean
-  /** What goes into the next request: the oldest groups, or the oldest one. Empty where the spool cannot be read. */
+  /** Groups for the next request: the oldest ones, or only the oldest one. Empty if the spool cannot be read. */
   readonly next: (isSingle: boolean) => Effect.Effect<Request>
   /** The service has answered for the first `count` groups of a request. */
   readonly answered: (request: Request, count: number) => Effect.Effect<void>
-  /** Puts what is in memory on disk; number of groups that could not be. */
+  /** Writes the groups in memory to disk; returns the number that failed. */
   readonly persist: Effect.Effect<number>
 }
 
@@ -29,17 +29,16 @@ export interface Request {
 
 export interface Options {
   readonly spool: Spool
-  /** Groups kept in memory when the spool cannot take them. */
+  /** Max groups kept in memory if the spool cannot take them. */
   readonly maxGroupsInMemory: number
-  /** Whether an item has nothing outstanding but these unsent groups. */
+  /** True if an item has nothing outstanding other than these unsent groups. */
   readonly isOnlyUnsent: (index: number, unsent: number) => boolean
-  /** Groups have left memory. */
   readonly onSpooled: () => void
 }
 
 const maxGroupsPerRequest = 64
 const maxTokensPerRequest = 500_000
-/** In bytes of a request, a token with its mask and logprob is worth so many characters of a chat. */
+/** Size of a token with its mask and logprob in a request, in chat characters. */
 const charactersPerToken = 12
 
 /** `recovered` deliveries of the spool count from the start. */
@@ -62,7 +61,7 @@ export const make = ({ isOnlyUnsent, maxGroupsInMemory, onSpooled, spool }: Opti
   }
 
   const persist = Effect.gen(function* () {
-    // A copy: groups go on arriving during the write.
+    // A copy: groups keep arriving during the write.
     const entries = memory.slice()
     if (entries.length === 0) return 0
     const written = yield* Effect.result(

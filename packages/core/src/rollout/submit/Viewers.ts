@@ -1,8 +1,7 @@
 /**
- * What an environment tells the service for the sake of people who look: chats with every group, the text of tokens,
- * reports.
+ * Sends the data that the viewer shows: chats with every group, the text of tokens, status reports.
  *
- * Only where the service keeps it; whatever goes wrong with it concerns nothing else.
+ * Only if the service stores it; failures affect nothing else.
  */
 import { Effect, Option } from "effect"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
@@ -15,16 +14,14 @@ import * as Reports from "./Reports.ts"
 import * as TokenPieces from "./TokenPieces.ts"
 
 export interface Viewers {
-  /** Chats are to be sent although no trainer asked for them. */
+  /** Chats are sent even though no trainer requested them. */
   readonly wantChats: boolean
-  /** To be done before these groups are sent. */
+  /** Runs before these groups are sent. */
   readonly prepare: (groups: ReadonlyArray<Delivery>) => Effect.Effect<void>
   readonly failed: (reason: string) => Effect.Effect<void>
-  /** Something is wrong that is no failed rollout. */
+  /** A problem other than a failed rollout. */
   readonly noted: (problem: string) => Effect.Effect<void>
-  /** Reports for as long as it runs. */
   readonly run: (load: Reports.Load) => Effect.Effect<never>
-  /** The last report. */
   readonly farewell: (load: Reports.Load) => Effect.Effect<void>
 }
 
@@ -37,12 +34,12 @@ const nobody: Viewers = {
   farewell: () => Effect.void
 }
 
-/** For whoever looks at the service that `connection` has registered with. */
+/** For the service that `connection` has registered with. */
 export const make = Effect.fnUntraced(function* (options: {
   readonly client: TelemetryClientShape
   readonly connection: Connection
   readonly servers: ServerManagerShape
-  /** Of the ids in groups, where there is one at hand. */
+  /** Decodes ids in groups, if available. */
   readonly tokenizer: TokenizerShape | undefined
 }): Effect.fn.Return<Viewers> {
   const { client, connection, servers, tokenizer } = options

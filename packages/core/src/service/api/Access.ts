@@ -1,14 +1,14 @@
-/** Who may call the versioned endpoints, and the middleware that every group of them has. */
+/** Roles of callers of the versioned endpoints, and the middleware of every group. */
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
 import { packedContentType } from "./Fields.ts"
 import { wire } from "./TrajectoryApiError.ts"
 
-/** Who may call: `admin` stands for all of them, and environments and trainers may read what readers may. */
+/** Roles: `admin` includes all others, and environments and trainers may read what readers may. */
 export const Role = Schema.Literals(["environment", "trainer", "reader", "admin"])
 export type Role = typeof Role.Type
 
-/** The roles an endpoint is for (`admin` is always among them). */
+/** The roles an endpoint is for (`admin` is always included). */
 export const Roles = Context.Reference<ReadonlyArray<Role>>("@atropos/core/TrajectoryApi/Roles", {
   defaultValue: () => ["environment", "trainer", "reader"]
 })
@@ -19,7 +19,7 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization>()(
   { error: [wire.Unauthorized, wire.Forbidden], security: { bearer: HttpApiSecurity.bearer } }
 ) {}
 
-/** Says of a malformed request which field was wrong, in the service's own error form. */
+/** Reports the invalid field of a malformed request, in the service's own error form. */
 export class RequestErrors extends HttpApiMiddleware.Service<RequestErrors>()(
   "@atropos/core/TrajectoryApi/RequestErrors",
   { error: [wire.BadRequest, wire.Invalid, wire.Internal] }
@@ -29,7 +29,6 @@ export const environments: ReadonlyArray<Role> = ["environment"]
 export const admins: ReadonlyArray<Role> = []
 export const trainers: ReadonlyArray<Role> = ["trainer"]
 
-/** A packed body. */
 export const packed = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: packedContentType }))
 
 export const describe = (description: string) => OpenApi.annotations({ description })

@@ -1,11 +1,11 @@
-/** Batches out, under a lease. */
+/** Endpoints that hand out batches, under a lease. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, packed, RequestErrors, Roles, trainers } from "./Access.ts"
 import { logprobsContentType, rowParams, runParams, wire } from "./Fields.ts"
 import { common, wire as errors } from "./TrajectoryApiError.ts"
 
-/** Who asks for a batch, how long the answer may take, and how long the batch is theirs. */
+/** The claimer, its waiting time, and the lease's duration. */
 export const Claim = wire({
   owner: Schema.NonEmptyString.check(Schema.isMaxLength(256)),
   waitSeconds: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 300 })),
@@ -19,7 +19,7 @@ const head = {
   leaseToken: Schema.String,
   /** Milliseconds since the epoch. */
   leaseUntil: Schema.Finite,
-  /** How often it was handed out, this time included. */
+  /** Number of deliveries, including this one. */
   deliveries: Schema.Int
 }
 
@@ -31,11 +31,10 @@ export type BatchHead = typeof BatchHead.Type
 export const JsonBatch = wire({ ...head, groups: Schema.Array(Schema.Unknown) })
 export type JsonBatch = typeof JsonBatch.Type
 
-/** Proof of a lease. */
 export const Lease = wire({ leaseToken: Schema.NonEmptyString })
 export type Lease = typeof Lease.Type
 
-/** Proof of a lease, and for how long from now it should last. */
+/** Proof of a lease, and its new duration from now. */
 export const LeaseExtension = wire({
   leaseToken: Schema.NonEmptyString,
   leaseSeconds: Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(86_400))
@@ -49,7 +48,7 @@ export const BatchRow = wire({
   sequences: Schema.Int,
   groups: Schema.Int,
   state: Schema.Literals(["leased", "free", "acked"]),
-  /** Who claimed it last. */
+  /** The last claimer. */
   leaseOwner: Schema.NullOr(Schema.String),
   leaseUntil: Schema.NullOr(Schema.Finite),
   deliveries: Schema.Int,
@@ -60,7 +59,6 @@ export type BatchRow = typeof BatchRow.Type
 
 const logprobs = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: logprobsContentType }))
 
-/** Batches out, under a lease. */
 export class BatchesGroup extends HttpApiGroup.make("batches")
   .add(
     HttpApiEndpoint.post("claim", "/runs/:run/batches/claim", {

@@ -1,13 +1,12 @@
-/** Who asks: what a page shows may depend on what its token may do. */
+/** Reports the caller's roles: pages adapt to what its token permits. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Authorization, describe, RequestErrors, Role } from "./Access.ts"
 
-/** The roles that whoever asks may act in; all where the service asks for no tokens. */
+/** The caller's roles; all of them if the service requires no tokens. */
 export const Caller = Schema.Struct({ roles: Schema.Array(Role) })
 export type Caller = typeof Caller.Type
 
-/** What the token of a request is worth. */
 export class CallerGroup extends HttpApiGroup.make("caller")
   .add(
     HttpApiEndpoint.get("get", "/caller", { success: Caller }).annotateMerge(

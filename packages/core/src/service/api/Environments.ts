@@ -1,11 +1,11 @@
-/** The environments of a run: what they announce and report, how they see its queue, and their saved state. */
+/** Environments of a run: their registrations, reports, view of the queue, and saved state. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, environments, RequestErrors, Roles } from "./Access.ts"
 import { bounds, environmentParams, Name, positive, runParams, text, wire } from "./Fields.ts"
 import { common } from "./TrajectoryApiError.ts"
 
-/** What an environment announces. */
+/** An environment's registration request. */
 export const EnvironmentSpec = wire({
   desiredName: Name,
   weight: Schema.Finite.check(Schema.isBetween({ minimum: -bounds.weight, maximum: bounds.weight })),
@@ -17,7 +17,7 @@ export type EnvironmentSpec = typeof EnvironmentSpec.Type
 
 const registration = {
   envId: Schema.Int,
-  /** The unique name the service gave: desired name, underscore, number. */
+  /** The unique name assigned by the service: desired name, underscore, number. */
   name: Schema.String,
   startingStep: Schema.Int,
   numSteps: Schema.Int,
@@ -25,18 +25,17 @@ const registration = {
   checkpointInterval: Schema.Int
 }
 
-/** The place an environment got. */
 export const Registration = wire(registration)
 export type Registration = typeof Registration.Type
 
-/** The place an environment got, or that no trainer has started yet. */
+/** The registration, or `waiting` if no trainer has started yet. */
 export const RegistrationAnswer = Schema.Union([
   wire({ status: Schema.Literal("registered"), ...registration }),
   wire({ status: Schema.Literal("waiting") })
 ])
 export type RegistrationAnswer = typeof RegistrationAnswer.Type
 
-/** An inference server as an environment sees it: latencies in seconds, null before the first answer. */
+/** An inference server as seen by an environment: latencies in seconds, null before the first answer. */
 export const ServerReport = wire({
   server: text,
   split: Schema.Literals(["train", "eval"]),
@@ -50,24 +49,22 @@ export const ServerReport = wire({
 export type ServerReport = typeof ServerReport.Type
 
 const report = {
-  /** Items being rolled out. */
   running: Schema.Natural,
   /** Groups the service has not answered for. */
   unsent: Schema.Natural,
-  /** Items finished in the last minute. */
   itemsPerMinute: Schema.Finite,
-  /** Rollouts that failed since the environment started. */
+  /** Failed rollouts since the environment started. */
   failures: Schema.Natural,
   /** `at` in milliseconds since the epoch. */
   lastError: Schema.NullOr(wire({ at: Schema.Finite, message: text })),
   servers: Schema.Array(ServerReport).check(Schema.isMaxLength(1024))
 }
 
-/** What an environment says of itself every few seconds, for people who look. */
+/** An environment's periodic status report, for the viewer. */
 export const EnvironmentReport = wire(report)
 export type EnvironmentReport = typeof EnvironmentReport.Type
 
-/** A registered environment, with what it last said of itself and what the service has had of it. */
+/** A registered environment, with its last report and the service's statistics of it. */
 export const EnvironmentRow = wire({
   /** 0, 1, … within the run, in order of registration. */
   envId: Schema.Int,
@@ -81,16 +78,16 @@ export const EnvironmentRow = wire({
   connected: Schema.Boolean,
   /** Milliseconds since the epoch. */
   lastSeen: Schema.Finite,
-  /** Null before the first; `at` is when it came. */
+  /** Null before the first; `at` is when it was received. */
   report: Schema.NullOr(wire({ at: Schema.Finite, ...report })),
-  /** Its part of the sequences of the last 20 batches; null without any. */
+  /** Its share of the sequences of the last 20 batches; null without any. */
   share: Schema.NullOr(Schema.Finite),
-  /** Sequences that came in the last minute. */
+  /** Sequences received in the last minute. */
   rolloutsPerMinute: Schema.Finite
 })
 export type EnvironmentRow = typeof EnvironmentRow.Type
 
-/** How full the queue is, as one environment sees it. Sizes are in groups of this environment's size. */
+/** The queue as seen by one environment. Sizes are in groups of this environment's size. */
 export const EnvironmentStatus = wire({
   /** Step of the newest batch; the run's starting step before the first. */
   currentStep: Schema.Int,
@@ -101,33 +98,32 @@ export const EnvironmentStatus = wire({
   /** Share of a batch that no environment has reserved. */
   unallocatedFraction: Schema.Finite,
   /**
-   * Sequences that may be begun before the run's bound of staleness is reached, if nobody else asks first; absent where
-   * its environments do not wait.
+   * Sequences that may be started before the run's staleness bound is reached, if no other environment asks first;
+   * absent if its environments do not wait.
    */
   startable: Schema.optionalKey(Schema.Natural)
 })
 export type EnvironmentStatus = typeof EnvironmentStatus.Type
 
-/** How many groups may be counted at once. */
+/** Max groups in one count. */
 const groups = Schema.Natural.check(Schema.isLessThanOrEqualTo(bounds.batchSize))
 
-/** What an environment has under way, and how many groups more it wants to begin. */
+/** An environment's rollouts in progress, and how many more groups it wants to start. */
 export const Begin = wire({
-  /** Groups begun that the service has not answered for, and those that it may begin already. */
+  /** Groups started that the service has not answered for, including those already permitted. */
   underWay: groups,
   more: groups
 })
 export type Begin = typeof Begin.Type
 
-/** Of those, how many it may begin: with them it has so many more under way. */
+/** Number of them that it may start; they then count as in progress. */
 export const Begun = wire({ granted: Schema.Natural })
 export type Begun = typeof Begun.Type
 
-/** An environment's cursor and its own state, kept by the service under the environment's name. */
+/** An environment's cursor and its own state, stored by the service under the environment's name. */
 export const SavedState = wire({ step: Schema.Int, value: Schema.Unknown })
 export type SavedState = typeof SavedState.Type
 
-/** The environments of a run, their view of its queue, and their saved state. */
 export class EnvironmentsGroup extends HttpApiGroup.make("environments")
   .add(
     HttpApiEndpoint.post("register", "/runs/:run/environments", {

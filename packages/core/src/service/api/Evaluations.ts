@@ -1,4 +1,4 @@
-/** Evaluations: their figures, their samples, and how they come to the service. */
+/** Evaluations: their metrics and samples, and the endpoints to record them. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, RequestErrors, Roles } from "./Access.ts"
@@ -6,29 +6,28 @@ import { Name, positive, rowId, text, wire } from "./Fields.ts"
 import { common } from "./TrajectoryApiError.ts"
 
 const head = {
-  /** The run whose policy was asked; null: none of this service. */
+  /** The run whose policy was evaluated; null: none of this service. */
   run: Schema.NullOr(Name),
   /** The environment or suite. */
   name: Schema.NonEmptyString.check(Schema.isMaxLength(256)),
   model: text,
-  /** Of the run's trainer; 0 before the first. */
+  /** The step of the run's trainer; 0 before the first. */
   step: Schema.NullOr(Schema.Int),
   seconds: Schema.Finite,
   /** By the names of `docs/metrics.md` (`eval/…`). */
   figures: Schema.Record(Schema.String, Schema.Finite).check(Schema.isMaxProperties(1000)),
-  /** How many there are. */
   samples: Schema.Natural
 }
 
-/** What somebody announces; a second one under the same key changes nothing. */
+/** An announced evaluation; a second one under the same key has no effect. */
 export const EvaluationSpec = wire({ key: Schema.String.check(Schema.isUUID()), ...head })
 export type EvaluationSpec = typeof EvaluationSpec.Type
 
-/** An evaluation in a list; `stored` counts the samples that are there. */
+/** An evaluation in a list; `stored` is the number of stored samples. */
 export const EvaluationRow = wire({ id: Schema.String, at: Schema.Finite, stored: Schema.Natural, ...head })
 export type EvaluationRow = typeof EvaluationRow.Type
 
-/** Newest first; `next` is the `before` of the page after. */
+/** Newest first; `next` is the `before` of the next page. */
 export const EvaluationPage = wire({
   evaluations: Schema.Array(EvaluationRow),
   next: Schema.NullOr(Schema.String)
@@ -42,9 +41,9 @@ export const EvaluationsQuery = wire({
 })
 export type EvaluationsQuery = typeof EvaluationsQuery.Type
 
-/** What lists and comparisons show of a sample (`evaluation/SampleHead`). */
+/** The summary of a sample in lists and comparisons (`evaluation/SampleHead`). */
 export const EvaluationSampleRow = wire({
-  /** Its place among the samples, from 0. */
+  /** Index among the samples, from 0. */
   number: Schema.Natural,
   label: Schema.String,
   item: Schema.String,
@@ -60,7 +59,7 @@ export const EvaluationSampleRow = wire({
 })
 export type EvaluationSampleRow = typeof EvaluationSampleRow.Type
 
-/** In their order; `next` is the `from` of the page after. */
+/** In order; `next` is the `from` of the next page. */
 export const EvaluationSamplePage = wire({
   samples: Schema.Array(EvaluationSampleRow),
   next: Schema.NullOr(Schema.Int)
@@ -72,7 +71,7 @@ export const EvaluationSamplesQuery = wire({
   limit: Schema.optionalKey(positive(2000))
 })
 
-/** Samples from this number on; those that are there stay. */
+/** Samples from this number on; existing ones are kept. */
 export const EvaluationSamples = wire({
   from: Schema.Natural,
   samples: Schema.Array(Schema.Unknown).check(Schema.isMaxLength(1000))
@@ -80,7 +79,6 @@ export const EvaluationSamples = wire({
 
 const params = { id: rowId("an evaluation") }
 
-/** What people look at. */
 export class EvaluationReadingGroup extends HttpApiGroup.make("evaluationReading")
   .add(
     HttpApiEndpoint.get("list", "/evaluations", { query: EvaluationsQuery, success: EvaluationPage, error: common }),
@@ -101,7 +99,6 @@ export class EvaluationReadingGroup extends HttpApiGroup.make("evaluationReading
   .middleware(Authorization)
   .prefix("/v1") {}
 
-/** Evaluations in. */
 export class EvaluationsGroup extends HttpApiGroup.make("evaluations")
   .add(
     HttpApiEndpoint.post("record", "/evaluations", {

@@ -1,4 +1,4 @@
-/** What the values of the versioned endpoints are made of: camelCase inside, snake_case on the wire, with bounds. */
+/** Field types of the versioned endpoints: camelCase internally, snake_case on the wire, with bounds. */
 import { Schema, String } from "effect"
 
 type SnakeCase<S extends string> = S extends `${infer Head}${infer Tail}`
@@ -10,7 +10,7 @@ type SnakeKeys<Fields extends Schema.Struct.Fields> = {
 }
 
 const snakeKeys = <Fields extends Schema.Struct.Fields>(fields: Fields): SnakeKeys<Fields> =>
-  // The type says of each key what the expression does to it.
+  // The type describes what the expression does to each key.
   Object.fromEntries(Object.keys(fields).map((key) => [key, String.camelToSnake(key)])) as SnakeKeys<Fields>
 
 /** A struct whose keys are snake_case on the wire. */
@@ -19,10 +19,9 @@ export const wire = <const Fields extends Schema.Struct.Fields>(fields: Fields) 
   return Schema.Struct(fields).pipe(Schema.encodeKeys(keys))
 }
 
-/** The content type of packed groups. */
 export const packedContentType = "application/vnd.atropos.group"
 
-/** The content type of what a trainer computed of a batch (`PackedLogprobs`). */
+/** The content type of a trainer's logprobs of a batch (`PackedLogprobs`). */
 export const logprobsContentType = "application/vnd.atropos.logprobs"
 
 /** Names appear in paths and labels: letters, digits, dot, dash, underscore. */
@@ -32,10 +31,7 @@ export const Name = Schema.String.check(
   })
 )
 
-/**
- * How large the values of one client may be, here and at the original's endpoints: they enter what is reckoned for all
- * clients.
- */
+/** Max values of one client, here and at the original's endpoints: they affect all clients. */
 export const bounds = {
   batchSize: 1_000_000,
   /** No group has more sequences. */
@@ -51,17 +47,15 @@ export const text = Schema.String.check(Schema.isMaxLength(bounds.text))
 
 export const int32 = Schema.Int.check(Schema.isBetween({ minimum: -0x8000_0000, maximum: 0x7fff_ffff }))
 
-/** The id of a row, as pages name it. */
+/** The id of a row, as used by pages. */
 export const rowId = (what: string) =>
   Schema.String.check(Schema.isPattern(/^\d{1,18}$/, { message: `an id of ${what}` }))
 
-/** Path parameters of what belongs to a run. */
+/** Path parameters of a run's resources. */
 export const runParams = { run: Name }
 
-/** Path parameters of a registered environment. */
 export const environmentParams = { run: Name, envId: Schema.Natural }
 
-/** Path parameters of a batch or a rollout. */
 export const rowParams = {
   run: Name,
   id: Schema.String.check(Schema.isPattern(/^\d{1,19}$/, { message: "an id of a batch" }))

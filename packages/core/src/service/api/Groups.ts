@@ -1,25 +1,23 @@
-/** Scored groups in, and the text of their tokens. */
+/** Endpoints to submit scored groups, and the text of their tokens. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, environments, packed, RequestErrors, Roles } from "./Access.ts"
 import { runParams, wire } from "./Fields.ts"
 import { common, wire as errors } from "./TrajectoryApiError.ts"
 
-/** What became of a submitted group. */
 export const SubmitOutcome = Schema.Union([
   wire({ status: Schema.Literals(["received", "duplicate"]) }),
   wire({ status: Schema.Literal("buffered"), bufferSize: Schema.Int })
 ])
 export type SubmitOutcome = typeof SubmitOutcome.Type
 
-/** What became of each of the groups submitted together, in their order. */
+/** The outcomes of groups submitted together, in their order. */
 export const SubmitAnswer = Schema.Struct({ outcomes: Schema.Array(SubmitOutcome) })
 
 const largestTokenId = 2 ** 31 - 1
 
 const isTokenId = (text: string): boolean => /^\d{1,10}$/.test(text) && Number(text) <= largestTokenId
 
-/** Text of token ids. */
 export const Pieces = Schema.Struct({
   pieces: Schema.Record(Schema.String, Schema.String.check(Schema.isMaxLength(1024))).check(
     Schema.isMaxProperties(20_000),
@@ -31,7 +29,7 @@ export const Pieces = Schema.Struct({
 })
 export type Pieces = typeof Pieces.Type
 
-/** Which pieces; all where no ids are given. */
+/** Selects pieces; all if no ids are given. */
 export const PiecesQuery = wire({
   ids: Schema.optionalKey(
     Schema.String.check(
@@ -41,7 +39,6 @@ export const PiecesQuery = wire({
 })
 export type PiecesQuery = typeof PiecesQuery.Type
 
-/** Scored groups in. */
 export class GroupsGroup extends HttpApiGroup.make("groups")
   .add(
     HttpApiEndpoint.post("submit", "/runs/:run/groups", {

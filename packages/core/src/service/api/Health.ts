@@ -1,18 +1,17 @@
-/** Whether the service works. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { describe } from "./Access.ts"
 import { common } from "./TrajectoryApiError.ts"
 
-/** Whether the service can work. */
+/** The status of the service. */
 export const Health = Schema.Struct({
   status: Schema.Literals(["live", "ready"]),
-  /** The version of the endpoints: what a client looks for. */
+  /** The version of the endpoints, which clients check. */
   api: Schema.Literal("v1")
 })
 export type Health = typeof Health.Type
 
-/** Whether the service lives, and whether its database answers. No token needed. */
+/** Liveness, and readiness of the database. No token required. */
 export class HealthGroup extends HttpApiGroup.make("health")
   .add(
     HttpApiEndpoint.get("live", "/health/live", { success: Health }).annotateMerge(

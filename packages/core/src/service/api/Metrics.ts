@@ -1,4 +1,4 @@
-/** Metrics of steps. */
+/** Endpoints for metrics of steps. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, RequestErrors, Roles } from "./Access.ts"
@@ -6,9 +6,7 @@ import { Name, positive, rowId, runParams, wire } from "./Fields.ts"
 import { SourceSettings } from "./RunSettings.ts"
 import { common } from "./TrajectoryApiError.ts"
 
-/**
- * Metrics of a step, from an environment or the trainer: `metrics/Readings` says what values may be, each for itself.
- */
+/** Metrics of a step, from an environment or the trainer; `metrics/Readings` validates each value separately. */
 export const Metrics = wire({
   source: Name,
   step: Schema.Int,
@@ -16,26 +14,25 @@ export const Metrics = wire({
 })
 export type Metrics = typeof Metrics.Type
 
-/** Values that were no figures, by name, and why: the others of their row are kept. */
+/** Rejected values by name, with the reason; the others of their row are kept. */
 export const MetricsLeftOut = wire({ leftOut: Schema.Record(Schema.String, Schema.String) })
 export type MetricsLeftOut = typeof MetricsLeftOut.Type
 
-/** Metrics as kept, `at` milliseconds since the epoch. */
+/** Stored metrics, `at` in milliseconds since the epoch. */
 export const MetricsRow = wire({
   id: Schema.String,
   source: Schema.String,
   step: Schema.Int,
   at: Schema.Finite,
-  // NaN and the infinities as strings: JSON has none.
+  // NaN and infinities as strings, because JSON cannot represent them.
   values: Schema.Record(Schema.String, Schema.Number)
 })
 export type MetricsRow = typeof MetricsRow.Type
 
-/** A page of metrics, oldest first; `next` is the `after` of the page after, null at the end. */
+/** A page of metrics, oldest first; `next` is the `after` of the next page, null at the end. */
 export const MetricsPage = wire({ metrics: Schema.Array(MetricsRow), next: Schema.NullOr(Schema.String) })
 export type MetricsPage = typeof MetricsPage.Type
 
-/** Which metrics. */
 export const MetricsQuery = wire({
   after: Schema.optionalKey(rowId("a row of metrics")),
   source: Schema.optionalKey(Schema.String),
@@ -44,11 +41,10 @@ export const MetricsQuery = wire({
 })
 export type MetricsQuery = typeof MetricsQuery.Type
 
-/** From where on metrics are told as they come: after a row, or from now on. */
+/** Start of the metrics stream: after a row, or from now on. */
 export const MetricsEventsQuery = wire({ after: Schema.optionalKey(rowId("a row of metrics")) })
 export type MetricsEventsQuery = typeof MetricsEventsQuery.Type
 
-/** Metrics of steps in, and what they were made with. */
 export class MetricsGroup extends HttpApiGroup.make("metrics")
   .add(
     HttpApiEndpoint.post("record", "/runs/:run/metrics", {

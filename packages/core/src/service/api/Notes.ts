@@ -1,4 +1,4 @@
-/** Notes, labels and bookmarks that people put on rollouts. */
+/** Notes, labels and bookmarks of users on rollouts. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, RequestErrors } from "./Access.ts"
@@ -8,22 +8,21 @@ import { common } from "./TrajectoryApiError.ts"
 const label = Schema.NonEmptyString.check(Schema.isMaxLength(64))
 
 const note = {
-  /** Its place in the group, from 0; null: the group as a whole. */
+  /** Index in the group, from 0; null: the group as a whole. */
   rollout: Schema.NullOr(Schema.Natural),
   bookmarked: Schema.Boolean,
   labels: Schema.Array(label).check(Schema.isMaxLength(20)),
   text
 }
 
-/** What somebody has to say of a rollout. One that says nothing takes back what was said. */
+/** A user's note on a rollout. An empty one deletes it. */
 export const NoteChange = wire(note)
 export type NoteChange = typeof NoteChange.Type
 
-/** A note as kept; `group` is the id of the group, `at` milliseconds since the epoch. */
+/** A stored note; `group` is the id of the group, `at` milliseconds since the epoch. */
 export const Note = wire({ group: Schema.String, at: Schema.Finite, ...note })
 export type Note = typeof Note.Type
 
-/** Notes on rollouts, by whoever may look at them. */
 export class NotesGroup extends HttpApiGroup.make("notes")
   .add(
     HttpApiEndpoint.get("list", "/runs/:run/notes", {

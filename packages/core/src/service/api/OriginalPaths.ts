@@ -1,6 +1,6 @@
 /**
- * The original's endpoints as a part of the OpenAPI document: they are no endpoints of our definition, because they
- * read and answer as the original does, and not by a schema. docs/protocol.md has every rule of theirs.
+ * The original's endpoints for the OpenAPI document: they are not part of our definition, because they parse and answer
+ * like the original instead of by a schema. docs/protocol.md has all their rules.
  */
 
 interface Schema {
@@ -93,7 +93,7 @@ const operation = (
 
 const reset = operation("Ends the run", text)
 
-/** Paths with their operations, of the run named `default`. */
+/** Paths with their operations, for the run named `default`. */
 export const paths = {
   "/": { get: operation("Says that it is there", object({ message: text })) },
   "/register": { post: operation("Registers the trainer", object({ uuid: integer }), { body: registration }) },

@@ -1,4 +1,4 @@
-/** The endpoints for people who look: all that a viewer needs but a run's summary. */
+/** Endpoints for the viewer: everything it needs except a run's summary. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, describe, packed, RequestErrors } from "./Access.ts"
@@ -14,8 +14,8 @@ import { RunRow } from "./Runs.ts"
 import { common } from "./TrajectoryApiError.ts"
 
 /**
- * What people look at: runs, rollouts, metrics, environments, batches, those of ended runs too. The viewer needs
- * nothing else but a run's summary, so that whatever can answer these can be viewed.
+ * Runs, rollouts, metrics, environments and batches, including those of ended runs. Anything that implements these
+ * endpoints, and a run's summary, can be viewed.
  */
 export class ReadingGroup extends HttpApiGroup.make("reading")
   .add(

@@ -1,9 +1,9 @@
-/** By what lists of groups can be ordered. Without imports: browsers have it too. */
+/** Sort orders of lists of groups. Without imports, because browsers use it too. */
 
 /**
- * By what groups can be ordered. Of the scores: `mean`, `best`, `disagreement` (highest minus lowest) and `deviation`;
- * `staleness` is the step of the batch minus the policy's that sampled; `state` is how far a group has come;
- * `component` is the one that the query names. What is unknown comes last.
+ * Sort keys of groups. Of the scores: `mean`, `best`, `disagreement` (max minus min) and `deviation`; `staleness` is
+ * the step of the batch minus that of the sampling policy; `state` is how far a group has come; `component` is the one
+ * named by the query. Unknown values come last.
  */
 export const sorts = [
   "mean",

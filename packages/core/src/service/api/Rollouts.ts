@@ -22,7 +22,7 @@ const rollout = {
   preview: Schema.NullOr(Schema.String),
   /** Null without messages, and until the group is indexed. */
   figures: Schema.NullOr(GroupFigures),
-  /** The lasting id of its item: of the same item always the same; null, or absent, where the sender told none. */
+  /** The stable id of its item; null or absent if the sender stated none. */
   itemId: Schema.optionalKey(Schema.NullOr(Schema.String))
 }
 
@@ -30,33 +30,33 @@ const rollout = {
 export const RolloutRow = wire(rollout)
 export type RolloutRow = typeof RolloutRow.Type
 
-/** A page of rollouts, newest first where no other order is asked for; `next` is the `before` of the page after. */
+/** A page of rollouts, newest first unless another order is requested; `next` is the `before` of the next page. */
 export const RolloutPage = wire({
   rows: Schema.Array(RolloutRow),
   next: Schema.NullOr(Schema.String),
-  /** Groups that match all filters; told on the first page, null on others. */
+  /** Groups that match all filters; on the first page only, null on others. */
   total: Schema.NullOr(Schema.Int),
-  /** Groups of the run whose text is not searched yet; told on the first page, null on others. */
+  /** Groups of the run whose text is not indexed yet; on the first page only, null on others. */
   unindexed: Schema.NullOr(Schema.Int)
 })
 export type RolloutPage = typeof RolloutPage.Type
 
-/** A stored group with everything in it: the original's object of 14 keys, `policy_versions` and `timings`. */
+/** A complete stored group: the original's object of 14 keys, `policy_versions` and `timings`. */
 export const Rollout = wire({ ...rollout, group: Schema.Unknown })
 export type Rollout = typeof Rollout.Type
 
 const flag = Schema.Literal("true")
 
 /**
- * Which rollouts, and in what order. The score is the mean of a group's scores; the step is that of its batch; `best…`
- * are bounds of its highest score, `component…` of its mean of the component that `component` names. With `sort`,
- * `before` counts the rows before the page.
+ * Filters and order of rollouts. The score is the mean of a group's scores; the step is that of its batch; `best…`
+ * bounds its max score, `component…` its mean of the component named by `component`. With `sort`, `before` is the
+ * number of rows before the page.
  */
 export const RolloutQuery = wire({
-  /** Of the newest run of the name alone, as its metrics are: earlier ones count steps of their own. */
+  /** Only the newest run of the name, like its metrics: earlier ones have separate step counts. */
   newestRun: Schema.optionalKey(flag),
   environment: Schema.optionalKey(Schema.String),
-  /** The lasting id of an item, or the fingerprint of its prompt (`figures`). */
+  /** The stable id of an item, or the fingerprint of its prompt (`figures`). */
   item: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(128))),
   stepFrom: Schema.optionalKey(Schema.Int),
   stepTo: Schema.optionalKey(Schema.Int),
@@ -64,7 +64,7 @@ export const RolloutQuery = wire({
   scoreTo: Schema.optionalKey(Schema.Finite),
   bestFrom: Schema.optionalKey(Schema.Finite),
   bestTo: Schema.optionalKey(Schema.Finite),
-  /** Of its scores: the highest minus the lowest, and their deviation. */
+  /** Bounds of max minus min of its scores, and of their standard deviation. */
   disagreementFrom: Schema.optionalKey(Schema.Finite),
   disagreementTo: Schema.optionalKey(Schema.Finite),
   deviationFrom: Schema.optionalKey(Schema.Finite),
@@ -72,13 +72,13 @@ export const RolloutQuery = wire({
   /** Mean trained tokens of its rollouts. */
   lengthFrom: Schema.optionalKey(Schema.Finite),
   lengthTo: Schema.optionalKey(Schema.Finite),
-  /** Step of its batch minus the policy's; none of a group in no batch, or of an unknown policy. */
+  /** Step of its batch minus the policy's; absent for a group without a batch, or with an unknown policy. */
   stalenessFrom: Schema.optionalKey(Schema.Finite),
   stalenessTo: Schema.optionalKey(Schema.Finite),
   state: Schema.optionalKey(state),
-  /** The first group of its item with a score above 0, after others of it without. */
+  /** The first group of its item with a score above 0, after others without. */
   newlySolved: Schema.optionalKey(flag),
-  /** With a result of a tool that is an error. */
+  /** With a tool result that is an error. */
   toolErrors: Schema.optionalKey(flag),
   /** With a rollout that ended at the token limit. */
   truncated: Schema.optionalKey(flag),

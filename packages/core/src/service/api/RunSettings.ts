@@ -1,11 +1,11 @@
-/** What a run was started with: the settings of its trainer and of each environment, without their secrets. */
+/** A run's configuration at start: the settings of its trainer and of each environment, without secrets. */
 import { Schema } from "effect"
 import { Name, wire } from "./Fields.ts"
 
-/** Characters of one source's settings as JSON, at most. */
+/** Max characters of one source's settings as JSON. */
 const mostSettings = 262_144
 
-/** Settings by their names, snake_case; nested as they are. */
+/** Settings by name, snake_case; may be nested. */
 const values = Schema.Record(Schema.String, Schema.Json).check(
   Schema.isMaxProperties(1000),
   Schema.makeFilter(
@@ -16,11 +16,11 @@ const values = Schema.Record(Schema.String, Schema.Json).check(
 
 const kind = Schema.Literals(["environment", "trainer"])
 
-/** What a source says of itself as it starts; the last counts. */
+/** A source's settings at its start; the last ones count. */
 export const SourceSettings = wire({ source: Name, kind, settings: values })
 export type SourceSettings = typeof SourceSettings.Type
 
-/** The same as kept; `at` in milliseconds since the epoch. */
+/** Stored settings; `at` in milliseconds since the epoch. */
 export const SourceSettingsRow = wire({
   source: Schema.String,
   kind,

@@ -1,4 +1,4 @@
-/** Training runs, and how full their queues are. */
+/** Training runs, and their queues. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import * as Activity from "../../health/Activity.ts"
@@ -7,7 +7,7 @@ import { admins, Authorization, describe, RequestErrors, Roles, trainers } from 
 import { bounds, int32, Name, positive, runParams, text, wire } from "./Fields.ts"
 import { common, wire as errors } from "./TrajectoryApiError.ts"
 
-/** How scores become advantages. */
+/** The rule that converts scores to advantages. */
 const advantages = Schema.NullOr(
   wire({
     loss: text,
@@ -18,7 +18,7 @@ const advantages = Schema.NullOr(
   })
 )
 
-/** What a trainer announces. */
+/** A trainer's announcement of a run. */
 export const RunSpec = wire({
   name: Name,
   batchSize: positive(bounds.batchSize),
@@ -30,7 +30,7 @@ export const RunSpec = wire({
   wandbGroup: text,
   wandbProject: text,
   advantages: Schema.optionalKey(advantages),
-  /** Steps of staleness at which environments wait rather than begin rollouts; null or absent: they do not. */
+  /** Staleness in steps at which environments wait instead of starting rollouts; null or absent: they do not. */
   waitAtStaleness: Schema.optionalKey(Schema.NullOr(Schema.Natural.check(Schema.isLessThanOrEqualTo(0x7fff_ffff))))
 })
 export type RunSpec = typeof RunSpec.Type
@@ -53,31 +53,29 @@ const run = {
   currentStep: Schema.Int
 }
 
-/** A run as the service knows it. */
 export const Run = wire(run)
 export type Run = typeof Run.Type
 
-/** Whether a run moves (`health/Activity`). */
+/** Progress of a run (`health/Activity`). */
 export const RunActivity = wire({
   state: Schema.Literals(Activity.states),
-  /** Since anything moved. */
+  /** Seconds since the last progress. */
   idleSeconds: Schema.Finite,
   /** Why it stalled, or ended without being stopped. */
   reason: Schema.NullOr(Schema.String),
-  /** The environment that the reason is about. */
   environment: Schema.NullOr(Schema.String),
   /** The last error of each environment that had one. */
   errors: Schema.Array(wire({ environment: Schema.String, message: Schema.String }))
 })
 
 /**
- * A run in a list; one that was reset, and whose name nobody has taken since, has `ended` and can only be read.
- * `activity` is absent from services of earlier versions, and beyond the first 100 runs.
+ * A run in a list; a run that was reset, and whose name was not reused, is `ended` and read-only. `activity` is absent
+ * from services of earlier versions, and beyond the first 100 runs.
  */
 export const RunRow = wire({ ...run, ended: Schema.Boolean, activity: Schema.optionalKey(RunActivity) })
 export type RunRow = typeof RunRow.Type
 
-/** How full the queue is, as the run sees it; `stuck` lists what waits without being able to leave. */
+/** The run's queue; `stuck` lists groups that wait and cannot form a batch. */
 export const QueueSummary = wire({
   currentStep: Schema.Int,
   queuedGroups: Schema.Int,
@@ -86,15 +84,15 @@ export const QueueSummary = wire({
   bufferedGroups: Schema.Int,
   formedBatches: Schema.Int,
   leasedBatches: Schema.Int,
-  /** Sequences of environments that wait at a bound of staleness; null where none does, absent from older services. */
+  /** Sequences of environments that wait at a staleness bound; null if none does, absent from older services. */
   bound: Schema.optionalKey(
     Schema.NullOr(
       wire({
         /** Steps. */
         maxStaleness: Schema.Natural,
-        /** Begun and not queued, or with leave to begin. */
+        /** Started and not queued, or permitted to start. */
         underWay: Schema.Int,
-        /** What may be begun besides. */
+        /** Number that may still start. */
         startable: Schema.Natural
       })
     )
@@ -102,7 +100,7 @@ export const QueueSummary = wire({
   stuck: Schema.Array(
     wire({
       envId: Schema.NullOr(Schema.Int),
-      /** Its name; null where nobody registered under this id. */
+      /** Its name; null if no environment is registered under this id. */
       environment: Schema.NullOr(Schema.String),
       sequences: Schema.Int,
       count: Schema.Int,
@@ -113,7 +111,6 @@ export const QueueSummary = wire({
 })
 export type QueueSummary = typeof QueueSummary.Type
 
-/** Training runs. */
 export class RunsGroup extends HttpApiGroup.make("runs")
   .add(
     HttpApiEndpoint.post("create", "/runs", { payload: RunSpec, success: Run, error: common })

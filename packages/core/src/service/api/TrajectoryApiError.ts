@@ -1,21 +1,21 @@
 /**
- * What the versioned endpoints answer when they cannot do what was asked: JSON `{ "error": <tag>, "message": <text> }`
- * under the status of the class, with `field` where one value was wrong and `retry_after_seconds` (and the header
- * `Retry-After`) where trying again later makes sense.
+ * Errors of the versioned endpoints: JSON `{ "error": <tag>, "message": <text> }` under the status of the class, with
+ * `field` if one value was invalid and `retry_after_seconds` (and the header `Retry-After`) if a later retry makes
+ * sense.
  */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 
-/** The request is not what HTTP, JSON or the packed format allow. */
+/** The request violates HTTP, JSON or the packed format. */
 export class BadRequest extends Schema.TaggedError<BadRequest>()("BadRequest", {
   message: Schema.String,
   field: Schema.optionalKey(Schema.String)
 }) {}
 
-/** There is no token, or one nobody knows. */
+/** The token is missing or unknown. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { message: Schema.String }) {}
 
-/** The token is known, its role may not do this. */
+/** The token is known, but its role is not permitted. */
 export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", { message: Schema.String }) {}
 
 /** No such run, environment, rollout, state or path. */
@@ -24,31 +24,29 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", { messa
 /** The batch was acknowledged, or its lease passed to another trainer. */
 export class LeaseLost extends Schema.TaggedError<LeaseLost>()("LeaseLost", { message: Schema.String }) {}
 
-/** The run cannot be deleted: somebody is at work on it. */
+/** The run cannot be deleted while it is in use. */
 export class RunInUse extends Schema.TaggedError<RunInUse>()("RunInUse", { message: Schema.String }) {}
 
-/** The body is larger than the service takes, before or after decompression. */
+/** The body exceeds the service's limit, before or after decompression. */
 export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", { message: Schema.String }) {}
 
-/** The request is readable, but a value in it is wrong; `field` names it. */
+/** The request is readable, but a value in it is invalid; `field` names it. */
 export class Invalid extends Schema.TaggedError<Invalid>()("Invalid", {
   message: Schema.String,
   field: Schema.optionalKey(Schema.String)
 }) {}
 
-/** The queue holds as much as it may. */
 export class QueueFull extends Schema.TaggedError<QueueFull>()("QueueFull", {
   message: Schema.String,
   retryAfterSeconds: Schema.Int
 }) {}
 
-/** The service cannot reach what it needs (its database), for the moment. */
+/** The service temporarily cannot reach its database. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   message: Schema.String,
   retryAfterSeconds: Schema.Int
 }) {}
 
-/** Something is broken inside the service. */
 export class Internal extends Schema.TaggedError<Internal>()("Internal", { message: Schema.String }) {}
 
 const RetryBody = <Tag extends string>(tag: Tag, status: number) =>
@@ -95,7 +93,6 @@ export const wire = {
   )
 } as const
 
-/** What any endpoint may answer. */
 export const common = [
   wire.BadRequest,
   wire.NotFound,
@@ -105,7 +102,6 @@ export const common = [
   wire.Unavailable
 ] as const
 
-/** Any of them, as a value. */
 export type TrajectoryApiError =
   | BadRequest
   | Unauthorized

@@ -1,4 +1,4 @@
-/** The queue of the run in memory, and the batches that were made of it, each with its lease. */
+/** The queue of the in-memory run, and its batches with their leases. */
 import { Clock, Duration, Effect } from "effect"
 import type { Batch } from "../../Batch.ts"
 import * as Packing from "../Packing.ts"
@@ -14,12 +14,12 @@ interface Formed {
 }
 
 export interface Batches {
-  /** Groups that no batch has taken. */
+  /** Groups not in a batch. */
   readonly queue: () => ReadonlyArray<ScoredGroup>
-  /** Batches formed so far, on top of the starting step. */
+  /** Batches formed so far, not counting the starting step. */
   readonly formed: () => number
   readonly submit: (envId: number, group: KeyedGroup) => SubmitOutcome
-  /** A batch that nobody has, else a new one; undefined where the queue has no exact fill. */
+  /** An unleased batch, else a new one; undefined if the queue has no exact fill. */
   readonly claim: (options: {
     readonly batchSize: number
     readonly startingStep: number

@@ -1,11 +1,9 @@
-/** That something changed: counted, and awaited by whoever waits for the next change. */
+/** Counts changes, and lets waiters await the next one. */
 import { Deferred, Effect } from "effect"
 
 export interface Changes {
-  /** Changes so far. */
   readonly count: () => number
   readonly record: () => void
-  /** Waits until there are more changes than `count`. */
   readonly after: (count: number) => Effect.Effect<void>
 }
 

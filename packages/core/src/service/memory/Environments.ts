@@ -1,4 +1,4 @@
-/** The environments of the run in memory: their names and connections, and how each of them sees the queue. */
+/** The environments of the in-memory run: their names and connections, and their views of the queue. */
 import { Effect } from "effect"
 import type * as Packing from "../Packing.ts"
 import { size, type ScoredGroup } from "../../ScoredGroup.ts"
@@ -15,12 +15,12 @@ export interface Registered extends EnvironmentSpec {
 export interface Environments {
   readonly register: (spec: EnvironmentSpec) => Registered
   readonly get: (envId: number) => Effect.Effect<Registered, TrajectoryError>
-  /** Those that are connected and were promised a share of every batch. */
+  /** Guaranteed shares of every batch, of connected environments. */
   readonly minimumShares: () => Packing.MinimumShares
   readonly status: (own: Registered, queue: Queue) => EnvironmentStatus
 }
 
-/** What of the run an environment's status depends on. */
+/** The state of the run that an environment's status depends on. */
 export interface Queue {
   readonly step: number
   /** 0 while no run is registered. */
@@ -28,10 +28,9 @@ export interface Queue {
   readonly groups: ReadonlyArray<ScoredGroup>
 }
 
-/** What an environment's claim on the inference servers is proportional to. */
+/** An environment's share of the inference servers is proportional to this. */
 const claimOf = ({ maxTokenLength, weight }: EnvironmentSpec): number => maxTokenLength * Math.max(0, weight)
 
-/** Queued sequences by environment. */
 const sequencesOf = (groups: ReadonlyArray<ScoredGroup>): ReadonlyMap<number, number> => {
   const sequences = new Map<number, number>()
   for (const group of groups) {
@@ -44,7 +43,7 @@ const sequencesOf = (groups: ReadonlyArray<ScoredGroup>): ReadonlyMap<number, nu
 export const make = (): Environments => {
   const environments: Array<Registered> = []
 
-  /** Sequences of other environments, in whole groups, beyond what was promised to them. */
+  /** Sequences of other environments, in whole groups, beyond their guaranteed shares. */
   const othersAhead = (
     own: Registered,
     sequences: ReadonlyMap<number, number>,

@@ -1,11 +1,11 @@
 /**
- * A trajectory service in memory: runs, keys, exact-fill batches, leases, saved state, for tests and programs of one
- * process.
+ * A trajectory service in memory: runs, keys, exact-fill batches, leases, saved state, for tests and single-process
+ * programs.
  *
- * Guarantees, for as long as the process lives: a key is stored once; a batch has exactly `batchSize` sequences, of the
- * oldest groups that fit, minimum shares met (`Packing`); steps number from `startingStep` + 1 without gaps; a batch
- * goes to one claimer at a time, and to the next when its lease runs out or it is given back. One run; registering
- * again changes nothing, as with the original. No environment is held back at a bound of staleness.
+ * Guarantees, for the lifetime of the process: a key is stored once; a batch has exactly `batchSize` sequences, of the
+ * oldest groups that fit, with minimum shares satisfied (`Packing`); steps are numbered from `startingStep` + 1 without
+ * gaps; a batch is leased to one claimer at a time, and goes to the next one when its lease expires or it is returned.
+ * One run; registering again has no effect, as with the original. No environment is held back at a staleness bound.
  */
 import { type Duration, Effect, Layer, Option, Stream } from "effect"
 import * as Batches from "./Batches.ts"
@@ -21,14 +21,14 @@ import { TrajectoryError } from "../TrajectoryError.ts"
 /** The service's state: one run, its environments, its queue. */
 interface Service {
   spec: RunSpec | undefined
-  /** Whether a trainer has asked for a batch: until then environments wait. */
+  /** True once a trainer has asked for a batch: until then environments wait. */
   isStarted: boolean
   readonly environments: Environments.Environments
   readonly batches: Batches.Batches
   readonly changes: Changes.Changes
 }
 
-/** A run as a caller of `make` describes it. */
+/** A run as passed to `make`. */
 type PartialRun = Partial<RunSpec> & Pick<RunSpec, "batchSize">
 
 const defaultRun: Omit<RunSpec, "batchSize"> = {
@@ -101,7 +101,7 @@ const environmentClient = (service: Service): EnvironmentClientShape => {
     statusChanges: (envId) =>
       Stream.suspend(() => {
         let reported = -1
-        // Conflated: a slow reader gets the newest status, not each of them.
+        // Conflated: a slow reader gets only the newest status.
         const next = Effect.suspend(() => changes.after(reported)).pipe(
           Effect.andThen(
             Effect.suspend(() => {
@@ -153,7 +153,6 @@ const trainerClient = (service: Service): Omit<TrainerClientShape, "runInfo" | "
   }
 }
 
-/** The service itself; `run` registers a run at once. */
 export const make = (run?: PartialRun): TrajectoryClient.TrajectoryClient => {
   const service: Service = {
     spec: run === undefined ? undefined : { ...defaultRun, ...run },
@@ -165,11 +164,11 @@ export const make = (run?: PartialRun): TrajectoryClient.TrajectoryClient => {
   return {
     ...environmentClient(service),
     ...trainerClient(service),
-    // Nobody can look.
+    // There is no viewer.
     ...TelemetryClient.none
   }
 }
 
-/** A service of its own for whoever is built on it. */
+/** Each build of the layer has its own service. */
 export const layer = (run?: PartialRun): Layer.Layer<TrajectoryClient.Clients> =>
   TrajectoryClient.layer(Effect.sync(() => make(run)))

@@ -1,24 +1,23 @@
-/** What is wrong with a request body, in the shape the original's server (FastAPI, pydantic) reports it. */
+/** Errors of a request body, in the form of the original's server (FastAPI, pydantic). */
 
-/** Where in the body: field names and indices, outermost first. */
+/** Location in the body: field names and indices, outermost first. */
 export type Loc = ReadonlyArray<string | number>
 
 export interface Detail {
   readonly type: string
   readonly loc: Loc
   readonly msg: string
-  /** The value found there. */
   readonly input: unknown
   readonly ctx?: { readonly [name: string]: unknown }
 }
 
-/** Details are kept up to this number: a matrix of wrong numbers is told by its first ones. */
+/** Bounds the details: a matrix of invalid numbers is reported by its first ones. */
 const maxDetails = 100
 
-/** Collects what is wrong with one body, and whether a value had to be coerced to its type. */
+/** Collects the errors of one body, and records if a value was coerced. */
 export class Report {
   readonly details: Array<Detail> = []
-  /** A value was taken in another form than the canonical one (`"100"`, `true`, `1.0` for an integer). */
+  /** A value was accepted in a non-canonical form (`"100"`, `true`, `1.0` for an integer). */
   coerced = false
 
   add(type: string, loc: Loc, msg: string, input: unknown, ctx?: Detail["ctx"]): void {

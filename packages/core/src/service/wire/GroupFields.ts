@@ -26,7 +26,7 @@ export type Key = (typeof keys)[number]
 
 type JsonObject = { readonly [key: string]: unknown }
 
-/** A group's values after the checks: matrices of numbers, free-form values as they came; null where not given. */
+/** A group's checked values: matrices of numbers, free-form values as received; null if absent. */
 export interface GroupValues {
   readonly tokens: ReadonlyArray<Matrix.Row>
   readonly masks: ReadonlyArray<Matrix.Row>
@@ -53,7 +53,7 @@ const orNull =
 
 const messageList = Matrix.listOf(Matrix.listOf(Scalars.record))
 
-/** Python's `key in message`, for whatever the message is; undefined where Python raises. */
+/** Python's `key in message` for any message; undefined where Python raises. */
 const has = (message: unknown, key: string): boolean | undefined => {
   if (typeof message === "string") return message.includes(key)
   if (Array.isArray(message)) return message.includes(key)
@@ -67,8 +67,8 @@ const iterate = (value: unknown): ReadonlyArray<unknown> => {
 }
 
 /**
- * First that every message has a role and a content, as the original's validator does over anything that can be
- * iterated; then the types.
+ * First checks that every message has a role and a content, as the original's validator does for anything iterable;
+ * then the types.
  */
 const messages: Check<ReadonlyArray<ReadonlyArray<JsonObject>>> = (value, loc, report) => {
   for (const chat of iterate(value)) {
@@ -87,7 +87,7 @@ const messages: Check<ReadonlyArray<ReadonlyArray<JsonObject>>> = (value, loc, r
 
 const numberRows = orNull(Matrix.listOf(Matrix.logprobRow))
 const envId: Check<number> = (value, loc, report) => Scalars.int(value, anyInteger, loc, report)
-/** Ids that name no environment are taken, so a huge one is no mistake. */
+/** Ids of unknown environments are accepted, so a huge one is valid. */
 const anyInteger: Scalars.Range = Scalars.float64
 
 const checks: { readonly [K in Key]: Check<GroupValues[K]> } = {
@@ -109,12 +109,12 @@ const checks: { readonly [K in Key]: Check<GroupValues[K]> } = {
 
 const required: ReadonlySet<Key> = new Set<Key>(["tokens", "masks", "scores"])
 
-/** The field's value, with what is wrong with it in the report. */
+/** The field's value; errors go to the report. */
 export const check = <K extends Key>(key: K, source: JsonObject, loc: Loc, report: Report): GroupValues[K] => {
   const value = Object.hasOwn(source, key) ? source[key] : undefined
   if (value === undefined && required.has(key)) {
     report.missing([...loc, key], source)
-    // Not looked at: a report with details ends the check.
+    // Unused: a report with details ends the check.
     return [] as unknown as GroupValues[K]
   }
   return checks[key](value, [...loc, key], report)
@@ -131,10 +131,9 @@ export const perSequence = [
   "distill_token_ids",
   "distill_logprobs"
 ] as const satisfies ReadonlyArray<Key>
-/** Fields with one number per token. `advantages` may differ: the original's own tests send such. */
+/** Fields with one number per token. `advantages` may differ, as in the original's own tests. */
 export const perToken = ["masks", "ref_logprobs", "inference_logprobs"] as const satisfies ReadonlyArray<Key>
 
-/** Lengths that must agree. */
 export const checkLengths = (values: GroupValues, loc: Loc, report: Report): void => {
   const { tokens } = values
   for (const key of perSequence) {

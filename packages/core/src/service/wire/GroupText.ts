@@ -1,6 +1,6 @@
 /**
- * The JSON text of a group that is stored: the 14 keys in the original's order, their values as the bytes that came in
- * wherever these can stay.
+ * The JSON text of a group for storage: the 14 keys in the original's order, with values as the received bytes where
+ * possible.
  */
 import * as GroupFields from "./GroupFields.ts"
 import * as JsonSpans from "./JsonSpans.ts"
@@ -10,7 +10,7 @@ const nullBytes = encoder.encode("null")
 const keyBytes = GroupFields.keys.map((key, index) => encoder.encode(`${index === 0 ? "{" : ","}"${key}":`))
 const integerKeys: ReadonlySet<string> = new Set(["tokens", "masks", "distill_token_ids"])
 
-/** Closing brackets of a matrix of numbers; undefined for what may hold strings. */
+/** Closing brackets of a matrix of numbers; undefined for values that may contain strings. */
 const closingBrackets =
   (values: GroupFields.GroupValues) =>
   (key: string): number | undefined => {
@@ -31,12 +31,12 @@ const closingBrackets =
     }
   }
 
-/** Whether a number in these bytes is written with a fraction or an exponent: an integer must not be stored so. */
+/** Detects a fraction or an exponent in these bytes: integers must not be stored in this form. */
 const hasFraction = (bytes: Uint8Array): boolean => bytes.includes(0x2e) || bytes.includes(0x65) || bytes.includes(0x45)
 
 const closing = encoder.encode("}")
 
-/** All keys in order, the spans' bytes as their values. `instead` says what to write in place of a span. */
+/** All keys in order, with the spans' bytes as values. `instead` provides replacements of spans. */
 export const join = (
   bytes: Uint8Array,
   spans: ReadonlyMap<string, JsonSpans.Span>,
@@ -52,10 +52,7 @@ export const join = (
   return Buffer.concat(parts)
 }
 
-/**
- * The spans of the object in `bytes`, with the values of `coerced` keys written anew; undefined where it nests too
- * deep.
- */
+/** The spans of the object in `bytes`, with the values of `coerced` keys rewritten; undefined if nested too deep. */
 export const canonical = (
   bytes: Uint8Array,
   values: GroupFields.GroupValues,

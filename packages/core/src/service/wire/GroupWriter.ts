@@ -1,14 +1,14 @@
 /**
- * A group as the wire's JSON, piece by piece: all keys in the original's order, null where not given.
+ * Writes a group as the wire's JSON in chunks: all keys in the original's order, null if absent.
  *
- * A piece is at most a quarter of a mebibyte of numbers (a few milliseconds of work), so that whoever writes a large
- * group can let others in between. The group's numbers must be finite.
+ * A chunk is at most a quarter of a mebibyte of numbers (a few milliseconds of work), so that the writer of a large
+ * group can yield in between. The group's numbers must be finite.
  */
 import type { LabelledGroup } from "./LabelledGroup.ts"
 import { mostBytes, writeFloat32, writeInteger, writeNumber } from "./NumberWriter.ts"
 
 const pieceBytes = 256 * 1024
-/** Room for the text between two looks at how much is left. */
+/** Capacity for text between two checks of the remaining space. */
 const slack = 64 * 1024
 const numbersAtOnce = 2048
 const comma = 0x2c
@@ -22,18 +22,17 @@ type Numbers = Int32Array | Float32Array | Float64Array
 const count = (matrix: ReadonlyArray<Numbers> | undefined): number =>
   matrix?.reduce((sum, { length }) => sum + length, 0) ?? 0
 
-/** About how many bytes the numbers take. */
+/** Estimated bytes of the numbers. */
 const guess = (group: LabelledGroup): number => {
   const floats = [group.advantages, group.refLogprobs, group.inferenceLogprobs, [group.scores]]
   return 7 * (count(group.tokens) + count(group.masks)) + 11 * floats.reduce((sum, one) => sum + count(one), 0)
 }
 
-/** The pieces of a group's JSON. */
 export function* pieces(group: LabelledGroup): Generator<Uint8Array<ArrayBuffer>, void> {
   let bytes = new Uint8Array(Math.min(pieceBytes, guess(group)) + slack)
   let at = 0
 
-  /** Makes room for `wanted` bytes; gives the piece that is full. */
+  /** Ensures space for `wanted` bytes; yields the full chunk. */
   function* room(wanted: number) {
     if (at + wanted <= bytes.length) return
     if (at > 0) yield bytes.subarray(0, at)
@@ -42,7 +41,7 @@ export function* pieces(group: LabelledGroup): Generator<Uint8Array<ArrayBuffer>
   }
 
   function* text(value: string) {
-    // UTF-8 takes at most three bytes for a unit of a string.
+    // UTF-8 takes at most three bytes per UTF-16 unit.
     if (value.length * 3 <= slack) {
       yield* room(value.length * 3)
       at += encoder.encodeInto(value, bytes.subarray(at)).written
@@ -118,7 +117,7 @@ export function* pieces(group: LabelledGroup): Generator<Uint8Array<ArrayBuffer>
   yield bytes.subarray(0, at)
 }
 
-/** One loop per kind of number: a shared one would call its writer through a pointer, at three times the time. */
+/** One loop per number type: a shared one would call its writer indirectly, at three times the cost. */
 const writeRun = (bytes: Uint8Array, from: number, numbers: Numbers, first: number, until: number): number => {
   let at = from
   if (numbers instanceof Int32Array) {

@@ -1,4 +1,4 @@
-/** Bodies of JSON text, read as the original's server reads them. */
+/** Reads JSON bodies like the original's server. */
 import { Result } from "effect"
 import type { Detail } from "./Detail.ts"
 import * as JsonSpans from "./JsonSpans.ts"
@@ -16,8 +16,8 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const hasMark = (bytes: Uint8Array): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 
 /**
- * Body bytes as JSON, with the original's answers to what is none: 400 for text that is no UTF-8, `json_invalid` for
- * the rest. What nests too deep is refused before it is parsed.
+ * Parses body bytes as JSON, with the original's errors: 400 for invalid UTF-8, `json_invalid` otherwise. JSON that is
+ * nested too deep is rejected before parsing.
  */
 export const parse = (
   body: Uint8Array

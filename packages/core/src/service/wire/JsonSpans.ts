@@ -1,10 +1,10 @@
 /**
- * Where the values of a JSON object or array lie in its bytes, so that they can be stored and joined without being
- * written anew.
+ * Finds the spans of the values of a JSON object or array in its bytes, so that they can be stored and joined without
+ * re-serialization.
  *
- * The bytes must be JSON that a parser has accepted: nothing is validated here except nesting depth. Matrices of
- * numbers are skipped by counting closing brackets natively, a hint taken from the parsed value; a hint that does not
- * fit (a key given twice) is noticed, and the value is walked byte by byte instead.
+ * The bytes must be JSON accepted by a parser: only nesting depth is validated here. Matrices of numbers are skipped by
+ * counting closing brackets natively, a hint taken from the parsed value; an inapplicable hint (a repeated key) is
+ * detected, and the value is walked byte by byte instead.
  */
 import * as Nesting from "../../base/Nesting.ts"
 import { skipSpace } from "./ScanNumbers.ts"
@@ -14,13 +14,13 @@ export interface Span {
   readonly end: number
 }
 
-/** Deeper than this is refused: readers with recursive parsers (Python's, say) would choke on it. */
+/** Deeper nesting is rejected, because recursive parsers (such as Python's) would fail on it. */
 export const maxDepth = Nesting.mostLevels
 
-/** What may lie around the values of a group: a list, an item with its key, the group itself. */
+/** Levels around the values of a group: a list, an item with its key, the group itself. */
 const around = 4
 
-/** Whether a whole text nests deeper than what is taken in it could. */
+/** True if a whole text is nested deeper than any accepted value could be. */
 export const isTooDeep = (bytes: Uint8Array): boolean => Nesting.isDeep(bytes, maxDepth + around)
 
 const quote = 0x22
@@ -30,7 +30,7 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 const openBracket = 0x5b
 
-/** From the first byte of a value to behind its last; -1 where it nests too deep. */
+/** From the first byte of a value to after its last; -1 if nested too deep. */
 export const skipValue = (bytes: Uint8Array, from: number): number => {
   let depth = 0
   let at = from
@@ -54,7 +54,7 @@ export const skipValue = (bytes: Uint8Array, from: number): number => {
   return at
 }
 
-/** A matrix of numbers by its number of closing brackets; undefined where that count does not fit the bytes. */
+/** Skips a matrix of numbers by its number of closing brackets; undefined if that count does not match the bytes. */
 const skipMatrix = (bytes: Uint8Array, from: number, brackets: number): number | undefined => {
   let at = from - 1
   for (let seen = 0; seen < brackets; seen++) {
@@ -76,7 +76,7 @@ const keyOf = (bytes: Uint8Array, span: Span): string => {
   return text.includes("\\") ? (JSON.parse(text) as string) : text.slice(1, -1)
 }
 
-/** Values of an object by key (the last one where a key comes twice); undefined where a value nests too deep. */
+/** Values of an object by key (the last one of repeated keys); undefined if a value is nested too deep. */
 export const members = (
   bytes: Uint8Array,
   closingBrackets: (key: string) => number | undefined
@@ -97,7 +97,7 @@ export const members = (
   return found
 }
 
-/** Elements of an array; undefined where one nests too deep. */
+/** Elements of an array; undefined if one is nested too deep. */
 export const elements = (bytes: Uint8Array): ReadonlyArray<Span> | undefined => {
   const found: Array<Span> = []
   let at = skipSpace(bytes, skipSpace(bytes, 0) + 1)

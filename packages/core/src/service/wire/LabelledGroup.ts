@@ -1,19 +1,17 @@
 /**
- * A scored group as the wires have it: labels instead of masks, 1 instead of a logprob where nothing was sampled
- * (`Labels`), and the components of rewards in `overrides[i].rewards`.
- * What goes from one wire to another stays in this form, so that labels that are neither the token
- * nor -100 come out as they came in; whoever looks at a group takes a `ScoredGroup`.
+ * A scored group in the wires' form: labels instead of masks, 1 instead of a logprob where nothing was sampled
+ * (`Labels`), and reward components in `overrides[i].rewards`. Data passed from one wire to another stays in this form,
+ * so that labels that are neither the token nor -100 are preserved; other code uses a `ScoredGroup`.
  */
 import * as Labels from "../../Labels.ts"
 import * as RewardComponents from "../../RewardComponents.ts"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 
 export interface LabelledGroup extends Omit<ScoredGroup, "masks" | "rewards"> {
-  /** (G, T_i) the token id where trained, -100 elsewhere; or whatever the sender takes for a mask. */
+  /** (G, T_i) the token id where trained, -100 elsewhere; or any mask the sender uses. */
   readonly masks: ReadonlyArray<Int32Array>
 }
 
-/** The group as it is inside. */
 export const toScoredGroup = ({ overrides, ...group }: LabelledGroup): ScoredGroup => ({
   ...group,
   ...RewardComponents.ofOverrides(overrides),
@@ -21,7 +19,6 @@ export const toScoredGroup = ({ overrides, ...group }: LabelledGroup): ScoredGro
   ...(group.inferenceLogprobs && { inferenceLogprobs: group.inferenceLogprobs.map(Labels.toLogprobs) })
 })
 
-/** The group as wires have it. */
 export const ofScoredGroup = ({ overrides: switches, rewards, ...group }: ScoredGroup): LabelledGroup => {
   const overrides = RewardComponents.toOverrides(switches, rewards)
   return {

@@ -1,7 +1,6 @@
 /**
- * Rows of numbers, checked in place: a right row is returned as it is and costs one comparison chain per number (8 x
- * 1000 tokens: some 20 microseconds); only a row with something to coerce or to complain about is walked value by
- * value.
+ * Checks rows of numbers in place: a valid row is returned unchanged and costs one comparison chain per number (8 x
+ * 1000 tokens: about 20 microseconds); only a row with coercions or errors is walked value by value.
  */
 import type { Loc, Report } from "./Detail.ts"
 import * as Scalars from "./Scalars.ts"
@@ -18,7 +17,7 @@ const intRow = (range: Scalars.Range): CheckRow => {
         return row.map((one, index) => Scalars.int(one, range, [...loc, index], report))
       }
     }
-    // Every entry was just seen to be a number.
+    // Every entry was just checked to be a number.
     return row as Row
   }
 }
@@ -28,7 +27,7 @@ const floatRow = (range: Scalars.Range): CheckRow => {
   return (value, loc, report) => {
     const row = Scalars.list(value, loc, report)
     for (const entry of row) {
-      // Written so that NaN fails it.
+      // NaN must fail this condition.
       if (!(typeof entry === "number" && entry >= minimum && entry <= maximum)) {
         return row.map((one, index) => Scalars.float(one, range, [...loc, index], report))
       }
@@ -43,10 +42,9 @@ export const tokenRow = intRow(Scalars.tokenId)
 export const maskRow = intRow(Scalars.int32)
 /** (T) numbers that fit a 32-bit float. */
 export const logprobRow = floatRow(Scalars.float32)
-/** (G) numbers. */
 export const scoreRow = floatRow(Scalars.float64)
 
-/** A list whose elements are checked by `check`; the same list where nothing had to change. */
+/** A list whose elements are checked by `check`; returns the same list if nothing changed. */
 export const listOf =
   <A>(check: (value: unknown, loc: Loc, report: Report) => A) =>
   (value: unknown, loc: Loc, report: Report): ReadonlyArray<A> => {

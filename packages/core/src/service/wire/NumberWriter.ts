@@ -1,19 +1,17 @@
 /**
- * Numbers as JSON text, written straight into bytes: no strings are made, which is ten times as fast as `Array.join`.
+ * Writes numbers as JSON text directly into bytes: no strings are created, which is ten times faster than `Array.join`.
  *
  * A 32-bit float is written with the fewest of six to nine significant digits that read back as the same 32-bit float
- * (nine always do), without zeros at the end: `-3.42`, where its value as a 64-bit number would be
- * `-3.4200000762939453`.
+ * (nine always do), without trailing zeros: `-3.42`, whereas its 64-bit value would be `-3.4200000762939453`.
  */
 
-/** Bytes a number takes at most. */
 export const mostBytes = 25
 
 const zero = 0x30
 const minus = 0x2d
 const point = 0x2e
 
-/** Of a whole number below 2^31. */
+/** Digits of a whole number below 2^31. */
 const digitsOf = (value: number): number => {
   if (value < 10) return 1
   if (value < 100) return 2
@@ -26,7 +24,7 @@ const digitsOf = (value: number): number => {
   return value < 1_000_000_000 ? 9 : 10
 }
 
-/** The digits of a whole number from 0 to 2^31, at least `count` of them; gives the place behind them. */
+/** Writes the digits of a whole number from 0 to 2^31, at least `count` of them; returns the index after them. */
 const writeDigits = (bytes: Uint8Array, at: number, value: number, count: number): number => {
   let left = value | 0
   for (let place = at + count - 1; place >= at; place--) {
@@ -44,7 +42,7 @@ const writeText = (bytes: Uint8Array, at: number, text: string): number => {
 
 const int32Limit = 2 ** 31
 
-/** Writes a whole number of 32 bits at `at`; gives the place behind it. */
+/** Writes a 32-bit integer at `at`; returns the index after it. */
 export const writeInteger = (bytes: Uint8Array, at: number, value: number): number => {
   if (value >= 0) return writeDigits(bytes, at, value, digitsOf(value))
   if (value === -int32Limit) return writeText(bytes, at, String(value))
@@ -52,7 +50,7 @@ export const writeInteger = (bytes: Uint8Array, at: number, value: number): numb
   return writeDigits(bytes, at + 1, -value, digitsOf(-value))
 }
 
-/** Writes any finite number; gives the place behind it. */
+/** Writes any finite number; returns the index after it. */
 export const writeNumber = (bytes: Uint8Array, at: number, value: number): number =>
   // As JSON.stringify: zero has no sign.
   writeText(bytes, at, String(value === 0 ? 0 : value))
@@ -64,11 +62,11 @@ const largest = 1e7
 const fewestDigits = 6
 const mostDigits = 9
 
-/** Writes a finite 32-bit float; gives the place behind it. */
+/** Writes a finite 32-bit float; returns the index after it. */
 export const writeFloat32 = (bytes: Uint8Array, at: number, value: number): number => {
   const size = Math.abs(value)
   if (!(size >= smallest && size < largest)) return writeNumber(bytes, at, value)
-  // Decimals that leave six significant digits.
+  // Decimals for six significant digits.
   let decimals = fewestDigits
   for (let limit = 1; size >= limit; limit *= 10) decimals--
   for (let limit = 0.1; size < limit; limit /= 10) decimals++
@@ -76,7 +74,7 @@ export const writeFloat32 = (bytes: Uint8Array, at: number, value: number): numb
   for (decimals = Math.max(decimals, 0); decimals <= most; decimals++) {
     const power = powers[decimals]!
     const digits = Math.round(size * power)
-    // A quotient of two exact numbers is what a reader makes of these digits.
+    // A reader computes these digits as a quotient of two exact numbers.
     if (Math.fround(digits / power) === size) {
       if (value >= 0) return writeDecimal(bytes, at, digits, decimals)
       bytes[at] = minus
@@ -86,7 +84,6 @@ export const writeFloat32 = (bytes: Uint8Array, at: number, value: number): numb
   return writeNumber(bytes, at, value)
 }
 
-/** Writes `digits / 10^decimals`. */
 const writeDecimal = (bytes: Uint8Array, at: number, digits: number, decimals: number): number => {
   let left = digits
   let places = decimals

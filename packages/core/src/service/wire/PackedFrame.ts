@@ -1,16 +1,13 @@
-/**
- * What packed groups and lists of them begin with: a magic number, a version and two lengths; and the error of both.
- */
+/** The prelude of packed groups and lists of them: a magic number, a version and two lengths; and the error of both. */
 import { Result, Schema } from "effect"
 
-/** The bytes are no packed group, or the group breaks a rule. */
+/** The bytes are not a packed group, or the group violates a rule. */
 export class PackedGroupError extends Schema.TaggedError<PackedGroupError>()("PackedGroupError", {
   /** The field, or the part of the format. */
   field: Schema.String,
   message: Schema.String
 }) {}
 
-/** The only version there is. */
 const version = 1
 /** Bytes before the first part. */
 export const preludeBytes = 16
@@ -19,7 +16,6 @@ export const listMagic = 0x4c505441 // "ATPL"
 
 export const failed = (field: string, message: string) => Result.fail(new PackedGroupError({ field, message }))
 
-/** Writes the beginning. */
 export const writePrelude = (bytes: Uint8Array, magic: number, first: number, second: number): void => {
   const view = new DataView(bytes.buffer, bytes.byteOffset)
   view.setUint32(0, magic, true)
@@ -28,7 +24,7 @@ export const writePrelude = (bytes: Uint8Array, magic: number, first: number, se
   view.setUint32(12, second, true)
 }
 
-/** The two lengths, if these bytes begin as `what` does. */
+/** The two lengths, if the bytes start with the prelude of `what`. */
 export const readPrelude = (
   bytes: Uint8Array,
   magic: number,

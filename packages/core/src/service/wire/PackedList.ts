@@ -1,5 +1,6 @@
 /**
- * Several packed groups in one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups.
+ * Encodes several packed groups in one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the
+ * groups.
  */
 import { Result, Schema } from "effect"
 import { failed, listMagic, PackedGroupError, preludeBytes, readPrelude, writePrelude } from "./PackedFrame.ts"
@@ -20,7 +21,7 @@ const decodeIndex = Schema.decodeUnknownResult(Schema.fromJsonString(Index))
 
 const padding = new Uint8Array(8)
 
-/** The bytes of such a body in parts, to be written one after the other: the groups' own are among them, not copied. */
+/** The body's bytes in parts, to be written consecutively: the groups' own bytes are not copied. */
 export const listParts = (items: ReadonlyArray<KeyedBytes>): ReadonlyArray<Uint8Array> => {
   const index = encoder.encode(JSON.stringify(items.map(({ bytes, key }) => ({ key, bytes: bytes.length }))))
   const head = new Uint8Array(Sections.align(preludeBytes + index.length))
@@ -35,9 +36,6 @@ export const listParts = (items: ReadonlyArray<KeyedBytes>): ReadonlyArray<Uint8
   ]
 }
 
-/**
- * Several packed groups as one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups.
- */
 export const encodeList = (items: ReadonlyArray<KeyedBytes>): Uint8Array => {
   const parts = listParts(items)
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
@@ -49,7 +47,7 @@ export const encodeList = (items: ReadonlyArray<KeyedBytes>): Uint8Array => {
   return whole
 }
 
-/** The groups of such a body, as views of it; each still has to be decoded. */
+/** The groups of a body, as undecoded views of it. */
 export const decodeList = (bytes: Uint8Array): Result.Result<ReadonlyArray<KeyedBytes>, PackedGroupError> =>
   Result.gen(function* () {
     const { first: indexLength, second: count } = yield* readPrelude(bytes, listMagic, "a list of packed groups")

@@ -1,18 +1,18 @@
-/** The rules of `WireGroup`, for groups that never were JSON. */
+/** The rules of `WireGroup`, for groups that are not from JSON. */
 import { Result } from "effect"
 import * as RewardComponents from "../../RewardComponents.ts"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import type { LabelledGroup } from "./LabelledGroup.ts"
 import { PackedGroupError } from "./PackedFrame.ts"
 
-/** Whether any number is below zero; without a branch per number. */
+/** Detects negative numbers, without a branch per number. */
 const hasNegative = (row: Int32Array): boolean => {
   let signs = 0
   for (let t = 0; t < row.length; t++) signs |= row[t]!
   return signs < 0
 }
 
-/** Whether all numbers are finite: nothing else times zero is zero, and one NaN makes the sum one. */
+/** True if all numbers are finite: finite times zero is zero, and one NaN makes the sum NaN. */
 const isFinite = (row: Float32Array | Float64Array): boolean => {
   let even = 0
   let odd = 0
@@ -78,7 +78,7 @@ const checkWords = (
 
 const isInfinite = (one: number): boolean => Math.abs(one) === Infinity
 
-/** Beside `checkFinite`, NaN is right: nothing was sampled there. */
+/** Unlike `checkFinite`, accepts NaN: nothing was sampled there. */
 const checkSampled = (name: string, rows: ReadonlyArray<Float32Array>): PackedGroupError | undefined => {
   const i = rows.findIndex((row) => row.some(isInfinite))
   return i < 0
@@ -102,14 +102,14 @@ const checkRewards = ({ rewards, tokens }: ScoredGroup): PackedGroupError | unde
       })
 }
 
-/** The group, or the first rule it breaks. */
+/** The group, or the first rule it violates. */
 export const check = (group: ScoredGroup): Result.Result<ScoredGroup, PackedGroupError> =>
   Result.flatMap(checked(group, checkSampled), () => {
     const error = checkRewards(group)
     return error === undefined ? Result.succeed(group) : Result.fail(error)
   })
 
-/** The group as it came over a wire, or the first rule it breaks. */
+/** A group in the wire's form, or the first rule it violates. */
 export const checkLabelled = (group: LabelledGroup): Result.Result<LabelledGroup, PackedGroupError> =>
   checked(group, checkFinite)
 

@@ -1,6 +1,6 @@
 /**
- * The shape of a packed group, and its sections: found and cut into rows, every length checked against the bytes that
- * are there.
+ * Finds the shape of a packed group and its sections, and cuts them into rows; every length is checked against the
+ * available bytes.
  */
 import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, readPrelude } from "./PackedFrame.ts"
@@ -11,7 +11,7 @@ import { traceparentPattern } from "../../base/Trace.ts"
 import * as Timings from "../../Timings.ts"
 
 const Section = Schema.Tuple([Schema.String, Schema.Literals(["i32", "f32", "f64"]), Schema.Natural])
-/** The lasting id of an item, as wires and addresses have it. */
+/** The stable id of an item, as in wires and addresses. */
 export const ItemId = Schema.String.check(Schema.makeFilter((id: string) => ContentId.isPlain(id) || ContentId.plain))
 const Shape = Schema.Struct({
   sequences: Schema.Natural,
@@ -29,7 +29,7 @@ const Shape = Schema.Struct({
 const decodeShape = Schema.decodeUnknownResult(Schema.fromJsonString(Shape))
 const decoder = new TextDecoder()
 
-/** A packed group whose parts are where they should be. */
+/** A packed group with its parts located. */
 export interface Opened {
   readonly shape: typeof Shape.Type
   readonly rest: Uint8Array
@@ -39,7 +39,6 @@ export interface Opened {
   >
 }
 
-/** Finds the parts. */
 export const open = (bytes: Uint8Array): Result.Result<Opened, PackedGroupError> =>
   Result.gen(function* () {
     const { first: shapeLength, second: restLength } = yield* readPrelude(bytes, groupMagic, "a packed group")
@@ -68,7 +67,7 @@ export const open = (bytes: Uint8Array): Result.Result<Opened, PackedGroupError>
     return { shape, rest: bytes.subarray(restStart, restStart + restLength), sections }
   })
 
-/** The numbers of a section; undefined where it is not there. */
+/** The numbers of a section; undefined if it is absent. */
 export const numbersOf = (
   bytes: Uint8Array,
   { sections }: Opened,
@@ -81,7 +80,6 @@ export const numbersOf = (
   return Result.succeed(Sections.read(type, bytes, section.offset, section.length))
 }
 
-/** Cuts `whole` into rows. */
 const cut = <A extends { readonly length: number; subarray(start: number, end: number): A }>(
   name: string,
   whole: A,
@@ -100,11 +98,9 @@ const cut = <A extends { readonly length: number; subarray(start: number, end: n
     : failed(name, `rows have ${at} entries together, the section has ${whole.length}`)
 }
 
-/** The whole numbers of a section. */
 export const ints = (bytes: Uint8Array, opened: Opened, name: string) =>
-  // The type was asked for.
+  // The type was requested.
   Result.map(numbersOf(bytes, opened, name, "i32"), (numbers) => numbers as Int32Array | undefined)
-/** The 32-bit floats of a section. */
 export const floats = (bytes: Uint8Array, opened: Opened, name: string) =>
   Result.map(numbersOf(bytes, opened, name, "f32"), (numbers) => numbers as Float32Array | undefined)
 
@@ -158,7 +154,6 @@ export const readCube = <A extends Cuttable<A>>(
     return perSequence.map(({ length }) => rows.slice(at, (at += length)))
   })
 
-/** When the turns of each rollout happened. */
 export const readTimings = (
   bytes: Uint8Array,
   opened: Opened

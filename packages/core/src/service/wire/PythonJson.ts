@@ -1,12 +1,12 @@
 /**
- * JSON text as the original's server reads it: `JSON.parse` first; where that fails, the bare words `NaN`, `Infinity`
- * and `-Infinity`, which Python's parser takes, are told from plain mistakes, and a mistake is reported with the words
- * and the position (in code points) of CPython's `json` module.
+ * Parses JSON text like the original's server: `JSON.parse` first; if it fails, the bare words `NaN`, `Infinity` and
+ * `-Infinity`, which Python's parser accepts, are distinguished from errors, and an error is reported with the message
+ * and position (in code points) of CPython's `json` module.
  */
 import { Result } from "effect"
 import type { Loc } from "./Detail.ts"
 
-/** The text is no JSON: CPython's message and where it gave up. */
+/** The text is not JSON: CPython's message and position. */
 export interface Mistake {
   readonly message: string
   readonly position: number
@@ -15,8 +15,8 @@ export interface Mistake {
 const marker = "\u0000not finite: "
 
 /**
- * A parsed text. `notFinite` is there when the text has bare words for numbers that are not finite; `value` has marks
- * in their place.
+ * A parsed text. `notFinite` is true if the text has bare words for NaN or infinite numbers; `value` has markers in
+ * their place.
  */
 export interface Parsed {
   readonly value: unknown
@@ -38,7 +38,7 @@ export const parse = (text: string): Result.Result<Parsed, Mistake> => {
 const candidate = /["NI]|-I/g
 const word = /-?Infinity|NaN/y
 
-/** Behind the quote that closes the string at `from`; undefined where none does. */
+/** Index after the quote that closes the string at `from`; undefined if none does. */
 const endOfString = (text: string, from: number): number | undefined => {
   for (let at = text.indexOf('"', from + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let slashes = 0
@@ -48,7 +48,10 @@ const endOfString = (text: string, from: number): number | undefined => {
   return undefined
 }
 
-/** The text with marks in place of its bare words; undefined where it has none. One walk: the text is anybody's. */
+/**
+ * The text with markers instead of its bare words; undefined if it has none. A single pass, because the text is
+ * untrusted.
+ */
 const markNotFinite = (text: string): string | undefined => {
   const parts: Array<string> = []
   let done = 0
@@ -69,7 +72,6 @@ const markNotFinite = (text: string): string | undefined => {
   return parts.length === 0 ? undefined : parts.join("") + text.slice(done)
 }
 
-/** How many code points lie before a position. */
 const codePoints = (text: string, position: number): number => {
   let count = position
   for (let at = 0; at < position; at++) {
@@ -82,10 +84,10 @@ const codePoints = (text: string, position: number): number => {
   return count
 }
 
-/** Deeper than this nothing is looked for: what nests so deep is refused anyway. */
+/** Not searched deeper: such nesting is rejected anyway. */
 const maxDepth = 500
 
-/** The bare words under `value`, with their places. */
+/** The bare words under `value`, with their locations. */
 export const notFiniteIn = (
   value: unknown,
   loc: Loc,
@@ -108,7 +110,7 @@ const literals = ["null", "true", "false", "NaN", "Infinity", "-Infinity"]
 
 const fail = (message: string, position: number): Mistake => ({ message, position })
 
-/** Walks the text as CPython's scanner does; an explicit stack, so that deep nesting is no danger. */
+/** Scans the text like CPython, with an explicit stack, so that deep nesting is harmless. */
 const findMistake = (text: string): Mistake => {
   let at = 0
   const end = text.length
@@ -116,7 +118,7 @@ const findMistake = (text: string): Mistake => {
     while (at < end && " \t\n\r".includes(text[at]!)) at++
   }
 
-  /** From the opening quote; the mistake, or undefined with `at` behind the closing quote. */
+  /** From the opening quote; returns the error, or undefined with `at` after the closing quote. */
   const scanString = (): Mistake | undefined => {
     const begin = at++
     for (;;) {
@@ -183,7 +185,7 @@ const findMistake = (text: string): Mistake => {
       if (length === undefined) return fail("Expecting value", at)
       at += length
     }
-    // A value ended here: close what closes, then go on to the next one.
+    // A value ended here: close containers, then continue with the next value.
     for (;;) {
       const container = open.at(-1)
       skipSpace()

@@ -1,8 +1,8 @@
 /**
- * Single values as pydantic's lax mode reads them from JSON: an integer may come as `1.0`, `"100"` or `true`, a float
- * as an integer, a numeric string or a boolean; strings are strings. Error types and words are pydantic's.
+ * Reads single values as pydantic's lax mode reads them from JSON: an integer may be `1.0`, `"100"` or `true`, a float
+ * may be an integer, a numeric string or a boolean; strings are strings. Error types and messages are pydantic's.
  *
- * Beyond pydantic: NaN and the infinities are refused everywhere, and integers outside a field's range.
+ * Beyond pydantic, rejects NaN and infinities everywhere, and integers outside a field's range.
  */
 import * as Predicate from "effect/Predicate"
 import type { Loc, Report } from "./Detail.ts"
@@ -39,7 +39,7 @@ const notFinite = (loc: Loc, report: Report, input: unknown): number => {
   return 0
 }
 
-/** An integer of the range, or 0 and a detail. */
+/** An integer in range, or 0 and a detail. */
 export const int = (value: unknown, range: Range, loc: Loc, report: Report): number => {
   if (typeof value === "number") {
     if (Number.isInteger(value)) return within(value, range, loc, report, value)
@@ -64,11 +64,11 @@ export const int = (value: unknown, range: Range, loc: Loc, report: Report): num
   return 0
 }
 
-/** Spaces around, or single underscores anywhere inside, but not both. */
+/** Surrounding spaces, or single underscores inside, but not both. */
 const plainFloat = (text: string): string =>
   text.includes("_") && !/^_|__|_$/.test(text) ? text.replaceAll("_", "") : text.trim()
 
-/** A finite number of the range, or 0 and a detail. */
+/** A finite number in range, or 0 and a detail. */
 export const float = (value: unknown, range: Range, loc: Loc, report: Report): number => {
   if (typeof value === "number") {
     return Number.isFinite(value) ? within(value, range, loc, report, value) : notFinite(loc, report, value)

@@ -1,8 +1,8 @@
 /**
- * The fast way to read a submitted group: one walk over its bytes, matrices of numbers checked where they lie
- * (`ScanNumbers`), only the small and free-form values parsed. It takes right, canonical groups alone, those that make
- * up all traffic that counts; for anything else (a mistake, a coercion, a key given twice) it gives up, and the careful
- * way through `JSON.parse` decides.
+ * The fast path for reading a submitted group: one pass over its bytes, with matrices of numbers checked in place
+ * (`ScanNumbers`) and only small and free-form values parsed. It accepts only valid, canonical groups, which are nearly
+ * all traffic; for anything else (an error, a coercion, a repeated key) it gives up, and the slow path through
+ * `JSON.parse` decides.
  */
 import { Result } from "effect"
 import { Report } from "./Detail.ts"
@@ -14,15 +14,14 @@ import * as Scalars from "./Scalars.ts"
 import * as ScanNumbers from "./ScanNumbers.ts"
 
 export interface Scanned {
-  /** Where the group ends in the bytes. */
   readonly end: number
-  /** Where the values of the wire's keys lie. */
+  /** Spans of the values of the wire's keys. */
   readonly spans: ReadonlyMap<string, Span>
   /** T_i */
   readonly lengths: ReadonlyArray<number>
   readonly scores: ReadonlyArray<number>
   readonly envId: number | null
-  /** There are chats. */
+  /** True if it has chats. */
   readonly hasMessages: boolean
 }
 
@@ -48,7 +47,7 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 const openBracket = 0x5b
 
-/** The group that starts at `from`, or undefined where this way gives up. */
+/** The group that starts at `from`, or undefined if this path gives up. */
 export const scan = (bytes: Uint8Array, from: number): Scanned | undefined => {
   if (bytes[from] !== openBrace) return undefined
   const spans = new Map<string, Span>()
@@ -80,7 +79,7 @@ export const scan = (bytes: Uint8Array, from: number): Scanned | undefined => {
       if (Result.isFailure(parsed)) return undefined
       if (isKey(key)) {
         const value = GroupFields.check(key, { [key]: parsed.success }, [], report)
-        // A fraction is lost in parsing: token ids of a teacher are looked at the careful way where there may be one.
+        // Parsing loses a fraction: a teacher's token ids take the slow path if there may be one.
         if (report.details.length > 0 || report.coerced || (key === "distill_token_ids" && value !== null)) {
           return undefined
         }

@@ -1,9 +1,8 @@
 /**
- * Matrices of numbers in JSON text, checked byte by byte without making any of the numbers: four times as fast as
- * parsing them, and without garbage. Only plain right ones are told; at anything else the scan gives up, and the parser
- * has the word.
+ * Checks matrices of numbers in JSON text byte by byte without creating the numbers: four times as fast as parsing, and
+ * without garbage. Only plain valid ones are recognized; on anything else the scan gives up, and the parser decides.
  */
-/** What a scan answers where it gives up. */
+/** The scan's result if it gives up. */
 export const givesUp = -1
 
 const space = 0x20
@@ -21,17 +20,17 @@ export const skipSpace = (bytes: Uint8Array, from: number): number => {
 
 const nine = 0x39
 
-/** From a digit to behind the last one; `from` itself where there is none. */
+/** From a digit to after the last one; `from` itself if there is none. */
 const skipDigits = (bytes: Uint8Array, from: number): number => {
   let at = from
   while (bytes[at]! >= zero && bytes[at]! <= nine) at++
   return at
 }
 
-/** Longer integers are left to the parser: nine digits stay clear of 32 bits. */
+/** Longer integers are left to the parser: nine digits fit in 32 bits. */
 const maxDigits = 9
 
-/** From a whole number, written as digits alone and not below `minimum`, to behind it. */
+/** From an integer, written as digits only and not below `minimum`, to after it. */
 const skipInteger = (bytes: Uint8Array, from: number, minimum: number): number => {
   const negative = bytes[from] === minus
   const start = negative ? from + 1 : from
@@ -43,10 +42,10 @@ const skipInteger = (bytes: Uint8Array, from: number, minimum: number): number =
   return negative && -value < minimum ? givesUp : at
 }
 
-/** A power of ten that is finite in 32 bits, whatever digits stand before it. */
+/** A power of ten that is finite in 32 bits, whatever digits precede it. */
 const maxExponent = 37
 
-/** From a number that is finite as a 32-bit float, whatever its digits, to behind it. */
+/** From a number that is certainly finite as a 32-bit float, to after it. */
 const skipFinite = (bytes: Uint8Array, from: number): number => {
   const start = bytes[from] === minus ? from + 1 : from
   let at = skipDigits(bytes, start)
@@ -60,7 +59,7 @@ const skipFinite = (bytes: Uint8Array, from: number): number => {
   return bytes[at] === 0x65 || bytes[at] === 0x45 ? skipExponent(bytes, at, whole) : at
 }
 
-/** From the `e` of a number of `whole` digits before the point to behind its exponent. */
+/** From the `e` of a number with `whole` digits before the point to after its exponent. */
 const skipExponent = (bytes: Uint8Array, from: number, whole: number): number => {
   const isDown = bytes[from + 1] === minus
   const start = isDown || bytes[from + 1] === 0x2b ? from + 2 : from + 1
@@ -71,10 +70,10 @@ const skipExponent = (bytes: Uint8Array, from: number, whole: number): number =>
   return isDown || whole + exponent <= maxExponent ? end : givesUp
 }
 
-/** What a matrix holds: whole numbers not below a minimum, or numbers that are finite as 32-bit floats. */
+/** Contents of a matrix: integers not below a minimum, or numbers that are finite as 32-bit floats. */
 export type Kind = { readonly minimum: number } | "finite"
 
-/** From `[[…],…]` to behind it; the rows' lengths are added to `lengths`. */
+/** From `[[…],…]` to after it; appends the rows' lengths to `lengths`. */
 export const matrix = (bytes: Uint8Array, from: number, kind: Kind, lengths: Array<number>): number => {
   const isFinite = kind === "finite"
   const minimum = isFinite ? 0 : kind.minimum
@@ -100,7 +99,7 @@ export const matrix = (bytes: Uint8Array, from: number, kind: Kind, lengths: Arr
         at++
         if (next === close) break
         if (next !== comma) return givesUp
-        // Python's way to write lists: one space behind each comma.
+        // Python writes lists with one space after each comma.
         if (bytes[at] === space) at++
         if (bytes[at]! <= space) at = skipSpace(bytes, at)
       }

@@ -1,4 +1,7 @@
-/** Little-endian number arrays inside a byte array: views where alignment and the machine allow, copies elsewhere. */
+/**
+ * Reads and writes little-endian number arrays inside a byte array: as views if alignment and the machine allow it,
+ * otherwise as copies.
+ */
 
 export type Numbers = Int32Array | Float32Array | Float64Array
 export type NumberType = "i32" | "f32" | "f64"
@@ -7,7 +10,6 @@ export const width = { i32: 4, f32: 4, f64: 8 } as const
 
 const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
-/** The next multiple of 8. */
 export const align = (offset: number): number => Math.ceil(offset / 8) * 8
 
 const view = (type: NumberType, buffer: ArrayBufferLike, offset: number, length: number): Numbers => {
@@ -21,7 +23,7 @@ const view = (type: NumberType, buffer: ArrayBufferLike, offset: number, length:
   }
 }
 
-/** Not `slice`: of a Node buffer that is a view, wherever it begins. */
+/** Not `slice`, which returns a view for a Node buffer, at any offset. */
 const copied = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes)
 
 const swapped = (bytes: Uint8Array, size: number): Uint8Array => {
@@ -30,7 +32,7 @@ const swapped = (bytes: Uint8Array, size: number): Uint8Array => {
   return copy
 }
 
-/** `length` numbers from `offset` on; the caller has checked that they are there. */
+/** `length` numbers from `offset` on; the caller must have checked the bounds. */
 export const read = (type: NumberType, bytes: Uint8Array, offset: number, length: number): Numbers => {
   const size = width[type]
   const start = bytes.byteOffset + offset
@@ -40,7 +42,6 @@ export const read = (type: NumberType, bytes: Uint8Array, offset: number, length
   return view(type, copy.buffer, copy.byteOffset, length)
 }
 
-/** Writes the numbers at `offset`. */
 export const write = (numbers: Numbers, bytes: Uint8Array, offset: number): void => {
   const own = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength)
   bytes.set(isLittleEndian ? own : swapped(own, numbers.BYTES_PER_ELEMENT), offset)

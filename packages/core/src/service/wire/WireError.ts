@@ -1,15 +1,14 @@
-/** What is wrong with a body on the original's wire, in the original's shape. */
+/** Errors of a body on the original's wire, in the original's form. */
 import { Schema } from "effect"
 import type { Detail } from "./Detail.ts"
 
-/** A body is not what it should be: no JSON text in UTF-8 (`unreadable`), or JSON with the mistakes of `details`. */
+/** An invalid body: not JSON text in UTF-8 (`unreadable`), or JSON with the errors in `details`. */
 export class WireError extends Schema.TaggedError<WireError>()("WireError", {
   reason: Schema.Literals(["unreadable", "invalid"]),
   details: Schema.Array(Schema.Unknown)
 }) {
-  /** The mistakes, in the original's shape. */
   get mistakes(): ReadonlyArray<Detail> {
-    // `details` is only ever made of Detail, by the functions that read groups and the service's request forms.
+    // `details` consists only of Detail, from the functions that read groups and the service's request forms.
     return this.details as ReadonlyArray<Detail>
   }
   override get message(): string {

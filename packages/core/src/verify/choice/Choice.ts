@@ -1,22 +1,21 @@
 /**
  * Finds the chosen letter (A, B, …) or number (1, 2, …) of a multiple-choice question in a completion.
  *
- * Looks behind the last `</think>`. An `<answer>` tag or a box, where there is one, is the answer, and the last
- * complete one counts, whatever prose follows; of several in a row, or of a tag and a box, all must say the same. Else
- * it is what the text claims (`ChoiceClaims`): statements that it can read, never a letter that occurs somewhere. Where
- * several choices could be meant, or one is only denied, asked about, supposed or quoted, there is no answer: a guess,
- * as the original makes, is a reward for chance.
+ * Considers the text after the last `</think>`. The last complete `<answer>` tag or box, if any, is the answer,
+ * whatever prose follows; several in a row, or a tag and a box, must all agree. Otherwise it is the choice that the
+ * text claims (`ChoiceClaims`), never a letter that occurs somewhere. If several choices could be meant, or one is only
+ * denied, asked about, supposed or quoted, there is no answer: guessing, as the original does, rewards chance.
  */
 import * as Boxes from "../text/Boxes.ts"
 import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
 import { type Choices, choicesOf } from "./ChoiceTokens.ts"
 import { accuracyOptions, afterThinking } from "../text/Extract.ts"
 
-/** How the choice was found: in a tag or a box, or as the text claims it. */
+/** Source of the choice: a tag or a box, or a claim of the text. */
 export type Method = "tag" | "boxed" | Strength
 
 export interface Choice {
-  /** The label as the question has it: `B`, or `2`. */
+  /** The label as in the question: `B`, or `2`. */
   readonly label: string
   readonly method: Method
 }
@@ -27,11 +26,11 @@ interface Marked {
   readonly answer: string
 }
 
-/** Characters from the end that are looked through for marks, and those that are read for statements. */
+/** Characters from the end that are searched for tags and boxes, and those that are parsed for statements. */
 const maxText = 50_000
 const maxProse = 10_000
 
-/** The end of a text, from a line's beginning where there is one: what is cut in half says something else. */
+/** The end of a text, from the beginning of a line if possible: a truncated statement may have another meaning. */
 const tailOf = (text: string, length: number): string => {
   if (text.length <= length) return text
   const line = text.indexOf("\n", text.length - length)
@@ -49,11 +48,11 @@ const tagged = (text: string): ReadonlyArray<Marked> =>
 
 const boxed = (text: string): ReadonlyArray<Marked> => Boxes.all(text).filter(({ end }) => text[end - 1] === "}")
 
-/** Between marks of one list: nothing but points, dollars and "and" or "or". */
+/** Between tags or boxes of one list: only punctuation, dollars and "and" or "or". */
 const isJoined = (gap: string): boolean =>
   gap.length <= 60 && /^[\s$.,;:&/*()]*(?:(?:and|or|and\/or)[\s$.,;:&/*()]*)?$/i.test(gap)
 
-/** The last mark, with those it is listed with. */
+/** The last tag or box, with those it is listed with. */
 const lastOf = (text: string, marks: ReadonlyArray<Marked>): ReadonlyArray<Marked> => {
   let first = marks.length - 1
   while (first > 0 && isJoined(text.slice(marks[first - 1]?.end, marks[first]?.start))) first -= 1
@@ -61,8 +60,8 @@ const lastOf = (text: string, marks: ReadonlyArray<Marked>): ReadonlyArray<Marke
 }
 
 /**
- * The choice among `labels`; `texts` are what the choices say, in the same order. Undefined where nothing, or more than
- * one thing, is said.
+ * The choice among `labels`; `texts` are the choices' texts, in the same order. Undefined if no choice, or more than
+ * one, is stated.
  */
 export const extractLabel = (
   completion: string,
@@ -79,7 +78,7 @@ export const extractLabel = (
     if (first !== undefined && claims.every((claim) => claim?.place === first.place)) {
       return { label: labels[first.place] ?? "", method: tags.length > 0 ? "tag" : "boxed" }
     }
-    // A box may hold a step, not a choice; a tag holds the answer.
+    // A box may contain a step instead of a choice; a tag contains the answer.
     if (tags.length > 0 || frames.some(({ answer }) => mentions(answer, choices))) return undefined
   }
   const claim = claimOf(tailOf(text, maxProse), choices)
@@ -91,17 +90,17 @@ const maxMarked = 2_000
 const claimIn = (answer: string, choices: Choices): Claim | undefined =>
   answer.length > maxMarked ? undefined : claimOf(answer.replaceAll(/\\(?:boxed|fbox)\s*\{/g, " "), choices)
 
-/** Whether a label stands anywhere in a text. */
+/** True if a label occurs anywhere in a text. */
 const mentions = (text: string, { labels }: Choices): boolean =>
   text.split(/[^\p{L}\p{N}]+/u).some((word) => /^[A-Z]$/.test(word) || labels.includes(word))
 
-/** The chosen letter, where there are `choices` of them (texts, or how many): A is the first. */
+/** The chosen letter among `choices` (texts, or their number): A is the first. */
 export const extract = (completion: string, choices: number | ReadonlyArray<string>): Choice | undefined => {
   const count = typeof choices === "number" ? choices : choices.length
   const labels = Array.from({ length: Math.min(count, 26) }, (_, i) => String.fromCharCode(65 + i))
   return extractLabel(completion, labels, typeof choices === "number" ? [] : choices)
 }
 
-/** Whether the completion chooses `gold`; false where it chooses nothing. */
+/** True if the completion chooses `gold`; false without a choice. */
 export const grade = (gold: string, completion: string, choices: number | ReadonlyArray<string>): boolean =>
   extract(completion, choices)?.label === gold.trim().toUpperCase()

@@ -1,41 +1,40 @@
-/** What a clause may say of choices. */
+/** Possible statements of a clause about choices. */
 import type { Clauses } from "./ChoiceClause.ts"
 import type { Named } from "./ChoiceTokens.ts"
 
-/** How it is said: as the answer, as what is so, or by nothing but its name. */
+/** Strength of a statement: announced as the answer, stated as a fact, or only named. */
 export type Strength = "announced" | "stated" | "alone"
 
 export interface Claim {
-  /** The place of the choice. */
   readonly place: number
   readonly strength: Strength
 }
 
-/** That a choice is the answer. */
+/** A choice is the answer. */
 export interface Assertion extends Claim {
   readonly _tag: "claim"
   readonly isFinal: boolean
   readonly next: number
 }
-/** That it may be one of several. */
+/** It may be one of several. */
 interface Hedge {
   readonly _tag: "hedge"
   readonly next: number
 }
-/** That it is none of these. */
+/** It is none of these. */
 interface Denial {
   readonly _tag: "denial"
   readonly places: ReadonlyArray<number>
   readonly next: number
 }
-/** That what was said is not so. */
+/** The previous statement is wrong. */
 interface Retraction {
   readonly _tag: "retraction"
   readonly next: number
 }
 export type Statement = Assertion | Hedge | Denial | Retraction
 
-/** Asserts the one choice that is named; a hedge where there are several, nothing where what follows takes it back. */
+/** Asserts the one named choice; a hedge if there are several, nothing if the following text takes it back. */
 export type Assert = ReturnType<typeof assertion>
 
 export const assertion =

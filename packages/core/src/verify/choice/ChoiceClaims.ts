@@ -1,10 +1,10 @@
 /**
- * What a text says about the choices of a question: which one it claims to be the answer.
+ * Determines which choice of a question a text claims to be the answer.
  *
- * A clause that `ChoiceStatement` cannot read says nothing; a clause in a question, under a condition, in someone
- * else's mouth or beside a denial that it cannot read says nothing either. Statements are then weighed in order: what
- * is taken back or denied falls, several at once are none, and where two contradict each other the later one counts
- * only if it says that it concludes or corrects.
+ * A clause that `ChoiceStatement` cannot parse is ignored; so is a clause in a question, under a condition, attributed
+ * to another speaker or next to a denial that cannot be parsed. Statements are then weighed in order: retracted or
+ * denied ones are dropped, several simultaneous ones cancel, and of two contradicting ones the later counts only if it
+ * concludes or corrects.
  */
 import { clausesOf, sentenceEnd } from "./ChoiceClause.ts"
 import type { Assertion, Claim, Statement, Strength } from "./ChoiceAssertion.ts"
@@ -17,7 +17,7 @@ import * as Words from "./ChoiceWords.ts"
 export type { Claim, Strength } from "./ChoiceAssertion.ts"
 
 const weights: { readonly [strength in Strength]: number } = { alone: 0, stated: 1, announced: 2 }
-/** The state of the weighing: what is claimed so far; no place where claims contradict each other. */
+/** The current state: the claim so far; no place if claims contradict each other. */
 interface State {
   readonly place: number | undefined
   readonly strength: Strength
@@ -35,7 +35,7 @@ const weighed = (state: State | undefined, claim: Assertion, isTurn: boolean): S
   return now === 0 && before > 0 ? state : { ...state, place: undefined }
 }
 
-/** The choice that a text claims; undefined where it claims none, or cannot be told which. */
+/** The choice that a text claims; undefined if there is none or it is ambiguous. */
 export const claimOf = (text: string, choices: Choices): Claim | undefined => {
   const tokens = tokensOf(ChoiceTongues.inEnglish(text, choices.written))
   const names = namesOf(tokens, choices)
@@ -121,7 +121,7 @@ export const claimOf = (text: string, choices: Choices): Claim | undefined => {
   return state?.place === undefined ? undefined : { place: state.place, strength: state.strength }
 }
 
-/** "Myth: …": a few words and a colon, that say what the statement behind them is. */
+/** "Myth: …": a few words and a colon that characterize the following statement. */
 const isHeading = (tokens: ReadonlyArray<Token>, from: number, end: number): boolean =>
   tokens[end - 1]?.word === ":" &&
   end - from <= 4 &&

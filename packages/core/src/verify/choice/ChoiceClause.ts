@@ -1,9 +1,9 @@
-/** The parts of a clause about choices: where it ends, and whether what follows a named choice leaves it standing. */
+/** The parts of a clause about choices: its end, and whether the following text leaves a named choice valid. */
 import { afterLabel, type Choices, isEnd, type Named, type Token } from "./ChoiceTokens.ts"
 import type { Names } from "./ChoiceNames.ts"
 import * as Words from "./ChoiceWords.ts"
 
-/** How far a statement is looked at beyond the choice it names, in tokens. */
+/** Max tokens considered after the named choice. */
 const reach = 100
 
 export const sentenceEnd = /^(?:[\n.;!?]|\.+)$/
@@ -11,9 +11,9 @@ export const clauseEnd = /^(?:[\n.;!?,:(–—]|\.+)$/
 
 export type Clauses = ReturnType<typeof clausesOf>
 
-/** Finds the parts in one text. Everything is asked for by the place of a token. */
+/** Finds the parts in one text. All functions take a token index. */
 export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { nameAt, word }: Names) => {
-  /** Whether nothing after a named choice takes it back. */
+  /** True if nothing after a named choice takes it back. */
   const holds = (at: number): boolean => {
     const first = tokens[at]
     if (first === undefined) return true
@@ -46,7 +46,7 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
 
   const isOwnView = (at: number): boolean => /^(?:i|i'd|we|would)$/.test(word(at - 1))
 
-  /** Whether the line goes on with other choices by their labels: "(A) London (B) Paris". */
+  /** True if the line continues with other choices by their labels: "(A) London (B) Paris". */
   const isOneOfMany = ({ next, places }: Named): boolean => {
     for (let other = next; other < next + reach; other += 1) {
       const token = tokens[other]
@@ -61,7 +61,7 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
     return false
   }
 
-  /** Whether what is said of a choice up to the sentence's end denies: "A: wrong", "A) No, because". */
+  /** True if the rest of the sentence denies a choice: "A: wrong", "A) No, because". */
   const deniesItself = (at: number): boolean => {
     const from = /^[.:–—-]$/.test(word(at)) ? at + 1 : at
     for (let next = from; next < from + reach; next += 1) {
@@ -73,26 +73,26 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
     return false
   }
 
-  /** Whether a clause is nothing but the name of a choice, "No" where that is one. */
+  /** True if a clause is only the name of a choice, "No" if that is one. */
   const isName = (at: number): boolean => {
     const choice = nameAt(at)
     return choice !== undefined && isEnd(tokens[choice.next])
   }
 
-  /** Whether a clause ends here; a label's own bracket ends none. */
+  /** True if a clause ends here; a label's own bracket does not end it. */
   const isBoundary = (at: number): boolean => {
     const token = tokens[at]
     if (token === undefined) return true
     return clauseEnd.test(token.word) && (token.word !== "(" || nameAt(at) === undefined)
   }
 
-  /** The token after the clause that goes on here. */
+  /** The token after the current clause. */
   const endOfClause = (start: number, from: number, isDenied: boolean): number => {
     for (let next = from; next < tokens.length; next += 1) {
       const token = tokens[next]
-      // "Not A, B": what is listed after a denial is denied too.
+      // "Not A, B": a list after a denial is denied too.
       if (token === undefined || (isDenied && token.word === ",")) continue
-      // "A. London": the point is no end.
+      // "A. London": the point does not end it.
       const label = choices.labels.includes(token.text) ? nameAt(next) : undefined
       if (label?.hasText === true) next = label.next - 1
       else if (isBoundary(next)) return next + 1
@@ -102,7 +102,6 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
     return tokens.length
   }
 
-  /** The token after a quotation. */
   const afterQuote = (at: number): number => {
     const length = tokens.slice(at + 1, at + reach).findIndex((token) => token.word === '"')
     return at + 2 + length

@@ -1,4 +1,4 @@
-/** Statements that begin with a choice: "B is correct", "A is wrong", and "B" by itself. */
+/** Parses statements that begin with a choice: "B is correct", "A is wrong", and "B" alone. */
 import type { Clauses } from "./ChoiceClause.ts"
 import { joins, type Names } from "./ChoiceNames.ts"
 import type { Assert, Statement } from "./ChoiceAssertion.ts"
@@ -6,7 +6,7 @@ import { type Choices, isEnd, type Named, type Token } from "./ChoiceTokens.ts"
 import type { Verbs } from "./ChoiceVerbs.ts"
 import * as Words from "./ChoiceWords.ts"
 
-/** Reads the statement of a choice that is named at a token. */
+/** Parses the statement of a choice named at a token. */
 export const judgementsOf = (
   tokens: ReadonlyArray<Token>,
   choices: Choices,
@@ -49,7 +49,7 @@ export const judgementsOf = (
 
   const alone = (at: number, found: Named, isExplained: boolean): Statement | undefined => {
     if (found.places.length > 1 || isOneOfMany(found)) return { _tag: "hedge", next: found.next }
-    // "1. First we add": a number by itself is a choice only as a whole line.
+    // "1. First we add": a number alone is a choice only as a whole line.
     if (found.places.some(isNumber)) {
       const end = word(found.next) === "." ? found.next + 1 : found.next
       const isLine = (at === 0 || word(at - 1) === "\n") && (tokens[end] === undefined || word(end) === "\n")

@@ -1,8 +1,8 @@
-/** What a text says, token by token: its words, the choices that are named in it, and lists of them. */
+/** The tokens of a text: its words, the choices named in it, and lists of them. */
 import { type Choices, type Named, named, type Token } from "./ChoiceTokens.ts"
 import * as Words from "./ChoiceWords.ts"
 
-/** Choices that are named in a row. */
+/** Max choices in a list. */
 const longestList = 30
 
 /** Joins choices to a list. */
@@ -12,7 +12,7 @@ export const joins: ReadonlySet<string> = new Set(
 
 export type Names = ReturnType<typeof namesOf>
 
-/** Finds what is named in one text. Everything is asked for by the place of a token. */
+/** Finds named choices in one text. All functions take a token index. */
 export const namesOf = (tokens: ReadonlyArray<Token>, choices: Choices) => {
   const names: Array<Named | null> = []
   const nameAt = (at: number): Named | undefined => {
@@ -26,7 +26,7 @@ export const namesOf = (tokens: ReadonlyArray<Token>, choices: Choices) => {
     return next
   }
 
-  /** Choices that are named in a row, joined by commas or words. */
+  /** Consecutive named choices, joined by commas or words. */
   const list = (at: number): Named | undefined => {
     const start = word(at) === "either" || word(at) === "both" || word(at) === "neither" ? at + 1 : at
     const first = nameAt(start)
@@ -48,7 +48,7 @@ export const namesOf = (tokens: ReadonlyArray<Token>, choices: Choices) => {
     const more = from === at ? undefined : nameAt(from)
     if (more === undefined) return undefined
     const isChoice = tokens.slice(at, from).some((token) => /^(?:or|nor|\/|vs\.|versus)$/.test(token.word))
-    // "B, A is wrong" goes on with another statement.
+    // "B, A is wrong" continues with another statement.
     const follower = word(more.next)
     return !isChoice && Words.verbs.has(follower) ? undefined : more
   }

@@ -1,6 +1,6 @@
 /**
- * What a clause says of choices, in a small grammar of closed lists (`ChoiceWords`): "the answer is B", "I choose B",
- * "it must be B", "B is correct", "B". A clause that is none of these says nothing.
+ * Parses a clause about choices with a small grammar of closed lists (`ChoiceWords`): "the answer is B", "I choose B",
+ * "it must be B", "B is correct", "B". Any other clause is ignored.
  */
 import { assertion, type Statement, type Strength } from "./ChoiceAssertion.ts"
 import type { Clauses } from "./ChoiceClause.ts"
@@ -11,7 +11,6 @@ import { type Choices, isEnd, type Token } from "./ChoiceTokens.ts"
 import { type Verb, verbsOf } from "./ChoiceVerbs.ts"
 import * as Words from "./ChoiceWords.ts"
 
-/** Reads the statement that begins at a token. */
 export const statementsOf = (tokens: ReadonlyArray<Token>, choices: Choices, names: Names, clauses: Clauses) => {
   const { list, skip, word } = names
   const verbs = verbsOf(names)
@@ -20,7 +19,7 @@ export const statementsOf = (tokens: ReadonlyArray<Token>, choices: Choices, nam
   const subject = subjectsOf(tokens, names, verbs, clauses.afterQuote)
   const judged = judgementsOf(tokens, choices, names, verbs, clauses, claim)
 
-  /** What is said after a copula: a claim, or "not A but B", or a denial. */
+  /** The predicate after a copula: a claim, or "not A but B", or a denial. */
   const predicated = (verb: Verb, strength: Strength, isFinal = false): Statement | undefined => {
     const what = complement(verb.next)
     if (what === undefined) return undefined

@@ -1,19 +1,17 @@
-/**
- * What a statement is about, "the final answer", in a small grammar of closed lists (`ChoiceWords`).
- */
+/** Parses the subject of a statement, "the final answer", with a small grammar of closed lists (`ChoiceWords`). */
 import { clauseEnd } from "./ChoiceClause.ts"
 import type { Names } from "./ChoiceNames.ts"
 import type { Token } from "./ChoiceTokens.ts"
 import type { Verbs } from "./ChoiceVerbs.ts"
 import * as Words from "./ChoiceWords.ts"
 
-/** The token after what a statement is about, "the final answer". */
+/** The token after a statement's subject, "the final answer". */
 export interface Subject {
   readonly next: number
   readonly isFinal: boolean
 }
 
-/** Finds what the statement that begins at a token is about. */
+/** Parses the subject of the statement that begins at a token. */
 export const subjectsOf = (
   tokens: ReadonlyArray<Token>,
   { skip, word }: Names,
@@ -31,7 +29,7 @@ export const subjectsOf = (
     let next = noun + 1
     if (!Words.prepositions.has(word(next))) return { next, isFinal }
     for (let length = 0; length < 10; length += 1, next += 1) {
-      // A question that is quoted may have marks of its own.
+      // A quoted question may contain its own punctuation.
       if (word(next) === '"') next = afterQuote(next)
       const token = tokens[next]
       if (token === undefined || Words.denies(token) || (clauseEnd.test(token.word) && token.word !== ":"))
@@ -41,7 +39,7 @@ export const subjectsOf = (
     return undefined
   }
 
-  /** `"answer":`, as JSON has it. */
+  /** `"answer":`, as in JSON. */
   const key = (at: number): Subject | undefined =>
     word(at) === '"' && Words.answerNouns.has(word(at + 1)) && word(at + 2) === '"' && word(at + 3) === ":"
       ? { next: at + 3, isFinal: false }

@@ -1,36 +1,36 @@
 /**
- * The words of an answer to a multiple-choice question, and which of them name a choice.
+ * Tokenizes an answer to a multiple-choice question, and finds the tokens that name a choice.
  *
- * Markup, LaTeX's wrappers, invisible characters and what is struck out are gone; letters that only look Latin are
- * taken for what they look like. A choice is named by its label ("B", "(b)", "option B"), by its text, by both, or by
- * its place ("the second option"). Labels that are words (A, I) and small letters count only where nothing can take
- * them for words. Linear in the text.
+ * Markup, LaTeX wrappers, invisible characters and struck-out text are removed; letters that only look Latin are read
+ * as what they look like. A choice is named by its label ("B", "(b)", "option B"), by its text, by both, or by its
+ * position ("the second option"). Labels that are words (A, I) and lower-case letters count only if they cannot be read
+ * as words. Linear in the text.
  */
 
 import * as Signs from "../text/Signs.ts"
 
 export interface Token {
-  /** As written. */
+  /** The original spelling. */
   readonly text: string
   /** In lower case. */
   readonly word: string
-  /** Whether a blank follows. */
+  /** True if whitespace follows. */
   readonly isSpaced: boolean
 }
 
 /** Choices as their labels and the tokens of their texts. */
 export interface Choices {
-  /** As the question has them. */
+  /** Labels as written in the question. */
   readonly written: ReadonlyArray<string>
-  /** As tokens have them: `①` is `1`, and a letter that looks Latin is Latin. */
+  /** Labels as they appear in tokens: `①` is `1`, and a letter that looks Latin is Latin. */
   readonly labels: ReadonlyArray<string>
-  /** Without articles in front and points behind. */
+  /** Without leading articles and trailing points. */
   readonly texts: ReadonlyArray<ReadonlyArray<Token>>
-  /** Places of the texts that begin with an article. */
+  /** Indices of texts that begin with an article. */
   readonly articled: ReadonlySet<number>
 }
 
-/** A choice that is named from some token on: its place, or several that cannot be told apart. */
+/** A choice named from some token on: its index, or several if ambiguous. */
 export interface Named {
   readonly places: ReadonlyArray<number>
   /** The token after it. */
@@ -49,7 +49,7 @@ const struckOut = /~~[^~\n]{1,500}~~|<(?:s|del)>[^<\n]{1,500}<\/(?:s|del)>/gi
 const cyrillicAndGreek = "АВСЕНІЈКМОРЅТХаеосрхΑΒΕΖΗΙΚΜΝΟΡΤΧ"
 const latin = "ABCEHIJKMOPSTXaeocpxABEZHIKMNOPTX"
 
-/** Symbols that are white letters on black, which Unicode does not say are letters. */
+/** White letters on black, which Unicode does not classify as letters. */
 const unframed = (symbol: string): string => {
   const code = symbol.codePointAt(0) ?? 0
   return String.fromCharCode(65 + (code >= 0x1f170 ? code - 0x1f170 : code - 0x1f150))
@@ -87,7 +87,7 @@ const articles: ReadonlySet<string> = new Set(["a", "an", "the"])
 const pointed: ReadonlySet<string> = new Set([".", ":", ")", "]", "-", "–", "—", ","])
 const openers: ReadonlySet<string> = new Set(["(", "[", '"', "'", "<"])
 const closers: ReadonlySet<string> = new Set([")", "]", '"', "'", ">"])
-/** Brackets and the like around one name. */
+/** Max brackets and the like around one name. */
 const mostMarks = 4
 const nouns: ReadonlySet<string> = new Set(["option", "choice", "letter", "answer", "alternative", "number"])
 const placeWords = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
@@ -123,11 +123,11 @@ const trimmed = (tokens: ReadonlyArray<Token>, from: number): ReadonlyArray<Toke
 
 const isWord = (token: Token | undefined): boolean => token !== undefined && /^[\p{L}\p{N}]/u.test(token.word)
 
-/** Whether a statement can end before this token. */
+/** True if a statement can end before this token. */
 export const isEnd = (token: Token | undefined): boolean =>
   token === undefined || /^(?:[\n.,;!?]|\.+)$/.test(token.word)
 
-/** Places of the choices whose text stands here, the longest ones, and the token behind it. */
+/** Indices of the choices whose text occurs here, preferring the longest, and the token after it. */
 const byText = (tokens: ReadonlyArray<Token>, at: number, { articled, labels, texts }: Choices): Named | undefined => {
   const isArticle = articles.has(tokens[at]?.word ?? "")
   const isLabel = labels.includes(tokens[at]?.text ?? "")
@@ -144,7 +144,6 @@ const byText = (tokens: ReadonlyArray<Token>, at: number, { articled, labels, te
   return best && { ...best, isPlain: true }
 }
 
-/** The choice that is named at a token, if one is. */
 export const named = (tokens: ReadonlyArray<Token>, at: number, choices: Choices): Named | undefined => {
   let from = at
   const whole = byText(tokens, at, choices)
@@ -168,7 +167,7 @@ export const named = (tokens: ReadonlyArray<Token>, at: number, choices: Choices
   return isBoth ? { ...labelled, places: [...new Set([...labelled.places, ...text.places])] } : labelled
 }
 
-/** A text with a label in brackets behind it, "Paris (B)": where they differ, neither can be told. */
+/** A text followed by a label in brackets, "Paris (B)": ambiguous if they differ. */
 const withLabel = (tokens: ReadonlyArray<Token>, text: Named, choices: Choices): Named => {
   const isBracket = /^[([]$/.test(tokens[text.next]?.word ?? "")
   const label = isBracket ? byLabel(tokens, behindNoun(tokens, text.next + 1).next, choices, true) : undefined
@@ -183,7 +182,7 @@ const closed = (tokens: ReadonlyArray<Token>, at: number): number => {
   return next
 }
 
-/** The token behind "option", "the letter", "choice:" and the like. */
+/** The token after "option", "the letter", "choice:" and the like. */
 const behindNoun = (tokens: ReadonlyArray<Token>, at: number) => {
   const from = tokens[at]?.word === "the" ? at + 1 : at
   if (!nouns.has(tokens[from]?.word ?? "")) return { isNoun: false, next: at }
@@ -225,7 +224,7 @@ const byLabel = (tokens: ReadonlyArray<Token>, at: number, choices: Choices, isM
   const isPointed = follower !== undefined && (follower.word === ")" || follower.word === "]" || follower.word === ":")
   const isSmall = choices.labels[place] !== token.text
   if (isSmall && !isMarked && !isPointed && !isEnd(follower)) return undefined
-  // Glued to what follows, it is something else: C++, B-flat, B'.
+  // Attached to the following text, it means something else: C++, B-flat, B'.
   if (follower?.word === "'" && !token.isSpaced && tokens[at - 1]?.word !== "'") return undefined
   const isGlued = !token.isSpaced && /^[-+=^%@&~_<|#]/.test(follower?.word ?? "")
   if (isGlued && (follower?.isSpaced === false || /^[-+]/.test(follower?.word ?? ""))) return undefined
@@ -237,7 +236,7 @@ const byLabel = (tokens: ReadonlyArray<Token>, at: number, choices: Choices, isM
   return withText(tokens, at + 1, place, choices, isMarked || isPointed)
 }
 
-/** A label with the text of its choice behind it; where the text of another one stands there, neither can be told. */
+/** A label followed by the text of its choice; ambiguous if it is another choice's text. */
 const withText = (
   tokens: ReadonlyArray<Token>,
   at: number,
@@ -256,7 +255,7 @@ const withText = (
   if (text !== undefined && isEnd(tokens[closed(tokens, text.next)]) && tokens[start - 1]?.word !== ",") {
     return { places: [place, ...text.places], next: text.next, isPlain: isMarked }
   }
-  // "A. is wrong": the point is no end.
+  // "A. is wrong": the point does not end it.
   const follower = tokens[start]
   const goesOn =
     start === next + 1 &&

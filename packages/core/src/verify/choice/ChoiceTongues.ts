@@ -1,10 +1,10 @@
 /**
- * Writes announcements of a choice in other languages as English ones: "答案：A" and "La respuesta correcta es A" become
+ * Translates announcements of a choice in other languages to English: "答案：A" and "La respuesta correcta es A" become
  * "the answer is A".
  *
- * Read are an answer noun with the words that qualify it, then "is", "is not" or a colon; "I choose"; and, in a text
- * with one of them, words that join, explain, deny or take back. A clause that denies, doubts or supposes before the
- * noun is left as it is, and then says nothing. A text without announcements is not changed. Linear in the text.
+ * Covers an answer noun with its qualifiers followed by "is", "is not" or a colon; "I choose"; and, in a text with one
+ * of them, words that join, explain, deny or retract. A clause that denies, doubts or supposes before the noun is left
+ * unchanged, and is then ignored. A text without announcements is not changed. Linear in the text.
  */
 
 import * as ChoiceVerdicts from "./ChoiceVerdicts.ts"
@@ -20,7 +20,7 @@ const space = "[ \\t]{0,3}"
 const gap = "[ \\t]{1,3}"
 const opt = (words: string, after = gap): string => `(?:(?:${words})${after})?`
 
-/** Written with blanks between words. */
+/** Languages with spaces between words. */
 const spaced: ReadonlyArray<Tongue> = [
   // Spanish, Portuguese, Italian, French
   {
@@ -71,7 +71,7 @@ const spaced: ReadonlyArray<Tongue> = [
   }
 ]
 
-/** Written without. */
+/** Languages without. */
 const joined: Tongue = {
   answer:
     "(?:(?:最终|正确|最佳|标准|正しい|最終)(?:的|な)?)?(?:答案|答え|解答|正解|정답|답|(?<=[确佳](?:的)?)(?:选项|選項)|(?<=正しい)(?:選択肢|もの)|(?:옳은|맞는|알맞은|적절한|올바른|정확한)[ \\t]?(?:것|답|선택지|보기|선택))(?:选项|選項|应该|應該|应|應|就)?",
@@ -80,7 +80,7 @@ const joined: Tongue = {
 }
 
 const colon = "[:=]|[-–—](?=[ \\t])"
-/** What may stand before a label: an adverb, an article, what a choice is called. */
+/** Possible prefixes of a label: an adverb, an article, a noun for choices. */
 const called =
   opt("donc|daher|somit|also|quindi|dunque|portanto|entonces|dus|więc", space) +
   opt("la|el|l['’]|die|der|das|il|het|[ao](?=[ \\t]{1,3}(?:letra|opção|alternativa))", space) +
@@ -98,7 +98,7 @@ const headOf = (answer: string, verb: string, isSpaced: boolean): RegExp =>
 
 const word = (words: string): string => `(?:${words.replaceAll(" ", gap)})(?![\\p{L}])`
 
-/** Denials before announcements, which hold the same words. */
+/** Denials before announcements, because they contain the same words. */
 const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   ...spaced.flatMap(({ answer, is, isNot }) => [
     [headOf(answer, `${word(isNot)}(?:${space}(?:${colon}))?`, true), "the answer is not "] as const,
@@ -128,7 +128,7 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   ]
 ]
 
-/** Words before a noun that make its clause no statement of the answer. */
+/** Words before a noun that prevent its clause from stating the answer. */
 const denied =
   /(?<!\p{L})(?:no|non|não|nao|ne|nicht|kein|keine|niet|nie|не|если|si|se|wenn|falls|als|jika|nếu|không|đừng|tidak|jangan|jeśli|creen|dice|dicen|sagt|dit|disent|dicono)(?!\p{L})|不|没|非|如果|若|假设|认为|说|もし|만약/iu
 /** The same of a whole sentence. */
@@ -144,7 +144,7 @@ const isStated = (before: string): boolean => {
   return !denied.test(near.split(clauseEnd).at(-1) ?? "") && !doubted.test(near.split(sentenceEnd).at(-1) ?? "")
 }
 
-/** Words that follow an announcement, in the order in which they are replaced. */
+/** Words after an announcement, in the order of replacement. */
 const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   [/不(?=[.,!\s])|不对|不正确|等等|等一下|错了|待って|잠깐|아니요/gu, " wait, "],
   [
@@ -183,7 +183,7 @@ const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
     /(?<=, ?)(?:wenn|falls|sofern|si|se|als|mits|om|если|якщо|jeśli|jika|nếu|eğer)(?!\p{L})|如果|若是|もし|만약/giu,
     " if "
   ],
-  // "正解はBではなくC", "정답은 B가 아니라 C": what is denied comes first.
+  // "正解はBではなくC", "정답은 B가 아니라 C": the denied one comes first.
   [/["'(]?[A-Z\d]["')]?(?:ではなく(?:て)?|じゃなくて?|[이가]?[ \t]?아니라)[, \t]{0,3}(?=["'(]?[A-Z\d])/gu, " "],
   [
     /(?<!\p{L})(?:nicht|no|non|pas|niet|inte|ikke|не|nie|não)[ \t]{1,3}(?=["'(]?[A-Z\d]["')]?,?[ \t]{1,3}(?:sondern|sino|mais|ma|maar|utan|men|а|но|lecz|ale|mas)(?!\p{L}))/giu,
@@ -199,7 +199,7 @@ const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   [/(?<=[A-Z\d])(?=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])/gu, " "]
 ]
 
-/** Full stops and brackets of East Asia that compatibility forms leave. */
+/** East Asian full stops and brackets that compatibility forms do not cover. */
 const punctuation: ReadonlyArray<readonly [pattern: RegExp, ascii: string]> = [
   [/【(?:正确|标准)?答案】/g, "答案:"],
   [/我(?:认为|認為|觉得|覺得)/g, ""],
@@ -212,18 +212,18 @@ const punctuation: ReadonlyArray<readonly [pattern: RegExp, ascii: string]> = [
 const replaced = (text: string, all: ReadonlyArray<readonly [pattern: RegExp, by: string]>): string =>
   all.reduce((written, [pattern, by]) => written.replaceAll(pattern, by), text)
 
-/** Whether a text can hold an announcement in another language. */
+/** Texts that may contain an announcement in another language. */
 const candidates =
   /respuesta|resposta|risposta|r[ée]ponse|opci[óo]n|opç|opzione|alternativa|gabarito|bonne|soluc|soluz|solution|antwo|lösung|svar|odpov|odpow|cevap|yanıt|đáp|trả lời|jawaban|ответ|відповідь|جابة|الجواب|תשובה|उत्तर|答|正解|답|选|選|elijo|escojo|escolho|scelgo|choisis|wähle|kies|wybieram|выбираю|memilih|richtig|korrekt|corre[ct]t[aeo]|corret[ao]|giust[ao]|juist|c['’]est|treffe|trifft|stimmt|letra|lettre|lettera|вариант|варіант|верн|правильн|poprawn|prawidłow|optie|keuze|rätt|riktig|rigtig|seçene|doğru|benar|đúng|phương|απάντηση|επιλογή|σωστ|الخيار|对的|對的|απάντ|răspuns|raspuns|válasz|vastaus|คำตอบ|پاسخ|گزینه|विकल्प|אפשרות|正确|正確|正し|선택|정답|보기|맞|옳|적절|올바|알맞|proposition|exact[aeo]|esatt[ao]|chọn|(?:^|[.,;:!?\n] ?)(?:es|es ist|è|é) /i
 
-/** A letter that looks Latin to some readers and not to others: "В" may be the second choice or the third. */
+/** An ambiguous letter that looks Latin: "В" may be the second choice or the third. */
 const isAmbiguous = (label: string, labels: ReadonlyArray<string>): boolean =>
   /^[\p{Script=Cyrillic}\p{Script=Greek}]$/u.test(label) &&
   !labels.some((one) => one.toUpperCase() === label.toUpperCase())
 
 const bare = (written: string): string => written.replaceAll(/[^\p{L}\p{N}]/gu, "")
 
-/** Choices in a row: "A oder" before "B ist richtig". */
+/** Consecutive choices: "A oder" before "B ist richtig". */
 const isListed = (before: string): boolean =>
   /(?<![\p{L}\p{N}])[A-Z\d]["')\]]?,?[ \t]{1,3}(?:o|u|ou|oder|oppure|of|eller|lub|albo|или|veya|atau|hoặc|أو|y|e|et|und|en|och|og|i|и|ve|dan|và)[ \t]{0,3}$/iu.test(
     before
@@ -248,5 +248,5 @@ export const inEnglish = (text: string, labels: ReadonlyArray<string>): string =
   return isFound ? replaced(translated, others) : text
 }
 
-/** The letter that stands by itself here. */
+/** The letter standing alone here. */
 const firstLetter = (text: string): string => /^[^\p{L}\p{N}]{0,6}(\p{L})(?!\p{L})/u.exec(text)?.[1] ?? ""

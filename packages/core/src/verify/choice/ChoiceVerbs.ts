@@ -1,16 +1,16 @@
-/** Verbs that say what the answer is, and what is named after them. */
+/** Parses verbs that state the answer, and the choices named after them. */
 import type { Named } from "./ChoiceTokens.ts"
 import type { Names } from "./ChoiceNames.ts"
 import * as Words from "./ChoiceWords.ts"
 
-/** What is named after a verb. */
+/** The choices named after a verb. */
 export interface Complement {
   readonly named: Named
   readonly isEither: boolean
   readonly isNeither: boolean
 }
 
-/** The token after a verb, and whether it denies. */
+/** The token after a verb, and whether it is negated. */
 export interface Verb {
   readonly next: number
   readonly isDenied: boolean
@@ -19,7 +19,7 @@ export interface Verb {
 export type Verbs = ReturnType<typeof verbsOf>
 
 export const verbsOf = ({ list, skip, word }: Names) => {
-  /** The token after "is", "must be" and their kin, and whether they deny. */
+  /** The token after "is", "must be" and similar, and whether they are negated. */
   const copula = (at: number): Verb | undefined => {
     const first = word(at)
     const isNegative = first.endsWith("n't") || first === "cannot"
@@ -43,7 +43,7 @@ export const verbsOf = ({ list, skip, word }: Names) => {
     return { next: next + 1, isDenied }
   }
 
-  /** What is named after a copula, after words that change nothing. */
+  /** The choices named after a copula, skipping words without effect. */
   const complement = (at: number): Complement | undefined => {
     for (let next = at; next < at + 8; next += 1) {
       const named = list(next)

@@ -1,19 +1,19 @@
 /**
- * Writes judgements of a choice in other languages as English ones: "Antwort B ist richtig" becomes "option B is
+ * Translates judgements of a choice in other languages to English: "Antwort B ist richtig" becomes "option B is
  * correct", "La opción A es incorrecta" becomes "option A is wrong", "Richtig ist B" becomes "the answer is B".
  *
- * A family of languages has the nouns that a choice is called by, its copulas and its words for right and wrong. Only
- * whole judgements are written anew. Linear in the text.
+ * A family of languages has its nouns for choices, its copulas and its words for right and wrong. Only complete
+ * judgements are translated. Linear in the text.
  */
 
 interface Family {
-  /** What a choice or an answer is called, with its articles. */
+  /** Nouns for a choice or an answer, with articles. */
   readonly noun: string
   readonly is: string
   readonly isNot: string
   readonly right: string
   readonly wrong: string
-  /** Whether the copula may be missing. */
+  /** True if the copula is optional. */
   readonly isBare?: boolean
 }
 
@@ -22,7 +22,7 @@ const space = "[ \\t]{0,3}"
 const mark = "[*_]{0,3}"
 const articles = "la|el|l['’]|o|a|os|as|il|lo|le|die|der|das|het|de|den|det"
 const article = `(?:(?:${articles})[ \\t]{0,3})?`
-/** A label, or what the caller knows as one. */
+/** A label, or a placeholder of the caller for one. */
 const label = `(${mark}["'(\\[]?(?:[A-Z]|\\d{1,2}|\\p{Script=Cyrillic}|\\p{Script=Greek})["')\\]]?${mark})(?![\\p{L}\\p{N}])`
 
 const families: ReadonlyArray<Family> = [
@@ -70,10 +70,10 @@ const families: ReadonlyArray<Family> = [
 const end = "[ \\t]{0,3}(?:[.,;:!)\\n]|$)"
 const whole = (words: string): string => `(?:${words})(?![\\p{L}])`
 const start = "(?<![\\p{L}\\p{N}])"
-/** Where a clause begins that has no noun: behind punctuation, or a word that joins clauses. */
+/** Start of a clause without a noun: after punctuation, or a conjunction. */
 const clauseStart =
   "(?<=^|[.,;:!?\\n(]|[.,;:!?\\n(] |\\n- |(?<![\\p{L}])(?:also|daher|somit|deshalb|quindi|dunque|donc|luego|entonces|logo|dus|więc|значит|поэтому|así que|por eso|por lo que|und|y|et|en|och|og|и|ve|và|dan|aber|pero|mas|mais|ma|maar|men|но|а|ale|lecz|sondern|sino) )"
-/** A word behind which German, Dutch and their kin put the verb before the subject: "daher ist B richtig". */
+/** Words after which German, Dutch and related languages put the verb before the subject: "daher ist B richtig". */
 const inverting =
   "(?:daher|somit|also|folglich|damit|deshalb|demnach|deswegen|dann|hier|dus|daarom|därför|alltså|således|derfor|altså)"
 /** Several choices: "A, B und C". */
@@ -129,7 +129,7 @@ const judgements = ({ is, isBare = false, isNot, noun, right, wrong }: Family): 
   ]
 }
 
-/** Japanese, Chinese, Korean: written without blanks, or with particles. */
+/** Japanese, Chinese, Korean: without spaces, or with particles. */
 const eastLabel = `(["'(\\[]?(?:[A-Z]|\\d{1,2}|[甲乙丙丁戊①-⑨]|(?<!\\p{Script=Katakana})[アイウエオ]|(?<!\\p{Script=Hiragana})[あいうえお]|(?<!\\p{Script=Hangul})[가나다라마바사아자차ㄱ-ㅎ])["')\\]]?)`
 const eastNoun = "(?:选项|選項|选择|答案|選択肢|보기|선택지)?[ \\t]{0,2}"
 const eastBehind = "(?:选项|選項|项|項|번)?[ \\t]{0,2}"
@@ -161,7 +161,7 @@ const east: ReadonlyArray<Rewriting> = [
   ]
 ]
 
-/** What a choice is called before its label. */
+/** Nouns for a choice before its label. */
 export const called = new RegExp(
   `${start}(?:${families.map(({ noun }) => noun).join("|")})${gap}(?=["'(]?[A-Z\\d]["')]?(?![\\p{L}\\p{N}]))`,
   "giu"
@@ -169,7 +169,7 @@ export const called = new RegExp(
 
 type Rewriting = readonly [pattern: RegExp, english: string]
 
-/** Judgements, those that deny first. */
+/** Judgements, negative ones first. */
 export const all: ReadonlyArray<Rewriting> = [
   ...families.flatMap(judgements),
   [

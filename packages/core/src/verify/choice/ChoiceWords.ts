@@ -1,15 +1,14 @@
 /**
- * The words by which statements about choices are read: those that are understood, and those after which nothing is
- * certain.
+ * Word lists for statements about choices: words that are understood, and words after which nothing is certain.
  *
- * What a statement may be made of is a closed list: a word that is in none of these makes it one that says nothing. The
- * words that deny, doubt or retract only ever take answers away.
+ * Statements consist of words of closed lists: any other word makes a statement meaningless. Words that deny, doubt or
+ * retract can only remove answers.
  */
 import type { Token } from "./ChoiceTokens.ts"
 
 const set = (words: string): ReadonlySet<string> => new Set(words.split(" "))
 
-/** Phrases by their first word, the longest first. */
+/** Phrases by their first word, longest first. */
 type Phrases = ReadonlyMap<string, ReadonlyArray<ReadonlyArray<string>>>
 
 const phrases = (list: string): Phrases => {
@@ -22,7 +21,7 @@ const phrases = (list: string): Phrases => {
   return byFirst
 }
 
-/** The token behind a phrase that stands here. */
+/** The token after a phrase that starts here. */
 export const behind = (tokens: ReadonlyArray<Token>, at: number, known: Phrases): number | undefined => {
   const match = known
     .get(tokens[at]?.word ?? "")
@@ -30,7 +29,7 @@ export const behind = (tokens: ReadonlyArray<Token>, at: number, known: Phrases)
   return match && at + match.length
 }
 
-/** May stand before a statement and say nothing. */
+/** Meaningless before a statement. */
 export const leads = phrases(
   "and|now|well|ok|okay|yes|yeah|right|alright|clearly|obviously|overall|indeed|of course|definitely|certainly|also|anyway|note that|" +
     "i think|i believe|i'd say|i would say|i say|i know|i'm sure|i am sure|i'm confident|i am confident|i feel|i guess|i am certain|i'm certain|i am certain that|i'm certain that|i conclude|" +
@@ -41,14 +40,14 @@ export const leads = phrases(
     "in my opinion|in other words|only|so far|if i had to guess|if i had to choose|if i had to pick|if you ask me|given this|here's|here is|-|•|>|#"
 )
 
-/** What follows is the conclusion, or puts something right. */
+/** A conclusion or a correction follows. */
 export const turns = phrases(
   "so|thus|therefore|hence|finally|ultimately|consequently|accordingly|ergo|in conclusion|to conclude|in summary|to summarize|" +
     "to summarise|in short|as a result|for this reason|in the end|all in all|but|actually|however|instead|rather|in fact|and so|and thus|" +
     "and therefore|conclusion :|summary :|result :|verdict :"
 )
 
-/** What was said is taken back; what follows, if anything, stands for it. */
+/** Retracts the previous statement; the following text, if any, replaces it. */
 export const retractions = phrases(
   "no|nope|nah|wait|no wait|correction|sorry|oops|scratch that|strike that|on second thought|on reflection|never mind|nevermind|i mean|" +
     "i meant|or rather|my mistake|my bad|just kidding|kidding|hmm|hm|ignore that|forget that|disregard that|i was wrong|" +
@@ -57,10 +56,7 @@ export const retractions = phrases(
     "let me reconsider|let me correct myself|let me correct that|let me rethink|let me double check|let me double - check|edit :|psych|jk"
 )
 
-/**
- * Of those, the words that also begin other statements ("No other option fits") and retract only where they stand
- * alone.
- */
+/** Retractions that also begin other statements ("No other option fits") and retract only if they stand alone. */
 export const weakRetractions = set("no not false wrong incorrect hmm hm")
 
 export const adverbs = set(
@@ -75,7 +71,7 @@ export const qualities = set(
     "reasonable expected more"
 )
 
-/** Nouns that are an answer by themselves, and those that are one of a quality ("the correct option"). */
+/** Nouns that mean an answer alone, and those that do with a quality ("the correct option"). */
 export const answerNouns = set("answer answers ans pick selection response verdict solution")
 export const choiceNouns = set("choice option alternative statement one letter conclusion guess")
 
@@ -110,7 +106,7 @@ export const leavingFillers = set("us me only just with")
 
 export const judged = set("correct right best answer choice option one it pick it. only valid")
 
-/** Denies, or takes the force from what it stands with. */
+/** Denies, or invalidates its context. */
 const denials = set(
   "not no never nor neither none nothing nobody cannot wrong incorrect incorrectly false falsely mistaken mistake mistakes untrue " +
     "invalid error impossible unlikely doubt doubtful except excluding excluded exclude eliminate eliminated reject rejected rule ruled " +
@@ -118,33 +114,33 @@ const denials = set(
 )
 export const denies = ({ word }: Token): boolean => denials.has(word) || word.endsWith("n't")
 
-/** What follows depends on something, or is what somebody else says. */
+/** The following text is conditional, or attributed to another speaker. */
 const conditions = set(
   "if unless whether suppose supposing assume assuming imagine pretend perhaps maybe possibly say says said claim claims claimed thinks " +
     "thought argue argues argued believes believed people others someone somebody students student they he she had myth"
 )
 export const depends = ({ word }: Token): boolean => denials.has(word) || word.endsWith("n't") || conditions.has(word)
 
-/** Clauses that give a reason or a contrast: what they deny is not the statement beside them. */
+/** Begin clauses of reason or contrast: what they deny is not the main statement. */
 export const subordinators = set(
   "because since as though although while whereas despite unlike given after when even where for due"
 )
 
-/** Clauses that describe what they stand behind. */
+/** Begin clauses that describe what they follow. */
 export const relatives = set("which who whose where")
 
-/** Words at which a new clause begins. */
+/** Words that begin a new clause. */
 export const conjunctions = set(
   "but so therefore thus hence because since although though while whereas and however yet unless if"
 )
 
-/** After a named choice: what makes the statement open. */
+/** After a named choice: leaves the statement open. */
 export const opening = set(
   "or if unless until is was were are isn't aren't wasn't could couldn't may might would wouldn't can can't cannot won't will assuming " +
     "provided except than has that looks seems appears remains fits matches works makes"
 )
 
-/** Behind a second choice: it is the subject of another statement, and not one of a list. */
+/** After a second choice: it is the subject of another statement, not part of a list. */
 export const verbs = set(
   "is isn't was wasn't can can't cannot could couldn't would wouldn't won't will has hasn't does doesn't seems may might must fails fits"
 )

@@ -1,20 +1,18 @@
-/**
- * The parts that answers are made of: what `Structure` parses and `Compare` compares.
- */
+/** The parts of answers: parsed by `Structure`, compared by `Compare`. */
 import * as Exact from "./Exact.ts"
 import type { Time } from "./Times.ts"
 import { apply, number, type Expression } from "./Expression.ts"
 
-/** One quantity: a number or an expression, with its unit taken off. */
+/** One quantity: a number or an expression, with its unit removed. */
 export interface Leaf {
   readonly _tag: "Leaf"
   readonly text: string
-  /** Undefined where it could not be read: then it equals only what is written the same way. */
+  /** Undefined if unreadable: it then only equals identical text. */
   readonly expression: Expression | undefined
-  /** What the expression is to be multiplied by: a million for "million". */
+  /** A factor of the expression: a million for "million". */
   readonly scale: Exact.Rational
   readonly unit: string | undefined
-  /** Whether a percent sign or word follows. */
+  /** True if a percent sign or word follows. */
   readonly isPercent: boolean
   /** Digits after the point, for a plain decimal. */
   readonly decimalPlaces: number | undefined
@@ -25,19 +23,19 @@ const hundredth: Exact.Rational = { numerator: 1n, denominator: 100n }
 const times = (expression: Expression | undefined, scale: Exact.Rational): Expression | undefined =>
   expression === undefined || Exact.equals(scale, Exact.one) ? expression : apply("Multiply", expression, number(scale))
 
-/** What a leaf is worth, its scale counted in and a percent sign as 1/100. */
+/** The value of a leaf, including its scale, with a percent sign as 1/100. */
 export const worth = (leaf: Leaf): Expression | undefined =>
   times(times(leaf.expression, leaf.scale), leaf.isPercent ? hundredth : Exact.one)
 
-/** The same without its percent sign: 25 for `25\%`. */
+/** The leaf without its percent sign: 25 for `25\%`. */
 export const withoutPercent = (leaf: Leaf): Leaf => ({ ...leaf, isPercent: false })
 
-/** Items separated by commas, semicolons or words; their order says nothing. */
+/** Items separated by commas, semicolons or words, in any order. */
 export interface List {
   readonly _tag: "List"
   readonly text: string
   readonly items: ReadonlyArray<Answer>
-  /** How the items are joined; it matters for inequalities. */
+  /** The connective between items; it matters for inequalities. */
   readonly connective: "comma" | "and" | "or"
 }
 
@@ -90,7 +88,7 @@ export interface Relation {
   readonly operators: ReadonlyArray<RelationOperator>
   /** Which sides can be names of quantities. */
   readonly areNames: ReadonlyArray<boolean>
-  /** Whether it stands for the set of its solutions: `\{x \mid x < 1\}`. */
+  /** True if it denotes the set of its solutions: `\{x \mid x < 1\}`. */
   readonly isSet: boolean
 }
 
@@ -105,12 +103,12 @@ export interface Ratio {
 export interface Matrix {
   readonly _tag: "Matrix"
   readonly text: string
-  /** Bars make a determinant of it, or a norm. */
+  /** Bars make it a determinant or a norm. */
   readonly kind: "matrix" | "determinant" | "norm"
   readonly rows: ReadonlyArray<ReadonlyArray<Answer>>
 }
 
-/** Words, and whatever else is only ever compared as written. */
+/** Words, and anything else that is only compared as text. */
 export interface Words {
   readonly _tag: "Words"
   readonly text: string

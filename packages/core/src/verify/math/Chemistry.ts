@@ -1,4 +1,4 @@
-/** Chemical formulas as they are written in LaTeX, in mhchem and in plain text. */
+/** Parses chemical formulas in LaTeX, mhchem and plain text. */
 
 const elements =
   "A[cglmrstu]|B[aehikr]?|C[adeflmnorsu]?|D[bsy]|E[rsu]|F[elmr]?|G[ade]|H[efgos]?|I[nr]?|Kr?|L[airuv]|M[cdgnot]|N[abdehiop]?|Os?|" +
@@ -8,7 +8,7 @@ const wrappers = /\\(?:ce|text|mathrm|rm|mbox|mathsf|boxed|fbox)(?![a-zA-Z])|[\s
 const subscripts = "₀₁₂₃₄₅₆₇₈₉"
 const maxLength = 200
 
-/** `H2SO4` for `H_2SO_4`, `\ce{H2SO4}` and H₂SO₄, with its charge behind `^`; undefined for anything else. */
+/** `H2SO4` for `H_2SO_4`, `\ce{H2SO4}` and H₂SO₄, with its charge after `^`; undefined for anything else. */
 export const canonical = (text: string): string | undefined => {
   if (text.length > maxLength || !/[A-Z]/.test(text)) return undefined
   const bare = text

@@ -1,9 +1,9 @@
 /**
- * Whether a predicted answer means the same as the gold answer, part by part.
+ * Decides part by part if a predicted answer is equivalent to the gold answer.
  *
- * Undecided is not equal. The relation is symmetric but for three things a gold answer may leave open and a prediction
- * may not: an inequality may be answered by its solution set, a value may be answered with its name (`x = 3` for `3`)
- * or with the steps that led to it, and a named value may be answered without its name.
+ * Undecided is not equal. The relation is symmetric except for three things that only a gold answer may leave open: an
+ * inequality may be answered by its solution set, a value may be answered with its name (`x = 3` for `3`) or with the
+ * steps that led to it, and a named value may be answered without its name.
  */
 import { type Answer, type Ratio, type Relation, worth } from "./Answer.ts"
 import * as CompareLeaves from "./CompareLeaves.ts"
@@ -17,7 +17,7 @@ import * as Times from "./Times.ts"
 export { defaultRules, type Rules } from "./CompareLeaves.ts"
 
 /**
- * Whether every item of each list has its equal in the other: order does not count, repetition only where `isCounted`.
+ * True if every item of each list has an equal one in the other: order is ignored, repetition too unless `isCounted`.
  */
 const sameItems = (
   gold: ReadonlyArray<Answer>,
@@ -39,13 +39,13 @@ const sameItems = (
   )
 }
 
-/** Lists longer than this in both answers are compared in order only. */
+/** Larger lists in both answers are compared in order only. */
 const maxComparisons = 2_500
 
 const sameSequence = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>, rules: Rules): boolean =>
   gold.length === prediction.length && gold.every((item, i) => compare(item, prediction[i]!, rules))
 
-/** A relation between two sides as `left - right` and what holds of it; `>` is turned into `<`. */
+/** A relation between two sides as `left - right` and its sign; `>` is converted to `<`. */
 interface Atom {
   readonly kind: "=" | "<" | "\\leq" | "\\neq"
   readonly left: Answer
@@ -76,7 +76,9 @@ const sameAtom = (gold: Atom, prediction: Atom): boolean => {
   return ExpressionValue.proportional(a, b, gold.kind === "<" || gold.kind === "\\leq")
 }
 
-/** `W(n) = 1` and `W(x) = 1` say the same of W: where the value is a number, the argument's name is anybody's. */
+/**
+ * `W(n) = 1` and `W(x) = 1` are equivalent statements about W: for a constant value, the argument's name is arbitrary.
+ */
 const areSameFunction = (gold: Assignment, prediction: Assignment): boolean => {
   const [f, g] = [gold, prediction].map(({ name }) => /^([a-zA-Z])\([a-z]\)$/.exec(name.text)?.[1])
   return f !== undefined && f === g && isConstant(gold.value) && isConstant(prediction.value)
@@ -93,7 +95,7 @@ const compareRelations = (gold: Relation, prediction: Relation, rules: Rules): b
   }
   const [a, b] = [atoms(gold), atoms(prediction)]
   if (a === undefined || b === undefined || a.length !== b.length || a.length > 20) return false
-  // `x = 5` is not answered by `2x = 10`.
+  // `2x = 10` does not answer `x = 5`.
   if (named !== undefined && answered === undefined && isConstant(named.value)) return false
   return a.every((x) => b.some((y) => sameAtom(x, y))) && b.every((y) => a.some((x) => sameAtom(x, y)))
 }
@@ -107,11 +109,11 @@ const isRealSet = (answer: Answer): boolean =>
   answer._tag === "Membership" ||
   RealSet.isReals(answer)
 
-/** What an unknown can be in. A number is in no number. */
+/** Sets that an unknown can be in, which excludes numbers. */
 const isSet = (answer: Answer): boolean =>
   answer._tag === "Interval" || answer._tag === "Set" || answer._tag === "SetOperation" || RealSet.isReals(answer)
 
-/** `x \in [0, 1]` answers `[0, 1]`; `5 \in [0, 1]` says something else. */
+/** `x \in [0, 1]` answers `[0, 1]`; `5 \in [0, 1]` is a different statement. */
 const isSetOfUnknown = ({ element, set }: Extract<Answer, { readonly _tag: "Membership" }>): boolean =>
   isSet(set) && /^[([a-zA-Z]/.test(element) && !/\d/.test(element.replaceAll(/_(?:\{\d+\}|\d)/g, ""))
 
@@ -120,7 +122,7 @@ const sameRealSet = (gold: Answer, prediction: Answer): boolean => {
   return a !== undefined && b !== undefined && RealSet.equals(a, b)
 }
 
-/** Intervals whose ends have unknowns in them, end by end. */
+/** Intervals with unknowns in their ends, end by end. */
 const compareIntervals = (gold: Answer, prediction: Answer, rules: Rules): boolean =>
   gold._tag === "Interval" &&
   prediction._tag === "Interval" &&
@@ -139,7 +141,10 @@ const itemsOf = (answer: Answer): ReadonlyArray<Answer> | undefined =>
 const joined = (a: ReadonlyArray<Answer> | undefined, b: ReadonlyArray<Answer> | undefined) =>
   a === undefined || b === undefined ? undefined : [...a, ...b]
 
-/** As times of day where one can be nothing else; else term by term against the first one, zeros being undecided. */
+/**
+ * Compares as times of day if one is certainly a time; otherwise term by term as multiples of the first one; zeros are
+ * undecided.
+ */
 const compareRatios = ({ items: gold, time: a }: Ratio, { items: prediction, time: b }: Ratio): boolean => {
   if (a?.isSure === true || b?.isSure === true) return a !== undefined && b !== undefined && Times.areEqual(a, b)
   const [x, y] = [gold, prediction].map((items) =>
@@ -157,20 +162,22 @@ const compareRatios = ({ items: gold, time: a }: Ratio, { items: prediction, tim
 const nameOf = (answer: Answer): string | undefined =>
   answer._tag === "Relation" ? assignment(answer, false)?.name.text : undefined
 
-/** Values by comma that may be written as a tuple: not alternatives, and not several values of one unknown. */
+/**
+ * Values separated by commas that may be written as a tuple: not alternatives, and not several values of one unknown.
+ */
 const isSequence = (answer: Answer): boolean => {
   if (answer._tag !== "List" || answer.connective !== "comma") return false
   const names = answer.items.flatMap((item) => nameOf(item) ?? [])
   return new Set(names).size === names.length
 }
 
-/** Values of different unknowns, as in `x = 1, y = 2`; the roots `x_1` and `x_2` are of one. */
+/** Values of different unknowns, as in `x = 1, y = 2`; the roots `x_1` and `x_2` belong to one. */
 const areNamed = (items: ReadonlyArray<Answer>): boolean => {
   const names = items.map((item) => nameOf(item)?.replace(/^([xyzt])_.*$/, "$1"))
   return names.every((name) => name !== undefined) && new Set(names).size > 1
 }
 
-/** The values of one unknown, as `x = 5 or x = -5` and `x_1 = 5, x_2 = -5` say them. */
+/** The values of one unknown, as in `x = 5 or x = -5` and `x_1 = 5, x_2 = -5`. */
 const rootsOf = (items: ReadonlyArray<Answer>) => {
   const named = items.flatMap((item) => (item._tag === "Relation" ? (assignment(item, false) ?? []) : []))
   const names = new Set(named.map(({ name }) => name.text))
@@ -182,7 +189,7 @@ const rootsOf = (items: ReadonlyArray<Answer>) => {
   return { unknown, areIndexed, values: named.map(({ value }) => value) }
 }
 
-/** Values of single letters in the order of the letters: `y = 2, x = 1` is the pair (1, 2). */
+/** Values of single letters in alphabetical order: `y = 2, x = 1` is the pair (1, 2). */
 const inOrder = (items: ReadonlyArray<Answer>): ReadonlyArray<Answer> => {
   const named = items.map((item) => ({ name: nameOf(item) ?? "", item }))
   return named.every(({ name }) => /^[a-zA-Z](?:_\w)?$/.test(name))
@@ -206,20 +213,19 @@ const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean =
   if (roots !== undefined && given !== undefined && roots.areIndexed !== given.areIndexed) {
     return roots.unknown === given.unknown && sameItems(roots.values, given.values, rules, false)
   }
-  // A set holds nothing twice; in a gold list, twice is twice.
+  // A set has no repetitions; in a gold list, repetitions count.
   const repeats = new Set(a.map(({ text }) => text)).size < a.length
   const isCounted = repeats && gold._tag === "List"
   if (!areNamed(a) || areNamed(b)) return sameItems(a, b, rules, isCounted)
-  // Values of several unknowns have an order, which neither sets nor alternatives have.
+  // Values of several unknowns are ordered, unlike sets and alternatives.
   return prediction._tag === "List" && prediction.connective !== "or" && sameSequence(a, b, rules)
 }
 
 const isSingle = ({ _tag }: Answer): boolean => _tag === "Leaf" || _tag === "Ratio" || _tag === "Words"
 
-/** Whether `prediction` answers what `gold` answers. */
 export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
   if (gold.text === prediction.text && gold.text !== "" && gold._tag === prediction._tag) return true
-  // `\frac{1}{2} \text{ or } 0.5` says one thing in two ways.
+  // `\frac{1}{2} \text{ or } 0.5` states one value in two ways.
   if (prediction._tag === "List" && prediction.connective === "or" && isSingle(gold)) {
     return prediction.items.every((item) => compare(gold, item, rules))
   }

@@ -1,10 +1,10 @@
 /**
- * Whether two quantities are equal: exactly, as a decimal is to the number that it rounds, and with or without percent.
+ * Decides if two quantities are equal: exactly, as a rounded decimal, and with or without percent.
  *
- * Percent: n and n% answer each other, and n never answers n/100, except where the reference itself is written as the
+ * Percent: n and n% answer each other, and n never answers n/100, except if the reference itself is written in the
  * other form. A reference in percent may be answered by its value (`25\%` by `0.25`); one that is a fraction, or a
- * decimal below 1, has the percentage of its value (`0.25` and `\frac{1}{4}` are `25\%`). So every reference without
- * a percent sign has one percentage. A quantity with a unit has none.
+ * decimal below 1, has the percentage of its value (`0.25` and `\frac{1}{4}` are `25\%`). So every reference without a
+ * percent sign has one percentage. A quantity with a unit has none.
  */
 import { type Leaf, type Relation, withoutPercent, worth } from "./Answer.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
@@ -14,13 +14,12 @@ import * as Units from "./Units.ts"
 
 export interface Rules {
   /**
-   * A decimal with at least this many digits after the point, and as many that count, may stand for the number it is
-   * the rounding of: `0.333333` for 1/3. Fewer are taken as they are written.
+   * A decimal with at least this many digits after the point, and as many significant ones, may be a rounding of the
+   * number: `0.333333` for 1/3. With fewer digits it is taken literally.
    */
   readonly decimalPlaces: number
   /**
-   * Whether `1 < x < 2` may be answered where the gold answer is `(1, 2)`. By default not: the question often states
-   * it.
+   * True if `1 < x < 2` is accepted for the gold answer `(1, 2)`. Default false, because the question often states it.
    */
   readonly acceptsInequalities: boolean
 }
@@ -31,7 +30,7 @@ const ten = Exact.fromInteger(10)
 
 const distance = (a: Expression, b: Expression): Expression => apply("Abs", apply("Subtract", a, b))
 
-/** Whether a decimal with enough digits is within half a unit of its last place from the other number. */
+/** True if a decimal with enough digits is within half a unit of its last digit from the other number. */
 const isRounding = (decimal: Leaf, exact: Expression, rules: Rules): boolean => {
   const value = decimal.expression?._tag === "Number" ? decimal.expression.value : undefined
   const places = decimal.decimalPlaces
@@ -45,7 +44,7 @@ const isRounding = (decimal: Leaf, exact: Expression, rules: Rules): boolean => 
 
 const half: Exact.Rational = { numerator: 1n, denominator: 2n }
 
-/** Whether a decimal is no further from a number than this many units of its last place. */
+/** True if a decimal is within this many units of its last digit from a number. */
 const isWithin = (decimal: Leaf, exact: Expression, units: Exact.Rational): boolean => {
   const step = Exact.power(ten, BigInt(-(decimal.decimalPlaces ?? 0)))
   const bound = step === undefined ? undefined : Exact.multiply(step, units)
@@ -62,7 +61,7 @@ const areSame = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
   return isRounding(gold, b, rules) || isRounding(prediction, a, rules)
 }
 
-/** Whether a number is written as a share of one, and not as what may be counted in percent. */
+/** True if a number is written as a share of one, and not as a count of percent. */
 const isShare = ({ decimalPlaces, expression, text }: Leaf): boolean => {
   if (expression?._tag !== "Number") return true
   const { value } = expression
@@ -71,7 +70,7 @@ const isShare = ({ decimalPlaces, expression, text }: Leaf): boolean => {
   return !Exact.isInteger(value) && !/^-?\d+(?:\s?\\frac|\s\d+\/)/.test(text)
 }
 
-/** Whether `prediction` is the quantity that `gold` is. */
+/** True if `prediction` is the same quantity as `gold`. */
 export const areEqual = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
   if (!Units.areCompatible(gold.unit, prediction.unit)) return false
   if (gold.isPercent === prediction.isPercent) return areSame(gold, prediction, rules)
@@ -81,7 +80,7 @@ export const areEqual = (gold: Leaf, prediction: Leaf, rules: Rules): boolean =>
   return isShare(gold) ? areSame(gold, prediction, rules) : asWritten()
 }
 
-/** `\pi \approx 3.14` answers both sides, if the second is the first one rounded. */
+/** `\pi \approx 3.14` answers both sides, if the second is the rounded first. */
 export const isApproximated = (gold: Leaf, { operators, sides }: Relation, rules: Rules): boolean => {
   const [exact, decimal] = sides.slice(-2)
   if (operators.at(-1) !== "\\approx" || operators.indexOf("\\approx") !== operators.length - 1) return false

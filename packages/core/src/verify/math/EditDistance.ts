@@ -1,10 +1,10 @@
 /**
- * How near a formula is to a reference, from 0 to 100: PHYBench's EED score.
+ * Scores the similarity of a formula to a reference, from 0 to 100: PHYBench's EED score.
  *
- * 100 where both mean the same; else max(0, 60 - 100·d/n), d being the distance of their trees and n the nodes of the
- * reference's; 0 for what cannot be read, for integrals and sums, and for answers more than three times as long as the
- * reference. Whether they mean the same is decided as everywhere (`MathAnswer`). The original lets SymPy simplify both
- * before it makes trees of them: where that rewrites a formula, distances differ.
+ * 100 if they are equivalent; else max(0, 60 - 100·d/n), with d the distance of their trees and n the nodes of the
+ * reference's; 0 for unreadable formulas, for integrals and sums, and for answers more than three times as long as the
+ * reference. Equivalence is decided by `MathAnswer`. The original lets SymPy simplify both before it makes trees: if
+ * that rewrites a formula, distances differ.
  */
 import { apply, type Expression } from "./Expression.ts"
 import * as ExpressionTree from "./ExpressionTree.ts"
@@ -13,12 +13,12 @@ import type { Reader } from "./Latex.ts"
 import { isWithinLimits, normalise } from "./Normalise.ts"
 import * as TreeDistance from "./TreeDistance.ts"
 
-/** Score where nothing but the distance counts against a formula. */
+/** Max score of a formula that is not equivalent. */
 const best = 60
 
 /**
- * The expression of an answer; of an equation its right side. Letters at its end are factors (`2mg`), not a unit, as
- * they would be in an answer of arithmetic.
+ * The expression of an answer; of an equation its right side. Letters at its end are factors (`2mg`), not a unit as in
+ * an arithmetic answer.
  */
 const read = (text: string, reader: Reader): Expression | undefined => {
   const sides = normalise(text).split("=")
@@ -26,7 +26,6 @@ const read = (text: string, reader: Reader): Expression | undefined => {
   return more.length > 0 ? undefined : reader(formula.trim())
 }
 
-/** The score of an answer. */
 export const score = (gold: string, said: string, reader: Reader): number => {
   if (said === "" || /\\int|\\sum/.test(said + gold)) return 0
   if (gold === said) return 100

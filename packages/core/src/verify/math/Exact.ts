@@ -1,8 +1,8 @@
 /**
  * Exact rational numbers on BigInt, in lowest terms with a positive denominator.
  *
- * Every operation that can grow its operands is bounded: a result of more than `maxBits` bits is not computed and comes
- * back as `undefined` ("undecided"), so that no answer can buy unbounded work. There is no rounding anywhere.
+ * Every operation that can grow its operands is bounded: a result of more than `maxBits` bits is not computed but
+ * `undefined` ("undecided"), so that no answer can cause unbounded work. There is no rounding anywhere.
  */
 
 export interface Rational {
@@ -10,14 +10,14 @@ export interface Rational {
   readonly denominator: bigint
 }
 
-/** Integers beyond this size are not computed. */
+/** Larger integers are not computed. */
 const maxBits = 20_000
-/** Parts of fractions beyond this size are not computed: bringing them to lowest terms takes quadratic time. */
+/** Larger parts of fractions are not computed: reducing them takes quadratic time. */
 const maxFractionBits = 6_000
 
 const absolute = (n: bigint): bigint => (n < 0n ? -n : n)
 
-/** How many bits `n` has, within three bits: hexadecimal digits times four. */
+/** Number of bits of `n`, within three bits: hexadecimal digits times four. */
 const bitLength = (n: bigint): number => absolute(n).toString(16).length * 4
 
 const greatestCommonDivisor = (a: bigint, b: bigint): bigint => {
@@ -26,7 +26,7 @@ const greatestCommonDivisor = (a: bigint, b: bigint): bigint => {
   return x
 }
 
-/** `numerator / denominator` in lowest terms; undefined where the denominator is zero or the parts are too long. */
+/** `numerator / denominator` in lowest terms; undefined if the denominator is zero or the parts are too long. */
 export const make = (numerator: bigint, denominator = 1n): Rational | undefined => {
   if (denominator === 0n) return undefined
   if (denominator === 1n) return bitLength(numerator) > maxBits ? undefined : { numerator, denominator }
@@ -63,13 +63,13 @@ export const negate = (a: Rational): Rational => ({ numerator: -a.numerator, den
 
 export const subtract = (a: Rational, b: Rational) => add(a, negate(b))
 
-/** A fraction that is in lowest terms already, unless its parts are too long. */
+/** A fraction already in lowest terms, unless its parts are too long. */
 const reduced = (numerator: bigint, denominator: bigint): Rational | undefined => {
   const limit = denominator === 1n ? maxBits : maxFractionBits
   return bitLength(numerator) > limit || bitLength(denominator) > limit ? undefined : { numerator, denominator }
 }
 
-/** Cancels crosswise first: linear time where one operand is short. */
+/** Cancels crosswise first: linear time if one operand is short. */
 export const multiply = (a: Rational, b: Rational): Rational | undefined => {
   if (a.denominator === 1n && b.denominator === 1n) return reduced(a.numerator * b.numerator, 1n)
   const [left, right] = [
@@ -90,7 +90,7 @@ export const divide = (a: Rational, b: Rational): Rational | undefined => {
   )
 }
 
-/** `a` to an integer power; undefined for `0` to a negative power and where the result would be too long. */
+/** `a` to an integer power; undefined for `0` to a negative power and if the result would be too long. */
 export const power = (a: Rational, exponent: bigint): Rational | undefined => {
   if (a.numerator === 0n) return exponent > 0n ? zero : exponent === 0n ? one : undefined
   if (a.denominator === 1n && absolute(a.numerator) === 1n) return exponent % 2n === 0n ? one : a
@@ -114,7 +114,7 @@ export const integerRoot = (n: bigint, degree: number): bigint => {
   }
 }
 
-/** The real `degree`-th root where it is rational, else undefined. Odd roots of negative numbers are negative. */
+/** The real `degree`-th root if it is rational, else undefined. Odd roots of negative numbers are negative. */
 export const root = (a: Rational, degree: number): Rational | undefined => {
   if (a.numerator < 0n) {
     const positive = degree % 2 === 1 ? root(negate(a), degree) : undefined
@@ -137,7 +137,7 @@ export const isZero = (a: Rational): boolean => a.numerator === 0n
 export const equals = (a: Rational, b: Rational): boolean =>
   a.numerator === b.numerator && a.denominator === b.denominator
 
-/** Negative where `a < b`, zero where equal, positive where `a > b`. */
+/** Negative if `a < b`, zero if equal, positive if `a > b`. */
 export const compare = (a: Rational, b: Rational): number => {
   const difference = a.numerator * b.denominator - b.numerator * a.denominator
   return difference < 0n ? -1 : difference > 0n ? 1 : 0

@@ -1,12 +1,7 @@
-/**
- * Arithmetic expressions as read from one leaf of an answer: what `Plain` and `Latex` produce and `ExpressionValue`
- * takes.
- */
+/** Arithmetic expressions of one leaf of an answer: produced by `Plain` and `Latex`, evaluated by `ExpressionValue`. */
 import type { Rational } from "./Exact.ts"
 
-/**
- * Operators that `ExpressionValue` knows, under compute-engine's names; the number is how many arguments are allowed.
- */
+/** Operators supported by `ExpressionValue`, under compute-engine's names, with the min and max number of arguments. */
 export const operators = {
   Add: [1, 500],
   Subtract: [2, 2],
@@ -48,7 +43,7 @@ export type Expression =
   | { readonly _tag: "Infinity"; readonly isNegative: boolean }
   | { readonly _tag: "Symbol"; readonly name: string }
   | { readonly _tag: "Apply"; readonly operator: Operator; readonly args: ReadonlyArray<Expression> }
-  /** A function nothing is known about, such as `f(x + 1)`. */
+  /** An unknown function, such as `f(x + 1)`. */
   | { readonly _tag: "Call"; readonly name: string; readonly args: ReadonlyArray<Expression> }
   /** A sum or product over consecutive integers. */
   | {
@@ -68,7 +63,7 @@ export const apply = (operator: Operator, ...args: ReadonlyArray<Expression>): E
   args
 })
 
-/** Names of the symbols in `expression`, those bound by a series left out. */
+/** Names of the free symbols in `expression`, excluding those bound by a series. */
 export const symbols = (expression: Expression): ReadonlySet<string> => {
   const names = new Set<string>()
   const visit = (node: Expression, bound: ReadonlySet<string>): void => {

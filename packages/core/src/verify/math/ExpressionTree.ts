@@ -1,5 +1,5 @@
 /**
- * Expressions as trees whose nodes can be compared: made by `FormulaNode`, shortened by `FormulaSimplify`.
+ * Converts expressions to trees with comparable nodes: made by `FormulaNode`, simplified by `FormulaSimplify`.
  *
  * Labels are `number_…`, `symbol_…`, `operator_Add`, `operator_Mul`, `operator_Pow`, `function_…`.
  */
@@ -75,7 +75,7 @@ const nodeOf = (expression: Expression): Node | undefined => {
     case "Number":
       return number(expression.value)
     case "Constant":
-      // An imaginary unit has no place in such trees.
+      // The imaginary unit is not supported in trees.
       return expression.name === "I" ? undefined : { _tag: "Named", name: expression.name }
     case "Symbol":
       return { _tag: "Symbol", name: expression.name }
@@ -114,7 +114,7 @@ const labelOf = (node: Node): string => {
 
 const treeOf = (node: Node): Tree => ({ label: labelOf(node), children: partsOf(node).map(treeOf) })
 
-/** The tree of an expression; undefined for what has none: sums over indices, infinity, imaginary numbers. */
+/** The tree of an expression; undefined if unsupported: sums over indices, infinity, imaginary numbers. */
 export const of = (expression: Expression): Tree | undefined => {
   const node = nodeOf(expression)
   return node === undefined ? undefined : treeOf(simplified(node))

@@ -1,10 +1,10 @@
 /**
- * The value of an expression at a point, and equality of expressions by their values at many points.
+ * Evaluates an expression at a point, and decides equality of expressions by their values at many points.
  *
- * Bounded: at most `maxOperations` operations on numbers of bounded size per evaluation; whatever is larger, undefined
- * or unknown is `undefined` ("undecided"). Equality at random rational points is exact for polynomials and rational
- * functions (Schwartz-Zippel), and holds to 87 digits otherwise. Points depend on the symbols' names alone, so verdicts
- * are reproducible.
+ * Bounded: at most `maxOperations` operations on numbers of bounded size per evaluation; anything larger, undefined or
+ * unknown is `undefined` ("undecided"). Equality at random rational points is exact for polynomials and rational
+ * functions (Schwartz-Zippel), and to 87 digits otherwise. Points depend on the symbols' names only, so verdicts are
+ * reproducible.
  */
 import * as Exact from "./Exact.ts"
 import { symbols, type Expression, type Operator } from "./Expression.ts"
@@ -92,7 +92,7 @@ const some = (expression: Expression, test: (node: Expression) => boolean): bool
   }
 }
 
-/** Whether the expression has neither free symbols nor unknown functions. */
+/** True if the expression has neither free symbols nor unknown functions. */
 export const isConstant = (expression: Expression): boolean =>
   symbols(expression).size === 0 && !some(expression, (node) => node._tag === "Call")
 
@@ -111,7 +111,7 @@ const enoughRounds = 4
 
 const edged: ReadonlySet<Operator> = new Set(["Abs", "Max", "Min", "Floor", "Ceil", "Sqrt", "Root"])
 
-/** Whether an expression is made of pieces: it may be one thing at the points that are tried and another elsewhere. */
+/** True if an expression is piecewise: it may be different between the points that are tried and elsewhere. */
 const hasEdges = (expression: Expression): boolean =>
   some(
     expression,
@@ -135,10 +135,7 @@ const bitsOf = (value: Value.Value | undefined): number => {
     : Math.max(...[rational.numerator, rational.denominator].map((n) => n.toString(2).length))
 }
 
-/**
- * How many binary digits the largest number or power in an expression has: edges are not much farther away, nor nearer
- * to zero.
- */
+/** Bits of the largest number or power in an expression: edges are not much farther away, nor nearer to zero. */
 const longest = (expression: Expression): number => {
   switch (expression._tag) {
     case "Number":
@@ -165,7 +162,7 @@ function* farPoints(a: Expression, b: Expression): Generator<Point> {
 }
 
 /**
- * Whether two expressions with edges agree far out and near zero, too. One with edges and one without are not compared.
+ * True if two expressions with edges also agree far out and near zero. One with edges and one without are not compared.
  */
 const agreeAtEdges = (a: Expression, b: Expression, agree: (x: Value.Value, y: Value.Value) => boolean): boolean => {
   const [x, y] = [hasEdges(a), hasEdges(b)]
@@ -179,7 +176,7 @@ const agreeAtEdges = (a: Expression, b: Expression, agree: (x: Value.Value, y: V
   return true
 }
 
-/** Values of both expressions at points where both have one, point after point. */
+/** Values of both expressions at points where both have one, lazily. */
 function* pairs(a: Expression, b: Expression): Generator<readonly [Value.Value, Value.Value]> {
   const isWhole = needsWholeNumbers(a) || needsWholeNumbers(b)
   const count = isConstant(a) && isConstant(b) ? 1 : rounds
@@ -193,7 +190,7 @@ function* pairs(a: Expression, b: Expression): Generator<readonly [Value.Value, 
   }
 }
 
-/** How many binary digits the numbers in an expression have together. */
+/** Total bits of the numbers in an expression. */
 const digits = (expression: Expression): number => {
   switch (expression._tag) {
     case "Number":
@@ -211,19 +208,16 @@ const digits = (expression: Expression): number => {
   }
 }
 
-/**
- * With more digits than are compared, numbers can be chosen so that an expression comes as near to another as one
- * likes.
- */
+/** With more digits than are compared, numbers can be chosen to make an expression arbitrarily close to another. */
 const mostDigits = 250
 
-/** Whether two approximate constants are of so few digits that agreement is no accident. */
+/** True if two approximate constants have so few digits that agreement is not coincidental. */
 const isTelling = (a: Expression, b: Expression): boolean =>
   !(isConstant(a) && isConstant(b)) || (digits(a) <= mostDigits && digits(b) <= mostDigits)
 
 const enough = (a: Expression, b: Expression) => (isConstant(a) && isConstant(b) ? 1 : enoughRounds)
 
-/** Whether two expressions agree wherever they were tried; false where that cannot be decided. */
+/** True if two expressions agree wherever they were tried; false if undecided. */
 export const equivalent = (a: Expression, b: Expression): boolean => {
   if (a._tag === "Infinity" || b._tag === "Infinity") {
     return a._tag === "Infinity" && b._tag === "Infinity" && a.isNegative === b.isNegative
@@ -238,9 +232,8 @@ export const equivalent = (a: Expression, b: Expression): boolean => {
 }
 
 /**
- * Whether `a = k · b` for one constant k other than zero (and above zero if `isPositive`): then `a = 0` and `b = 0` say
- * the same, and `a < 0` and `b < 0` do. False where that cannot be decided; two constants are never called
- * proportional.
+ * True if `a = k · b` for one nonzero constant k (above zero if `isPositive`): then `a = 0` and `b = 0` are equivalent,
+ * and so are `a < 0` and `b < 0`. False if undecided; two constants are never proportional.
  */
 export const proportional = (a: Expression, b: Expression, isPositive: boolean): boolean => {
   if (isConstant(a) || isConstant(b)) return false
@@ -256,13 +249,13 @@ export const proportional = (a: Expression, b: Expression, isPositive: boolean):
   return all.every(([x, y]) => isScaled(x, y)) && agreeAtEdges(a, b, isScaled)
 }
 
-/** Whether a constant is zero; false where that cannot be decided. */
+/** True if a constant is zero; false if undecided. */
 export const isZero = (expression: Expression): boolean => {
   const value = constant(expression)
   return value !== undefined && Value.isZero(value)
 }
 
-/** Negative, zero or positive, as `a - b` is; undefined where that cannot be decided. */
+/** The sign of `a - b`; undefined if undecided. */
 export const order = (a: Expression, b: Expression): Maybe<number> =>
   Operators.andThen(constant(a), (x) =>
     Operators.andThen(constant(b), (y) => Operators.andThen(Value.subtract(x, y), Value.sign))

@@ -1,9 +1,9 @@
 /**
  * Real functions in fixed point on BigInt: a number x is the integer nearest to x · 2^384.
  *
- * Doubles are not enough to tell `\sqrt{10^{40}+1}` from `10^{20}`. Results are within 2^-340 of the truth for
- * arguments of ordinary size; magnitudes are bounded by the caller (`ExpressionValue`). Method: argument reduction,
- * then Taylor series (Brent and Zimmermann, Modern Computer Arithmetic, chapter 4).
+ * Doubles cannot distinguish `\sqrt{10^{40}+1}` from `10^{20}`. Results are accurate to 2^-340 for arguments of
+ * ordinary size; magnitudes are bounded by the caller (`ExpressionValue`). Method: argument reduction, then Taylor
+ * series (Brent and Zimmermann, Modern Computer Arithmetic, chapter 4).
  */
 import { integerRoot, type Rational } from "./Exact.ts"
 
@@ -24,13 +24,13 @@ const halvings = 12n
 
 /** e^x by (e^(x / 2^12))^(2^12); meant for |x| up to a few hundred. */
 export const exp = (x: Fixed): Fixed => {
-  // Whole multiples of ln 2 are taken out first, so that the squarings do not amplify the error of a large argument.
+  // Multiples of ln 2 are removed first, so that the squarings do not amplify the error of a large argument.
   const k = x / ln2
   const reduced = (x - k * ln2) >> halvings
   let [term, sum] = [one, one]
   for (let n = 1n; term !== 0n; n++) {
     term = multiply(term, reduced) / n
-    // Shifting a negative number right rounds down and would stick at -1.
+    // Shifting a negative number right rounds down and would stay at -1.
     if (term === -1n) break
     sum += term
   }

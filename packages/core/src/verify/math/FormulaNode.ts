@@ -1,7 +1,7 @@
 /**
- * Formulas as SymPy holds them (https://docs.sympy.org, BSD): sums and products flat, like terms and equal bases put
- * together, numbers computed, arguments in an order that does not depend on how they were written. Differences,
- * quotients and roots are sums, products and powers.
+ * Formulas in SymPy's canonical form (https://docs.sympy.org, BSD): flat sums and products, like terms and equal bases
+ * combined, numbers computed, arguments in a canonical order. Differences, quotients and roots are sums, products and
+ * powers.
  */
 import * as Exact from "./Exact.ts"
 
@@ -23,7 +23,7 @@ export const isZero = (node: Node): boolean => isNumber(node) && node.value.nume
 export const isOne = (node: Node): boolean =>
   isNumber(node) && node.value.numerator === 1n && node.value.denominator === 1n
 
-/** Kinds in SymPy's order; functions stand behind them, by name. */
+/** Kinds in SymPy's order; functions come after them, by name. */
 const kinds: { readonly [tag in Node["_tag"]]: number } = {
   Number: 0,
   Named: 1,
@@ -64,7 +64,7 @@ export const keyOf = (node: Node): string =>
     ? `${node.value.numerator}/${node.value.denominator}`
     : `${node._tag}:${nameOf(node)}(${partsOf(node).map(keyOf).join(",")})`
 
-/** A number and what it multiplies. */
+/** A number and its factor. */
 export const coefficient = (node: Node): readonly [Exact.Rational, Node] => {
   if (isNumber(node)) return [node.value, one]
   if (node._tag !== "Mul") return [Exact.one, node]
@@ -123,10 +123,10 @@ export const multiply = (args: ReadonlyArray<Node>): Node => {
   return all.length === 0 ? one : all.length === 1 ? all[0]! : { _tag: "Mul", args: all }
 }
 
-/** Powers of numbers larger than this stay as they are. */
+/** Powers of numbers with larger exponents are kept. */
 const mostExponent = 64n
 
-/** The largest square that divides a number that is not large, and what is left. */
+/** The largest square that divides a number of moderate size, and the remaining factor. */
 const squares = (value: bigint): readonly [root: bigint, rest: bigint] => {
   let [root, rest] = [1n, value]
   for (let factor = 2n; factor * factor <= rest && factor < 1_000n; factor++) {
@@ -152,7 +152,7 @@ export const power = (base: Node, exponent: Node): Node => {
     if (isNumber(base) && denominator === 2n && base.value.numerator > 0n) return root(base.value, numerator)
     if (denominator === 1n && base._tag === "Mul") return multiply(base.args.map((factor) => power(factor, exponent)))
     if (denominator === 1n && base._tag === "Pow") return power(base.base, multiply([base.exponent, exponent]))
-    // Letters are taken to be positive.
+    // Letters are assumed positive.
     if (denominator !== 1n && base._tag === "Mul") {
       return multiply(base.args.map((factor) => power(factor, exponent)))
     }
@@ -163,7 +163,7 @@ export const power = (base: Node, exponent: Node): Node => {
     : { _tag: "Pow", base, exponent }
 }
 
-/** √(a/b) to an odd power, as a number and the root of one without squares in it. */
+/** √(a/b) to an odd power, as a number and the root of a square-free one. */
 const root = ({ denominator, numerator }: Exact.Rational, times: bigint): Node => {
   const half = Exact.make(1n, 2n)
   const whole = numerator * denominator

@@ -1,6 +1,6 @@
 /**
- * Formulas written shorter, as SymPy's `simplify` writes most of them: over one denominator, with what terms have in
- * common in front. Nothing is expanded, and identities of functions are not known.
+ * Simplifies formulas roughly as SymPy's `simplify` does: over one denominator, with common factors of terms extracted.
+ * Does not expand, and knows no identities of functions.
  */
 import * as Exact from "./Exact.ts"
 import {
@@ -18,7 +18,7 @@ import {
   power
 } from "./FormulaNode.ts"
 
-/** How much is written: signs, products, quotients, powers and functions, as SymPy counts them. */
+/** Number of signs, products, quotients, powers and functions, counted like SymPy. */
 const operations = (node: Node): number => {
   switch (node._tag) {
     case "Number":
@@ -53,7 +53,7 @@ const operations = (node: Node): number => {
   }
 }
 
-/** A number over one as a factor, if it is one that is written. */
+/** A numerator as a factor, unless it is 1. */
 const parts = ({ numerator }: Exact.Rational): ReadonlyArray<Node> =>
   numerator === 1n ? [] : [number(Exact.fromInteger(numerator))]
 
@@ -64,7 +64,7 @@ const gcd = (a: bigint, b: bigint): bigint => (b === 0n ? (a < 0n ? -a : a) : gc
 const less = (a: Exact.Rational, b: Exact.Rational): boolean =>
   a.numerator * b.denominator < b.numerator * a.denominator
 
-/** What all terms of a sum have in common, the number and each base with its least exponent; and the sum without it. */
+/** The common factor of all terms of a sum, the number and each base with its min exponent; and the sum without it. */
 const commonOf = (terms: ReadonlyArray<Node>) => {
   const read = terms.map((term) => {
     const [factor, rest] = coefficient(term)
@@ -90,7 +90,7 @@ const commonOf = (terms: ReadonlyArray<Node>) => {
   return { content, common, rest: add(terms.map((term) => multiply([term, inverse]))) }
 }
 
-/** A product as it stands: a number is not brought into a sum, but a sign is where that is shorter. */
+/** A product as it is: a number is not distributed over a sum, but a sign is if that is shorter. */
 const product = (content: Exact.Rational, factors: ReadonlyArray<Node>): Node => {
   const written = factors.filter((factor) => !isOne(factor))
   if (content.numerator < 0n) {
@@ -106,7 +106,7 @@ const product = (content: Exact.Rational, factors: ReadonlyArray<Node>): Node =>
 const negated = (sum: Node): Node => multiply([minusOne, sum])
 
 /**
- * Sums over one denominator and with what their terms have in common in front, where that is not longer: what SymPy's
+ * Sums over one denominator and with common factors of their terms extracted, if that is not longer: what SymPy's
  * `simplify` does to most formulas.
  */
 export const simplified = (node: Node): Node => {

@@ -1,8 +1,8 @@
 /**
- * Takes away braces that show nothing: `2{3}` is printed 23, and is read as that and nothing else.
+ * Removes braces without visible effect: `2{3}` is printed 23, and is read as that.
  *
- * Braces that a command, `^` or `_` takes as its argument stay, as do those around a list (a set written without its
- * backslashes) and around `\over` and `\choose`, which reach to them. Linear in the text.
+ * Braces that are arguments of a command, `^` or `_` stay, as do those around a list (a set written without its
+ * backslashes) and around `\over` and `\choose`, which apply to them. Linear in the text.
  */
 
 const two = ["frac", "binom", "overset", "underset", "stackrel", "textcolor"]
@@ -14,19 +14,19 @@ const one =
 const arities = new Map([...two.map((name) => [name, 2] as const), ...one.split(" ").map((name) => [name, 1] as const)])
 
 interface Open {
-  /** Where the group's content starts in what is written so far. */
+  /** Start of the group's content in the output so far. */
   readonly at: number
   readonly isArgument: boolean
-  /** Arguments still to come after it. */
+  /** Arguments that follow it. */
   readonly awaited: number
 }
 
 const keeps = /[,;]|\\(?:over|choose|atop)(?![a-zA-Z])/
 
-/** A root takes its degree along, an array its columns. */
+/** A root includes its degree, an array its columns. */
 const tokens = /\\sqrt\s*\[[^[\]{}]*\]|\\begin\{array\}\s*\{[^{}]*\}|\\[a-zA-Z]+|\\[^]|[^]/g
 
-/** The text without stray braces; what is unbalanced stays as it is. */
+/** The text without stray braces; unbalanced ones are kept. */
 export const ungrouped = (text: string): string => {
   if (!text.includes("{")) return text
   const written: Array<string> = []
@@ -38,7 +38,7 @@ export const ungrouped = (text: string): string => {
       const content = group === undefined ? [] : written.slice(group.at + 1)
       if (group === undefined || group.isArgument || keeps.test(content.join(""))) written.push("}")
       else {
-        // A command before letters must not grow into another one.
+        // A command before letters must not merge with them.
         const joins = /^\\[a-zA-Z]+$/.test(written[group.at - 1] ?? "") && /^[a-zA-Z]/.test(content[0] ?? "")
         written[group.at] = joins ? " " : ""
       }

@@ -4,7 +4,7 @@ const integer = /^\s*([-+]?)(\d+)\s*$/
 
 const withoutZeros = (digits = ""): string => digits.replace(/^0+(?=\d)/, "")
 
-/** Whether two integers are equal; undefined if one of the texts is not an integer. */
+/** True if two integers are equal; undefined if either text is not an integer. */
 export const areEqual = (a: string, b: string): boolean | undefined => {
   const [x, y] = [integer.exec(a), integer.exec(b)]
   if (x === null || y === null) return undefined

@@ -1,13 +1,12 @@
 /**
- * Intervals as they are written in French and German: a bracket that turns away from its end leaves it out, so that
- * `[0,1[` is `[0,1)`.
+ * Converts French and German intervals: a bracket that faces away from its end excludes it, so that `[0,1[` is `[0,1)`.
  */
 
 const operators =
   /(\\(?:cup|cap|setminus|backslash|in|text\{\s*(?:and|or)\s*\})(?![a-zA-Z])|(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z])|=)/
 const turned = /^(\s*)([[\]])([^[\],;]*[,;][^[\]]*)([[\]])(\s*)$/
 
-/** Writes turned brackets as parentheses. What is not an interval in them, between set operators, stays as it is. */
+/** Writes turned brackets as parentheses. Anything between set operators that is not such an interval is unchanged. */
 export const withHalfOpen = (text: string): string => {
   if (!/\][^[\]]*\[|\[[^[\]]*\[|\][^[\]]*\]/.test(text)) return text
   const parts = text.split(operators).map((part) => {

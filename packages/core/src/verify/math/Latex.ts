@@ -1,10 +1,10 @@
 /**
- * Reads one leaf of an answer (no sets, relations or units left in it) with compute-engine, as an `Expression`.
+ * Reads one leaf of an answer (without sets, relations or units) with compute-engine, as an `Expression`.
  *
- * Only the engine's parser is used, on its raw tree; nothing is simplified, evaluated or compared by it, because that
- * can take forever on short inputs (`9^{9^{9}}`). The parser itself can stall too: callers keep to the caps of `Limits`
- * and run it under a deadline. Whatever is not in `Expression.operators` makes the leaf unreadable: then it equals only
- * what is written the same way.
+ * Only the engine's parser is used, for its raw tree; the engine never simplifies, evaluates or compares, because that
+ * can take forever on short inputs (`9^{9^{9}}`). The parser can stall too: callers apply the caps of `Limits` and run
+ * it under a deadline. Anything not in `Expression.operators` makes the leaf unreadable: it then only equals identical
+ * text.
  */
 import type { MathJsonExpression } from "@cortex-js/compute-engine/math-json"
 import * as Exact from "./Exact.ts"
@@ -12,12 +12,12 @@ import { apply, number, operators, type Expression, type Operator } from "./Expr
 import * as Plain from "./Plain.ts"
 import { isKnown } from "./Vocabulary.ts"
 
-/** What a leaf says; undefined where it cannot be read. */
+/** Reads a leaf; undefined if it is unreadable. */
 export type Reader = (latex: string) => Expression | undefined
 
 const isOperator = (head: string): head is Operator => Object.hasOwn(operators, head)
 
-/** Letters that stand for a function when parentheses follow: `f(x)`; other letters multiply: `n(n+1)`. */
+/** Letters that are functions if parentheses follow: `f(x)`; other letters multiply: `n(n+1)`. */
 const functionLetters = /^[fghFGHPQ](?:_\w+)?$/
 
 const collect = (nodes: ReadonlyArray<MathJsonExpression>, depth: number): ReadonlyArray<Expression> | undefined => {
@@ -30,7 +30,7 @@ const collect = (nodes: ReadonlyArray<MathJsonExpression>, depth: number): Reado
   return read
 }
 
-/** Factors written side by side; a function letter takes the parenthesis after it as its argument. */
+/** Juxtaposed factors; a function letter takes the following parenthesis as its argument. */
 const fromJuxtaposition = (nodes: ReadonlyArray<MathJsonExpression>, depth: number): Expression | undefined => {
   const factors: Array<Expression> = []
   for (let i = 0; i < nodes.length; i++) {
@@ -68,7 +68,7 @@ const fromSymbol = (name: string): Expression | undefined => {
     case "Half":
       return number({ numerator: 1n, denominator: 2n })
     default:
-      // Words of the engine's library (Nothing, NaN, RealNumbers, ContinuationPlaceholder) are not unknowns.
+      // The engine's built-in words (Nothing, NaN, RealNumbers, ContinuationPlaceholder) are not unknowns.
       return /^(?:[A-Za-z](?:_\w+)?|[a-z]{2,12}(?:_\w+)?|[A-Z]{2,6}|[A-Za-z]_\w+)$/.test(name)
         ? { _tag: "Symbol", name }
         : undefined
@@ -80,7 +80,7 @@ const fromNumber = (text: string): Expression | undefined => {
   return value === undefined ? undefined : number(value)
 }
 
-/** In a series over k, `a_k` depends on k; `a_{2k}`, which the engine takes for a name, is not read. */
+/** In a series over k, `a_k` depends on k; `a_{2k}`, which the engine parses as a name, is rejected. */
 const withIndices = (node: Expression, index: string): Expression | undefined => {
   if (node._tag === "Symbol") {
     const [name, suffix = ""] = node.name.split("_", 2)
@@ -153,18 +153,18 @@ const fromMathJson = (node: MathJsonExpression, depth = 0): Expression | undefin
     const [head, ...args] = node as ReadonlyArray<MathJsonExpression>
     return typeof head === "string" ? fromApplication(head, args, depth + 1) : undefined
   }
-  // What is missing comes as null, against the declared type: `5_`.
+  // Missing operands are null, contrary to the declared type: `5_`.
   if (node === null || typeof node !== "object") return undefined
   if ("num" in node) return fromNumber(node.num)
   return "sym" in node && typeof node.sym === "string" ? fromSymbol(node.sym) : undefined
 }
 
-/** How many leaves a reader remembers: the gold answer of a group is read once. */
+/** Max cached leaves: the gold answer of a group is read once. */
 const remembered = 512
 
 /**
- * Loads the engine's LaTeX reader and gives ours on top of it. The reader alone takes 45 ms and 18 MB; the whole engine
- * takes 0.3 s and 67 MB, and nothing else of it is used.
+ * Loads the engine's LaTeX parser and makes a reader on top of it. The parser alone takes 45 ms and 18 MB; the whole
+ * engine, of which nothing else is used, 0.3 s and 67 MB.
  */
 export const load = async (): Promise<Reader> => {
   const { LatexSyntax } = await import("#latex-syntax")

@@ -1,6 +1,6 @@
 /**
- * Reads what has no outer structure: numbers (in a base, mixed, with spaces between thousands), expressions with their
- * units, words.
+ * Reads unstructured parts: numbers (in a base, mixed, with spaces between thousands), expressions with their units,
+ * words.
  */
 import type { Answer } from "./Answer.ts"
 import * as Exact from "./Exact.ts"
@@ -13,10 +13,7 @@ import * as Wording from "../text/Wording.ts"
 
 const inBase = /^(\d+)_\{?(\d{1,2})\}?$/
 
-/**
- * A number written in a base is an opaque function of its value, so that it equals only the same number in the same
- * base.
- */
+/** A number in a base is an opaque function of its value, so that it only equals the same number in the same base. */
 const readBase = (text: string): Expression | undefined => {
   const [, digits = "", baseDigits = ""] = inBase.exec(text) ?? []
   const base = Number(baseDigits)
@@ -27,10 +24,10 @@ const readBase = (text: string): Expression | undefined => {
   return { _tag: "Call", name: "base", args: [number(Exact.fromInteger(value)), number(Exact.fromInteger(base))] }
 }
 
-/** Whether digits stand apart: they are two numbers, unless they are mixed. */
+/** True if digits are separated: they are two numbers, unless they are mixed. */
 const isApart = (text: string): boolean => /(?<![_^\d])\d+\s+\d/.test(text)
 
-/** `2\frac{1}{2}x` is `(2+\frac{1}{2})x`; a whole number beside an improper fraction says neither sum nor product. */
+/** `2\frac{1}{2}x` is `(2+\frac{1}{2})x`; an integer next to an improper fraction is neither a sum nor a product. */
 const withMixed = (text: string): string =>
   text.replaceAll(
     /(?<![\d.^_}a-zA-Z\\])(\d+)\s*\\frac\s*(?:\{\s*(\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d))/g,
@@ -40,13 +37,13 @@ const withMixed = (text: string): string =>
         : "\\improper "
   )
 
-/** Whether words stand in a quantity: the engine would read "0 maybe 5" as a product of letters. */
+/** True if a quantity contains words: the engine would read "0 maybe 5" as a product of letters. */
 const hasWords = (text: string): boolean => {
   const bare = text.replaceAll(/\\[a-zA-Z]+/g, " ")
   return /[a-zA-Z]{4}/.test(bare) || (/[a-zA-Z]{2}/.test(bare) && !Wording.isNeutral(bare))
 }
 
-/** The leaf that a text without structure is: a quantity, or words. */
+/** The leaf of an unstructured text: a quantity, or words. */
 export const leaf = (text: string, read: Reader): Answer => {
   const { isPercent = false, number: spaced, scale, unit } = Units.quantity(Units.inRadians(text))
   const quantity = /^[+-]?\d{1,3}(?: \d{3})+(?:\.\d+)?$/.test(spaced) ? spaced.replaceAll(" ", "") : spaced

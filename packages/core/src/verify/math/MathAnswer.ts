@@ -1,11 +1,10 @@
 /**
- * Judges mathematical answers: finds them in completions and decides whether they mean the same as a reference.
+ * Judges mathematical answers: finds them in completions and decides if they are equivalent to a reference.
  *
- * The decision is exact where arithmetic is exact and made at many points to 87 digits elsewhere; whatever cannot be
- * decided is not equal, so that no answer is rewarded because a checker gave up. Plain numbers, and sets, intervals and
- * the like of plain numbers, are decided here at once (`decide`); other leaves need compute-engine (`Latex.load`),
- * which `MathVerifier` runs in a worker. Reference for the cases: Math-Verify,
- * https://github.com/huggingface/Math-Verify.
+ * The decision is exact if arithmetic is exact, and otherwise made at many points to 87 digits; anything undecided is
+ * not equal, so that no answer is rewarded because a checker failed. Plain numbers, and sets, intervals and the like of
+ * plain numbers, are decided here immediately (`decide`); other leaves need compute-engine (`Latex.load`), which
+ * `MathVerifier` runs in a worker. Reference for the cases: Math-Verify, https://github.com/huggingface/Math-Verify.
  */
 import * as Chemistry from "./Chemistry.ts"
 import * as Compare from "./Compare.ts"
@@ -25,7 +24,8 @@ export {
 export type { Rules } from "./Compare.ts"
 
 /**
- * `1000,99` and `0,5` in plain text are decimals where the other answer is one; in a reference, `1,2` is rather a list.
+ * `1000,99` and `0,5` in plain text are decimals if the other answer is one; in a reference, `1,2` is more likely a
+ * list.
  */
 const decimalComma = (answer: string, other: string, pattern: RegExp): string => {
   const trimmed = answer.trim()
@@ -39,7 +39,7 @@ const choiceInText = /^\s*\\(?:text[a-z]*|math[a-z]*)\s*\{\s*\(([A-J])\)\s*([^{}
 const choiceInPlain = /^\s*\(([A-J])\)([^]*)$/
 const spacing = /^(?:[\s~:.]|\\[,;:! ]|\\q?quad(?![a-zA-Z]))+/
 
-/** A choice with its value, as solutions of AMC end: `\textbf{(C)}\ 12`. */
+/** A choice with its value, as at the end of AMC solutions: `\textbf{(C)}\ 12`. */
 const choiceOf = (answer: string): { readonly label: string; readonly value: string } | undefined => {
   const [, label, inside = "", behind = ""] = choiceInText.exec(answer) ?? choiceInPlain.exec(answer) ?? []
   const value = `${inside} ${behind}`.replace(spacing, "").trim()
@@ -48,7 +48,7 @@ const choiceOf = (answer: string): { readonly label: string; readonly value: str
     : { label, value }
 }
 
-/** What of two answers is compared where one of them names a choice with its value. */
+/** The compared parts of two answers if either names a choice with its value. */
 const withoutChoices = (gold: string, prediction: string): readonly [gold: string, prediction: string] | undefined => {
   const [a, b] = [choiceOf(gold), choiceOf(prediction)]
   if (a === undefined && b === undefined) return undefined
@@ -60,8 +60,8 @@ const withoutChoices = (gold: string, prediction: string): readonly [gold: strin
 }
 
 /**
- * Whether the prediction equals the reference, with leaves read by `read`. Both are answers as `extract` gives them:
- * LaTeX or plain text, with or without delimiters. Answers beyond the limits are not equal to anything.
+ * True if the prediction equals the reference, with leaves read by `read`. Both are answers as returned by `extract`:
+ * LaTeX or plain text, with or without delimiters. Answers beyond the limits equal nothing.
  */
 export const equivalent = (
   gold: string,
@@ -86,10 +86,10 @@ export const equivalent = (
   return Compare.compare(parse(a, read), parse(b, read), { ...Compare.defaultRules, ...rules })
 }
 
-/** Longest answer that is looked at in the calling thread: well under a millisecond. */
+/** Max characters of answers processed in the calling thread: well under a millisecond. */
 const maxAtOnce = 300
 
-/** The verdict where it needs no engine; undefined where it does, or where looking would take long. */
+/** The verdict if it needs no engine; undefined if it does, or if it would take long. */
 export const decide = (gold: string, prediction: string, rules: Partial<Compare.Rules> = {}): boolean | undefined => {
   const verdict = Integers.areEqual(gold, prediction)
   if (verdict !== undefined) return verdict

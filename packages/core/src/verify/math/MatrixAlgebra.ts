@@ -1,13 +1,13 @@
 /**
- * Sums, differences and products of matrices, entry by entry as expressions; undefined where shapes do not fit, an
- * entry cannot be read or there are too many.
+ * Sums, differences and products of matrices, entry by entry as expressions; undefined if shapes do not match, an entry
+ * is unreadable or there are too many.
  */
 import { type Answer, type Matrix, worth } from "./Answer.ts"
 import * as Exact from "./Exact.ts"
 import { apply, type Expression } from "./Expression.ts"
 import type { Split } from "../text/Scan.ts"
 
-/** A matrix's leaves as expressions; undefined where one cannot be read. */
+/** A matrix's leaves as expressions; undefined if any is unreadable. */
 const entries = (answer: Answer): ReadonlyArray<ReadonlyArray<Expression>> | undefined => {
   if (answer._tag !== "Matrix") return undefined
   const rows = answer.rows.map((row) => row.flatMap((entry) => (entry._tag === "Leaf" ? (worth(entry) ?? []) : [])))
@@ -38,13 +38,12 @@ const combine = (
   )
 }
 
-/** The matrices and operators that a text is a chain of. */
 export const split = (text: string): Split => ({
   parts: text.split(matrixOperators),
   separators: [...text.matchAll(matrixOperators)].map(([separator]) => separator.trim())
 })
 
-/** What a chain of sums, or of products, comes to. */
+/** The result of a chain of sums, or of products. */
 export const result = (
   matrices: ReadonlyArray<Answer>,
   operators: ReadonlyArray<string>

@@ -1,8 +1,8 @@
 /**
- * Names and what they are said to be: `x = 1 + 1 = 2 \approx 2.0` gives x the value 2.
+ * Finds names and their values: `x = 1 + 1 = 2 \approx 2.0` gives x the value 2.
  *
- * Only what can be the name of a quantity is one: letters with indices, `f(2)`, `\angle ABC`, words that neither deny
- * nor compute. `\ln x` is none, as `\ln x = 5` is an equation left unsolved; `x = 6 = 5` gives x no value.
+ * Only possible names of quantities count: letters with indices, `f(2)`, `\angle ABC`, words that neither deny nor
+ * compute. `\ln x` does not, as `\ln x = 5` is an unsolved equation; `x = 6 = 5` gives x no value.
  */
 import { type Answer, type Relation, worth } from "./Answer.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
@@ -10,7 +10,7 @@ import { symbols } from "./Expression.ts"
 import * as Units from "./Units.ts"
 import * as Wording from "../text/Wording.ts"
 
-/** Commands that names are made with, and those of quantities that are asked for by them. */
+/** Commands used in names, and those of quantities. */
 const commands = new Set(
   (
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau upsilon phi varphi chi psi " +
@@ -19,12 +19,12 @@ const commands = new Set(
   ).split(" ")
 )
 
-/** Quantities with signs of their own: a limit with what it goes to, a derivative, a quotient of names. */
+/** Quantities with their own notation: a limit with its target, a derivative, a quotient of names. */
 const quantities =
   /\\lim_\{(?=[^{}]*\\to)[^{}]*\}|\\frac\s?\{d(?:\^\{\d\})?\s?[a-zA-Z]?\}\{d\s?[a-zA-Z](?:\^\{\d\})?\}|\\frac(?=\s?\{?\s?[a-zA-Z])/g
 
 /**
- * Whether a side, normalised, can be the name of a quantity: letters, with indices and arguments perhaps, and no
+ * True if a normalised side can be the name of a quantity: letters, optionally with indices and arguments, and no
  * arithmetic.
  */
 export const isName = (side: string): boolean => {
@@ -43,8 +43,8 @@ export const isName = (side: string): boolean => {
 }
 
 /**
- * A sum or the like of several unknowns: `x + y = 5` answers "what is x + y". With one unknown, with coefficients, or
- * with zero on the other side it is an equation left unsolved.
+ * A sum or similar of several unknowns: `x + y = 5` answers "what is x + y". With one unknown, with coefficients, or
+ * with zero on the other side it is an unsolved equation.
  */
 const isQuantity = (answer: Answer, value: Answer): boolean =>
   answer._tag === "Leaf" &&
@@ -59,7 +59,7 @@ const constantOf = (answer: Answer) => {
   return expression !== undefined && ExpressionValue.isConstant(expression) ? expression : undefined
 }
 
-/** Whether an answer is a number, or nothing that has an unknown in it. */
+/** True if an answer is a number, or has no unknown in it. */
 export const isConstant = (answer: Answer): boolean => answer._tag !== "Leaf" || constantOf(answer) !== undefined
 
 const isSameConstant = (a: Answer, b: Answer): boolean => {
@@ -70,9 +70,9 @@ const isSameConstant = (a: Answer, b: Answer): boolean => {
 const isPlain = (side: Answer): boolean => side._tag === "Leaf" && side.expression?._tag === "Number"
 
 /**
- * Whether the sides of a chain leave its value standing: a plain number among them must be the value, unless a
- * calculation among them has the value too (`x = 5+5+1 = 7 = 11` has a slip in it). Of unknowns, and of other units,
- * nothing is known.
+ * True if the sides of a chain are consistent with its value: a plain number among them must be the value, unless a
+ * calculation among them has the value too (`x = 5+5+1 = 7 = 11` has a slip in it). Sides with unknowns or other units
+ * are ignored.
  */
 const leavesStanding = (sides: ReadonlyArray<Answer>, value: Answer): boolean => {
   const comparable = sides.filter(
@@ -102,7 +102,7 @@ const isMultiple = ({ text }: Answer): boolean => {
 export const assignment = (relation: Relation, allowsQuantity: boolean): Assignment | undefined => {
   const { areNames, operators, sides } = relation
   const [first] = sides
-  // A chain that breaks off says nothing.
+  // An incomplete chain has no value.
   if (sides.some((side) => side.text === "")) return undefined
   if (first === undefined || operators.some((operator) => operator !== "=" && operator !== "\\approx")) return undefined
   if (sides.length === 2 && operators[0] === "=" && areNames[0] === false && areNames[1] === true && isConstant(first))

@@ -1,18 +1,18 @@
 /**
- * One spelling for what LaTeX and plain text write in many ways: delimiters, spacing, sizes, fractions, relations,
+ * Normalizes notation that LaTeX and plain text write in many ways: delimiters, spacing, sizes, fractions, relations,
  * Unicode, thousands.
  *
- * Nothing here changes what an answer means; the result is LaTeX that `Structure` parses. What is not printed is not
- * read: braces that group nothing go (`Groups`). A comma in braces, `{,}`, separates thousands where groups of three
- * digits follow one to three digits that do not begin with 0 (`1{,}000`), and is a decimal comma elsewhere (`3{,}14` is
- * 3.14). Limits: see `isWithinLimits`.
+ * Preserves the meaning of an answer; the result is LaTeX that `Structure` parses. Invisible markup is removed: braces
+ * without effect (`Groups`). A comma in braces, `{,}`, separates thousands if groups of three digits follow one to
+ * three digits that do not begin with 0 (`1{,}000`), and is a decimal comma otherwise (`3{,}14` is 3.14). Limits: see
+ * `isWithinLimits`.
  */
 import { ungrouped } from "./Groups.ts"
 import * as Intervals from "./Intervals.ts"
 import * as Scan from "../text/Scan.ts"
 import * as Signs from "../text/Signs.ts"
 
-/** Longest answer that is read at all, in characters. */
+/** Max characters of an answer. */
 export const maxLength = 2_000
 const maxNesting = 30
 const maxBars = 12
@@ -28,7 +28,7 @@ const count = (text: string, pattern: RegExp): number => text.match(pattern)?.le
 // oxlint-disable-next-line no-control-regex
 const invisible = /[\u0000-\u0007\u000e-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2064]/
 
-/** Whether an answer is small enough to be read: beyond these caps parsers stall, and no honest answer goes there. */
+/** True if an answer is small enough to be read: parsers stall beyond these caps, and no honest answer exceeds them. */
 export const isWithinLimits = (text: string): boolean => {
   if (text.length > maxLength || invisible.test(text)) return false
   if (count(text, /\||\\[lr]?vert|\\mid/gi) > maxBars || count(text, /\\[a-zA-Z]/g) > maxCommands) return false
@@ -175,7 +175,7 @@ const plainTexts = (text: string): string =>
 
 const bracedComma = /(?<![\d.,}])(\d+)((?:\s*(?:\{\s*,\s*\}|,\\!)\s*\d+)+)(?![\d{])/g
 
-/** `1{,}000` and `1,\!000` are 1000, `3{,}14` is 3.14; what is neither stays, and cannot be read. */
+/** `1{,}000` and `1,\!000` are 1000, `3{,}14` is 3.14; others are kept, and are unreadable. */
 const withoutBracedCommas = (text: string): string =>
   text.replaceAll(bracedComma, (whole, first: string, rest: string) => {
     const groups = rest.split(/(?<!\s)\s*(?:\{\s*,\s*\}|,\\!)\s*/).slice(1)
@@ -184,7 +184,7 @@ const withoutBracedCommas = (text: string): string =>
     return groups.length === 1 && rest.includes("{") ? `${first}.${groups[0]}` : whole
   })
 
-/** Takes thousands separators out of numbers that stand outside brackets (inside, a comma separates). */
+/** Removes thousands separators from numbers outside brackets (inside, a comma separates). */
 const withoutThousands = (text: string): string => {
   const depth = Scan.depths(text)
   return text.replaceAll(/(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])/g, (number, at: number) => {
@@ -193,7 +193,7 @@ const withoutThousands = (text: string): string => {
   })
 }
 
-/** Takes `\boxed{…}` and `\fbox{…}` away and keeps what they hold. */
+/** Replaces `\boxed{…}` and `\fbox{…}` by their contents. */
 export const unboxed = (text: string): string => {
   let result = text
   for (let i = 0; i < 4 && /\\f?box(?:ed)?\s*\{/.test(result); i++) {
@@ -202,12 +202,11 @@ export const unboxed = (text: string): string => {
   return result
 }
 
-/** A dollar sign that opens no formula. */
+/** A dollar sign that does not open a formula. */
 const price = /(?<=^\s{0,9}-?)\$(?=\s?[\d.][^$]*$)/
 /** "negative 5", `\text{minus }5`. */
 const spokenSign = /^(?:minus|negative|\\text\{\s*(?:minus|negative)\s*\})\s*(?=[\d.]|\\d?frac)/i
 
-/** The answer in one spelling. */
 export const normalise = (answer: string): string => {
   let text = Signs.ascii(answer.normalize("NFC"))
     .replaceAll(doubled, "\\")
@@ -233,17 +232,11 @@ export const normalise = (answer: string): string => {
     .trim()
 }
 
-/**
- * Words that may be written with a capital or without: of three letters or more, so that `AB` and `xY` are not among
- * them.
- */
+/** Words with optional capitalization: of three letters or more, which excludes `AB` and `xY`. */
 const word = "(?:[A-Z]?[a-z]{2,}|[A-Z]{4,}|[a-z]|\\d+)"
 const words = new RegExp(`^${word}(?:[\\s.,;:'-]+${word})*[\\s.,;:'-]*$`)
 
-/**
- * For comparing how things are written: no spaces except between digits, no braces around single characters, no
- * `\text`.
- */
+/** For comparing notation: no spaces except between digits, no braces around single characters, no `\text`. */
 export const canonicalText = (normalised: string): string => {
   const plain = normalised.replaceAll(/\\text\{([^{}]*)\}/g, "$1")
   const bare = plain

@@ -1,8 +1,8 @@
 /**
- * What each operator makes of values: exact where they are, to 87 digits otherwise.
+ * Applies operators to values: exactly if the values are exact, to 87 digits otherwise.
  *
- * Bounded: what is larger than numbers may be, not defined or not to be told from a jump is `undefined` ("undecided").
- * The reader of an expression has checked the number of arguments.
+ * Bounded: anything too large, undefined or indistinguishable from a jump is `undefined` ("undecided"). The number of
+ * arguments was checked by the reader of the expression.
  */
 import * as Exact from "./Exact.ts"
 import type { Operator } from "./Expression.ts"
@@ -12,7 +12,7 @@ import type { Maybe } from "./Value.ts"
 
 const maxFactorial = 300n
 
-/** `f` of what is decided. */
+/** Applies `f` to a decided value. */
 export const andThen = <A, B>(a: Maybe<A>, f: (a: A) => Maybe<B>): Maybe<B> => (a === undefined ? undefined : f(a))
 
 const withReal = (a: Value.Value, f: (x: Fixed.Fixed) => Maybe<Value.Value>): Maybe<Value.Value> => {
@@ -120,7 +120,7 @@ const rootOf = (a: Value.Value, degree: Value.Value): Maybe<Value.Value> => {
 
 const ten = Value.exact(Exact.fromInteger(10))
 
-/** One rule per operator; `b` is -1 where there is one argument. */
+/** One rule per operator; `b` is -1 for a single argument. */
 const rules: Record<Operator, (a: Value.Value, b: Value.Value, all: ReadonlyArray<Value.Value>) => Maybe<Value.Value>> =
   {
     Add: (_a, _b, all) => fold(all, Value.add),
@@ -156,7 +156,6 @@ const rules: Record<Operator, (a: Value.Value, b: Value.Value, all: ReadonlyArra
     Min: (_a, _b, all) => andThen(fold(all.map(Value.negate), larger), Value.negate)
   }
 
-/** The value of an operator's arguments, of which there is at least one. */
 export const apply = (
   operator: Operator,
   all: readonly [Value.Value, ...ReadonlyArray<Value.Value>]

@@ -2,8 +2,8 @@
  * Reads plain numbers (integers, decimals, simple and mixed fractions, scientific notation, infinity) without
  * compute-engine.
  *
- * Most answers are of this kind, and reading them here keeps the 0.3 s that loading the engine costs, and the way to a
- * worker, out of ordinary grading. Sample: `-1\frac{1}{2}` is -3/2, `0.50` is 1/2, `3/4` is 3/4.
+ * Most answers are plain numbers, so that ordinary grading avoids the 0.3 s of loading the engine and the round trip to
+ * a worker. Sample: `-1\frac{1}{2}` is -3/2, `0.50` is 1/2, `3/4` is 3/4.
  */
 import * as Exact from "./Exact.ts"
 import { number, type Expression } from "./Expression.ts"
@@ -31,7 +31,7 @@ const readFraction = (text: string) => {
   return parts === undefined ? undefined : signed(match?.[1], Exact.make(BigInt(parts[0]), BigInt(parts[1])))
 }
 
-/** `2\frac{1}{3}` is 2 + 1/3 when the fraction is proper; otherwise it is a product and not read here. */
+/** `2\frac{1}{3}` is 2 + 1/3 if the fraction is proper; otherwise it is a product and not read here. */
 const readMixed = (text: string) => {
   const match = mixed.exec(text)
   const parts = match === null ? undefined : firstTwo(match.slice(3))
@@ -55,7 +55,7 @@ const readRepeating = (text: string) => {
   return start === undefined || rest === undefined ? undefined : signed(sign, Exact.add(start, rest))
 }
 
-/** The number that `text` is in whole, or undefined. */
+/** The number that the whole `text` is, or undefined. */
 export const read = (text: string): Expression | undefined => {
   const trimmed = text.trim()
   if (decimal.test(trimmed)) {
@@ -68,7 +68,7 @@ export const read = (text: string): Expression | undefined => {
   return value === undefined ? undefined : number(value)
 }
 
-/** How many digits follow the point, where `text` is a plain decimal such as `3.14`; undefined otherwise. */
+/** Digits after the point of a plain decimal such as `3.14`; undefined otherwise. */
 export const decimalPlaces = (text: string): number | undefined => {
   const trimmed = text.trim()
   return decimal.test(trimmed) && trimmed.includes(".") ? trimmed.length - trimmed.indexOf(".") - 1 : undefined

@@ -2,16 +2,15 @@
  * Sets of real numbers as unions of intervals with decided endpoints, for answers such as `[-1, 2) \cup (2, \infty)` or
  * `1 \leq |z| < 3`.
  *
- * Everything is brought into one form (disjoint pieces in ascending order, nothing that could be merged), so that equal
- * sets have equal pieces. Endpoints with unknowns, and orders that cannot be decided, make the set undefined
- * ("undecided").
+ * Everything is normalized (disjoint pieces in ascending order, fully merged), so that equal sets have equal pieces.
+ * Endpoints with unknowns, and undecided orders, make the set undefined ("undecided").
  */
 import type { Answer } from "./Answer.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
 import * as Exact from "./Exact.ts"
 import * as Value from "./Value.ts"
 
-/** An endpoint: a number, or beyond all numbers on one side. */
+/** An endpoint: a number, or an infinity. */
 type End = Value.Value | "-infinity" | "+infinity"
 
 interface Piece {
@@ -23,12 +22,12 @@ interface Piece {
 
 export type RealSet = ReadonlyArray<Piece>
 
-/** Every pair of pieces is compared once. */
+/** Bounds the pairwise comparisons of pieces. */
 const maxPieces = 40
 
 const all: RealSet = [{ low: "-infinity", high: "+infinity", isLowClosed: false, isHighClosed: false }]
 
-/** -1, 0 or 1; undefined where the order of two numbers cannot be decided. */
+/** -1, 0 or 1; undefined if the order of two numbers is undecided. */
 const compare = (a: End, b: End): number | undefined => {
   if (a === b) return 0
   if (a === "-infinity" || b === "+infinity") return -1
@@ -46,7 +45,7 @@ const endOf = (answer: Answer): End | undefined => {
 
 const point = (value: End): Piece => ({ low: value, high: value, isLowClosed: true, isHighClosed: true })
 
-/** One interval; empty if its ends are in the wrong order, undefined if their order cannot be decided. */
+/** One interval; empty if its ends are in the wrong order, undefined if their order is undecided. */
 const interval = (low: End, high: End, isLowClosed: boolean, isHighClosed: boolean): RealSet | undefined => {
   const order = compare(low, high)
   if (order === undefined) return undefined
@@ -56,7 +55,7 @@ const interval = (low: End, high: End, isLowClosed: boolean, isHighClosed: boole
   ]
 }
 
-/** Everything outside the set. Its pieces must be in order. */
+/** The complement. The pieces must be in order. */
 const complement = (set: RealSet): RealSet | undefined => {
   const pieces: Array<Piece> = []
   let low: End = "-infinity"
@@ -107,10 +106,10 @@ export const intersection = (a: RealSet, b: RealSet): RealSet | undefined => {
   return outside === undefined ? undefined : complement(outside)
 }
 
-/** Whether the answer is the set of all real numbers. */
+/** True if the answer is the set of all real numbers. */
 export const isReals = (answer: Answer): boolean => /^\\(?:mathbb\{?R\}?|R|Reals)$|^allrealnumbers$/.test(answer.text)
 
-/** The set that an answer names: interval, finite set, operation, membership or the real numbers. */
+/** The set that an answer denotes: interval, finite set, operation, membership or the real numbers. */
 export const fromAnswer = (answer: Answer): RealSet | undefined => {
   switch (answer._tag) {
     case "Interval":
@@ -146,7 +145,7 @@ export const fromAnswer = (answer: Answer): RealSet | undefined => {
   }
 }
 
-/** The operator seen from the other side. */
+/** The operator with its sides swapped. */
 const flipped = {
   "<": ">",
   ">": "<",
@@ -174,18 +173,19 @@ const half = (operator: keyof typeof flipped, bound: End): RealSet | undefined =
 }
 
 /**
- * An interval as an answer writes it: ends in the wrong order make it no interval, but perhaps a point of the plane.
+ * An interval as written in an answer: with ends in the wrong order it is not an interval, but may be a point in the
+ * plane.
  */
 const written = (low: Answer, high: Answer, isLowClosed: boolean, isHighClosed: boolean): RealSet | undefined => {
   const [from, to] = [endOf(low), endOf(high)]
   if (from === undefined || to === undefined) return undefined
-  // No real number is infinite: such an end cannot be had.
+  // No real number is infinite: such an end cannot be closed.
   if ((isLowClosed && from === "-infinity") || (isHighClosed && to === "+infinity")) return undefined
   const set = interval(from, to, isLowClosed, isHighClosed)
   return set?.length === 0 ? undefined : set
 }
 
-/** The symbol (or value of an unknown function) that an answer is, or is the absolute value of. */
+/** The symbol (or value of an unknown function) that an answer is, possibly as an absolute value. */
 const unknown = (answer: Answer): { readonly name: string; readonly isAbsolute: boolean } | undefined => {
   const expression = answer._tag === "Leaf" ? answer.expression : undefined
   if (expression?._tag === "Symbol") return { name: expression.name, isAbsolute: false }
@@ -194,11 +194,11 @@ const unknown = (answer: Answer): { readonly name: string; readonly isAbsolute: 
   return argument?._tag === "Symbol" ? { name: argument.name, isAbsolute: true } : undefined
 }
 
-/** The same distance from zero on the other side. */
+/** The endpoint mirrored at zero. */
 const mirror = (end: End): End =>
   end === "-infinity" ? "+infinity" : end === "+infinity" ? "-infinity" : Value.negate(end)
 
-/** `|x| < b` is `-b < x < b`; `|x| > b` is its complement's mirror. */
+/** `|x| < b` is `-b < x < b`; `|x| > b` is `x < -b` or `x > b`. */
 const absolute = (operator: keyof typeof flipped, bound: End): RealSet | undefined => {
   const upper = half(operator, bound)
   const nonNegative: RealSet = [
@@ -216,7 +216,7 @@ const absolute = (operator: keyof typeof flipped, bound: End): RealSet | undefin
   return left === undefined || right === undefined ? undefined : union(left, right)
 }
 
-/** The solutions of a chain such as `1 \leq |z| < 3` in one unknown that stands alone, and the unknown's name. */
+/** The solutions of a chain such as `1 \leq |z| < 3` with one isolated unknown, and the unknown's name. */
 export const fromInequality = (
   relation: Extract<Answer, { _tag: "Relation" }>
 ): { readonly name: string; readonly set: RealSet } | undefined => {
@@ -240,7 +240,7 @@ export const fromInequality = (
 const sameEnd = (a: End, b: End): boolean =>
   typeof a === "string" || typeof b === "string" ? a === b : Value.equals(a, b)
 
-/** Whether two sets in merged form are the same. */
+/** True if two normalized sets are equal. */
 export const equals = (a: RealSet, b: RealSet): boolean =>
   a.length === b.length &&
   a.every((piece, i) => {

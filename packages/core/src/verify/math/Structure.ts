@@ -1,8 +1,8 @@
 /**
  * Parses the outer structure of a normalised answer: lists, sets, tuples, intervals, relations, ratios, matrices, ±,
- * units, numbers in a base. What is left over are leaves, read by the given `Reader`.
+ * units, numbers in a base. The remaining leaves are read by the given `Reader`.
  *
- * compute-engine is not asked for any of this: it reads `\pm` as a measurement, `^\circ` as radians, `204_5` as a
+ * compute-engine is not used for any of this: it reads `\pm` as a measurement, `^\circ` as radians, `204_5` as a
  * number, and "1 and 2" not at all. Sample: `x \in [0, 1) \cup \{3\}` is a Membership of a SetOperation of an Interval
  * and a Set.
  */
@@ -17,7 +17,6 @@ import * as Times from "./Times.ts"
 import * as Wording from "../text/Wording.ts"
 
 const maxItems = 200
-/** Most terms of a ratio. */
 const maxTerms = 10
 
 const separators =
@@ -69,7 +68,7 @@ const parseMatrix = (text: string, body: string, read: Reader): Answer => {
   }
 }
 
-/** `\{x \mid x > 3\}` is what its condition says of x; other set builders are compared as written. */
+/** `\{x \mid x > 3\}` is parsed as its condition on x; other set builders are compared as text. */
 const parseBuilder = (
   text: string,
   [element = "", condition = "", ...more]: ReadonlyArray<string>,
@@ -84,8 +83,7 @@ const parseBuilder = (
 }
 
 /**
- * The inside of `(…)`, `[…]`, `\{…\}` or `{…}` that spans the whole text; undefined where the bracket is only
- * arithmetic.
+ * The inside of `(…)`, `[…]`, `\{…\}` or `{…}` that spans the whole text; undefined if the bracket is only arithmetic.
  */
 const parseEnclosed = (text: string, read: Reader): Answer | undefined => {
   const bracket = Scan.enclosed(text)
@@ -121,7 +119,7 @@ const parseEnclosed = (text: string, read: Reader): Answer | undefined => {
   return undefined
 }
 
-/** What an unknown can be in: `(1, 2)` is an open interval there, not a point. */
+/** A set that an unknown can be in: `(1, 2)` is an open interval here, not a point. */
 const parseSet = (text: string, read: Reader): Answer => {
   const set = parse(text, read)
   const [low, high, ...more] = set._tag === "Tuple" ? set.items : []
@@ -133,7 +131,7 @@ const parseSet = (text: string, read: Reader): Answer => {
 /** `(x, y)` is in a set of points. */
 const isPoint = (element: string): boolean => element.trim().startsWith("(")
 
-/** `a \pm b` is the two answers `a + b` and `a - b`; several signs go together. */
+/** `a \pm b` is the two answers `a + b` and `a - b`; several signs are coupled. */
 const parsePlusMinus = (text: string, read: Reader): Answer => {
   const upper = text.replaceAll(/\\pm(?![a-zA-Z])/g, "+").replaceAll(/\\mp(?![a-zA-Z])/g, "-")
   const lower = text.replaceAll(/\\pm(?![a-zA-Z])/g, "-").replaceAll(/\\mp(?![a-zA-Z])/g, "+")
@@ -141,7 +139,7 @@ const parsePlusMinus = (text: string, read: Reader): Answer => {
   return { _tag: "List", text: canonicalText(text), items, connective: "or" }
 }
 
-/** Whether a step may lead to the last one: it denies nothing, and gives the same name no other value. */
+/** True if a step may lead to the last one: it denies nothing, and gives the same name no other value. */
 const leadsTo = (step: Answer, last: Answer): boolean => {
   if (step._tag !== "Relation" || step.operators.includes("\\neq")) return false
   const isSameName =
@@ -149,7 +147,7 @@ const leadsTo = (step: Answer, last: Answer): boolean => {
   return !isSameName || step.text === last.text || step.operators.some((operator) => operator !== "=")
 }
 
-/** `2x = 10 \Rightarrow x = 5` says what follows, if relations lead to it. */
+/** `2x = 10 \Rightarrow x = 5` means its conclusion, if relations lead to it. */
 const parseImplied = (text: string, parts: ReadonlyArray<string>, read: Reader): Answer => {
   const steps = parts.map((part) => part.trim()).filter((part) => part !== "")
   const [last, ...earlier] = parseAll(steps, read).toReversed()
@@ -167,7 +165,7 @@ const connectiveOf = (found: ReadonlyArray<string>): "comma" | "and" | "or" =>
       ? "and"
       : "comma"
 
-/** The structure of a normalised answer. Linear in the text but for the depth of brackets, which `Normalise` caps. */
+/** The structure of a normalised answer. Linear in the text times the depth of brackets, which `Normalise` caps. */
 export const parse = (raw: string, read: Reader): Answer => {
   const text = raw.trim().replace(/(?<![.,;])[.,;]+$/, "")
   if (emptySet.test(text)) return { _tag: "Set", text: canonicalText(text), items: [] }

@@ -1,25 +1,23 @@
 /**
- * Values of symbols at points: they look random and depend on the symbols' names alone, so that verdicts are
+ * Values of symbols at points: pseudo-random, and dependent on the symbols' names only, so that verdicts are
  * reproducible.
  */
 import * as Exact from "./Exact.ts"
 import * as Value from "./Value.ts"
 
-/** Where expressions are evaluated. */
+/** A point at which expressions are evaluated. */
 export interface Point {
   readonly round: number
   /** Values of series indices, inside their series. */
   readonly bound: ReadonlyMap<string, Value.Value>
-  /** Symbols take whole numbers, for expressions that mean something only there. */
+  /** Symbols take integers, for expressions that are only defined there. */
   readonly isWhole: boolean
-  /**
-   * Symbols are this many binary places larger than usual, for expressions with edges far away; of both signs in turn.
-   */
+  /** Scales symbols by this many binary places, for expressions with edges far away; signs alternate. */
   readonly shift?: number
   readonly budget: { operations: number }
 }
 
-/** 64 bits that look random but depend only on `text` (FNV-1a with a final mix). */
+/** 64 pseudo-random bits that only depend on `text` (FNV-1a with a final mix). */
 const hash = (text: string): bigint => {
   let state = 0xcbf29ce484222325n
   for (let i = 0; i < text.length; i++) {
@@ -31,8 +29,8 @@ const hash = (text: string): bigint => {
 }
 
 /**
- * A number of magnitude 1/4 to 17/4 with 12 random bits, of either sign; or a whole number from 1 to 8 or from 4 to 35
- * in turn.
+ * A number of magnitude 1/4 to 17/4 with 12 random bits, of either sign; or alternately an integer from 1 to 8 or from
+ * 4 to 35.
  */
 export const sample = (name: string, point: Point): Value.Value => {
   const bits = hash(`${point.round}:${name}`)

@@ -4,9 +4,9 @@ export interface Time {
   readonly hour: number
   readonly minute: number
   readonly second: number
-  /** Whether it is before or after noon, where that is written. */
+  /** AM or PM, if written. */
   readonly half: "a" | "p" | undefined
-  /** Whether it can be nothing else: minutes that begin with 0, or a half of the day. `7:32` may be a ratio. */
+  /** True if it is certainly a time: minutes that begin with 0, or AM/PM. `7:32` may be a ratio. */
   readonly isSure: boolean
 }
 
@@ -30,7 +30,7 @@ export const read = (text: string): Time | undefined => {
 
 const of24 = ({ half, hour }: Time): number => (half === undefined ? hour : (hour % 12) + (half === "p" ? 12 : 0))
 
-/** Whether two times are the same; the half of the day may be missing in one, as a unit may. */
+/** True if two times are equal; AM/PM may be missing in one, like a unit. */
 export const areEqual = (a: Time, b: Time): boolean => {
   if (a.minute !== b.minute || a.second !== b.second) return false
   const isMissing = (a.half === undefined) !== (b.half === undefined)

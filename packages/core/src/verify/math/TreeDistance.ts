@@ -1,10 +1,9 @@
 /**
- * How many nodes of one tree must be inserted, removed or changed to make another of it, where whole subtrees cost less
- * than their nodes.
+ * Computes the edit distance of trees: nodes inserted, removed or changed, with a discount for whole subtrees.
  *
  * The algorithm of Zhang and Shasha (1989, https://doi.org/10.1137/0218082), extended by removing and inserting
- * subtrees at min(n, 0.6·(n - 5) + 5) for n nodes, as PHYBench's expression edit distance has it (Qiu et al. 2025,
- * https://arxiv.org/abs/2504.16074). Cost: the product of the sizes, times that of the depths at most.
+ * subtrees at min(n, 0.6·(n - 5) + 5) for n nodes, as in PHYBench's expression edit distance (Qiu et al. 2025,
+ * https://arxiv.org/abs/2504.16074). Cost: at most the product of the sizes times that of the depths.
  */
 import type { Tree } from "./ExpressionTree.ts"
 
@@ -16,13 +15,12 @@ interface Flat {
   readonly labels: ReadonlyArray<string>
   /** Leftmost leaf under each node. */
   readonly leftmost: ReadonlyArray<number>
-  /** What removing the whole subtree costs. */
+  /** Cost of removing the whole subtree. */
   readonly costs: ReadonlyArray<number>
-  /** Roots of the subtrees that are compared on their own. */
+  /** Roots of the subtrees that are compared separately. */
   readonly keys: ReadonlyArray<number>
 }
 
-/** Number of nodes. */
 export const size = ({ children }: Tree): number => children.reduce((sum, child) => sum + size(child), 1)
 
 const flat = (tree: Tree): Flat => {
@@ -41,7 +39,6 @@ const flat = (tree: Tree): Flat => {
   return { labels, leftmost, costs, keys: [...last.values()].sort((a, b) => a - b) }
 }
 
-/** The distance from one tree to another. */
 export const between = (one: Tree, other: Tree): number => {
   const [a, b] = [flat(one), flat(other)]
   const [m, n] = [a.labels.length, b.labels.length]

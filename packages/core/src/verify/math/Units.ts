@@ -1,13 +1,13 @@
 /**
- * Units, currencies, percent and number words around a quantity.
+ * Parses units, currencies, percent and number words around a quantity.
  *
- * A unit is taken off and remembered: an answer without its unit is still right, one with another unit is not. Number
- * words (`million`) change the value; what percent does is for the comparison.
+ * A unit is removed and recorded: an answer without its unit is still right, one with another unit is not. Number words
+ * (`million`) change the value; percent is handled by the comparison.
  */
 import * as Exact from "./Exact.ts"
 import * as Wording from "../text/Wording.ts"
 
-/** A quantity's number as LaTeX, what it is multiplied by, its unit in one spelling, and whether it is in percent. */
+/** A quantity's number as LaTeX, its scale, its normalized unit, and whether it is in percent. */
 export interface Quantity {
   readonly number: string
   readonly scale: Exact.Rational
@@ -70,7 +70,7 @@ const bareWords = [...spellings.keys()]
   .toSorted((x, y) => y.length - x.length)
   .join("|")
 
-/** Units that may follow a number without `\text`; single letters would be unknowns, but for `m^2` and the like. */
+/** Units that may follow a number without `\text`; single letters would be unknowns, except for `m^2` and the like. */
 const bareUnit = new RegExp(
   `^(.*?[\\d})])\\s*((?:square |sq |cubic )?(?:${bareWords})(?:e?s)?(?:\\s*\\^\\s*\\{?[23]\\}?)?|m\\s*\\^\\s*\\{?[23]\\}?)$`
 )
@@ -86,7 +86,7 @@ const numberWords: Record<string, Exact.Rational> = {
 
 const singular = (word: string): string => (word.length > 2 ? word.replace(/(?<!s)s$/, "") : word)
 
-/** `square centimetres`, `cm^{2}` and `cm²` are `cm^2`; words nobody knows stay as they are, in the singular. */
+/** `square centimetres`, `cm^{2}` and `cm²` are `cm^2`; unknown words are kept, in the singular. */
 const canonicalUnit = (text: string): string | undefined => {
   const compact = text
     .replaceAll(/\\text\{([^{}]*)\}/g, " $1 ")
@@ -128,38 +128,38 @@ const wordAfter =
 const thingsAfter = /^(.*[\d})])\s+(?=[a-zA-Z])(?=[a-zA-Z\s]*[a-zA-Z]{4})([a-zA-Z]{2,}(?:\s+[a-zA-Z]{2,}){0,3})$/
 const textAfter = /^(.*[^\s])\s*\\text\{([^{}a-zA-Z]*[a-zA-Z][^{}]*)\}(?:\s*(\^\s*(?:\{\s*)?[23](?:\s*\})?))?\s*$/
 
-/** Words, with a slash between some perhaps; a sign before them would be one of the number, as in `5\text{! km}`. */
+/** Words, optionally separated by slashes; a sign before them would belong to the number, as in `5\text{! km}`. */
 const unitText = /^\s*[a-zA-Z(][a-zA-Z\s.,'()-]*(?:\/\s*[a-zA-Z][a-zA-Z\s.]*){0,3}$/
-/** Words that nothing is counted in. */
+/** Words that are not units of counting. */
 const particles = /^(?:is|are|for|when|to|by|out|of|per|in|on|at|with|as|the|an?|where|so|that|this|it)$/i
 
 /**
- * A unit is a few words without numbers; what denies, hedges or computes must not pass for one: "or maybe 6",
+ * A unit is a few words without numbers; words that deny, hedge or compute must not pass as one: "or maybe 6",
  * "squared", "tenths".
  */
 const isUnitName = (text: string): boolean =>
   text.length <= 60 &&
   unitText.test(text) &&
   text.split(/[\s/]+/).some((word) => word !== "" && !particles.test(word)) &&
-  // `5\text{i km}` shows an unknown, or a constant.
+  // `5\text{i km}` contains an unknown, or a constant.
   !(/^[a-zA-Z]\s+\S/.test(text) && !spellings.has(text[0] ?? "")) &&
   text.trim().split(/\s+/).length <= 5 &&
   !/(?<![a-zA-Z])(?:max|maximum|minimum|upwards?|onwards?|tops)(?![a-zA-Z])/i.test(text) &&
   (Wording.isNeutral(withoutCounting(text)) || isPowerOfUnit(text))
 
-/** "different ways" and "more apples" are counted like others, and so are times. */
+/** "different ways" and "more apples" count like plain ones, and so do times. */
 const withoutCounting = (text: string): string =>
   text
     .replace(/(?<![a-zA-Z])(?:more|different)\s+(?!than|from)(?=[a-zA-Z])/i, "")
     .replace(/(?<![a-zA-Z])times\s*$/i, "")
 
-/** `cm squared`: the power is one of a unit that is known. */
+/** `cm squared`: a power of a known unit. */
 const isPowerOfUnit = (text: string): boolean => {
   const [, word = ""] = /^\s*([a-zA-Z]+)\s+(?:squared|cubed)\s*$/.exec(text) ?? []
   return spellings.has(word) || spellings.has(singular(word.toLowerCase()))
 }
 
-/** Angles in degrees inside of trigonometric functions, in radians: `\sin(30^\circ)` is `\sin((\frac{30\pi}{180}))`. */
+/** Converts degrees inside trigonometric functions to radians: `\sin(30^\circ)` is `\sin((\frac{30\pi}{180}))`. */
 export const inRadians = (text: string): string =>
   !text.includes("\\circ") || !/\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])/.test(text)
     ? text
@@ -170,7 +170,7 @@ export const inRadians = (text: string): string =>
 
 const one = Exact.one
 
-/** Takes scale and unit off a leaf. A leaf that is nothing but text keeps it. */
+/** Splits scale and unit from a leaf. A leaf of text only is kept. */
 export const quantity = (leaf: string): Quantity => {
   let number = leaf.trim()
   let scale = one

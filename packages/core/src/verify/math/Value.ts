@@ -2,11 +2,11 @@
  * Complex numbers for `ExpressionValue`: exact (Gaussian rationals) as long as possible, else fixed point with 384
  * binary places.
  *
- * `undefined` is "undecided" everywhere: division by zero, more than 2^1000, or a product, quotient or power so close
- * to zero (2^-180) that the fixed-point form would lose it. Only a difference can therefore come out tiny, and then it
- * means that the operands cancel. What is finer than can be shown is undecided too: rationals of more than 200 binary
- * digits (128 in a denominator) beside approximate values, and terms of a sum that are 2^180 times smaller than
- * another. What is left and agrees to 290 binary digits is equal.
+ * `undefined` always means "undecided": division by zero, more than 2^1000, or a product, quotient or power so close to
+ * zero (2^-180) that the fixed-point form would lose it. Only a difference can therefore be tiny, which means that the
+ * operands cancel. Values too fine for the precision are undecided too: rationals of more than 200 bits (128 in a
+ * denominator) combined with approximate values, and terms of a sum that are 2^180 times smaller than another.
+ * Remaining values that agree to 290 bits are equal.
  */
 import * as Exact from "./Exact.ts"
 import * as Fixed from "./Fixed.ts"
@@ -15,7 +15,7 @@ export type Value =
   | { readonly _tag: "Exact"; readonly re: Exact.Rational; readonly im: Exact.Rational }
   | { readonly _tag: "Approximate"; readonly re: Fixed.Fixed; readonly im: Fixed.Fixed }
 
-/** What may be undecided. */
+/** Undefined if undecided. */
 export type Maybe<A> = A | undefined
 
 const largest = 1n << (Fixed.fractionBits + 1000n)
@@ -34,7 +34,7 @@ const exactMaybe = (re: Maybe<Exact.Rational>, im: Maybe<Exact.Rational>): Maybe
 export const approximate = (re: Fixed.Fixed, im: Fixed.Fixed = 0n): Maybe<Value> =>
   magnitude(re) > largest || magnitude(im) > largest ? undefined : { _tag: "Approximate", re, im }
 
-/** Like `approximate`, for results that cannot be zero: too small is undecided. */
+/** Like `approximate`, for nonzero results: too small is undecided. */
 const nonZero = (re: Fixed.Fixed, im: Fixed.Fixed): Maybe<Value> =>
   magnitude(re) < smallest && magnitude(im) < smallest ? undefined : approximate(re, im)
 
@@ -43,7 +43,7 @@ interface Parts {
   readonly im: Fixed.Fixed
 }
 
-/** Both parts in fixed point; undecided where an exact value is too small or too large for it. */
+/** Both parts in fixed point; undecided if an exact value is too small or too large for it. */
 export const toFixed = (a: Value): Maybe<Parts> => {
   if (a._tag === "Approximate") return a
   if (isZero(a)) return { re: 0n, im: 0n }
@@ -61,7 +61,7 @@ export const toReal = (a: Value): Maybe<Fixed.Fixed> => {
   return parts === undefined || magnitude(parts.im) > noise ? undefined : parts.re
 }
 
-/** The rational number that `a` exactly is. */
+/** The exact rational value of `a`, if it has one. */
 export const toRational = (a: Value): Maybe<Exact.Rational> =>
   a._tag === "Exact" && Exact.isZero(a.im) ? a.re : undefined
 
@@ -76,7 +76,7 @@ export const sign = (a: Value): Maybe<number> => {
 
 const size = ({ im, re }: Parts): bigint => (magnitude(re) > magnitude(im) ? magnitude(re) : magnitude(im))
 
-/** Whether the smaller one, though not zero, would hardly be seen in the sum. */
+/** True if the smaller one, though not zero, would be lost in the sum. */
 const isLost = (smaller: Parts, larger: Parts): boolean => size(smaller) > noise && size(smaller) < size(larger) >> 180n
 
 export const add = (a: Value, b: Value): Maybe<Value> => {
@@ -135,7 +135,7 @@ export const divide = (a: Value, b: Value): Maybe<Value> => {
   )
 }
 
-/** Largest argument of `exp`: its result still fits. */
+/** Max argument of `exp` whose result is in range. */
 const largestExponent = 120n << Fixed.fractionBits
 
 export const exp = (a: Value): Maybe<Value> => {
@@ -158,7 +158,7 @@ export const ln = (a: Value): Maybe<Value> => {
   return norm < smallest ? undefined : approximate(Fixed.ln(norm) / 2n, Fixed.atan2(x.im, x.re))
 }
 
-/** The root of a real number that is real where there is one, else the principal root. */
+/** The real root of a real number if it exists, else the principal root. */
 export const root = (a: Value, degree: number): Maybe<Value> => {
   if (isZero(a)) return exact(Exact.zero)
   const rational = toRational(a)
@@ -210,15 +210,15 @@ export const power = (base: Value, exponent: Value): Maybe<Value> => {
 const isFine = ({ denominator, numerator }: Exact.Rational): boolean =>
   denominator > finest || magnitude(numerator) > longest
 
-/** Whether an exact value has detail that is lost beside an approximate one: `1 + 10^{-100}`, or a convergent of π. */
+/** True if an exact value has detail that is lost next to an approximate one: `1 + 10^{-100}`, or a convergent of π. */
 const isTooFine = (a: Value): boolean => a._tag === "Exact" && (isFine(a.re) || isFine(a.im))
 
 const finest = 1n << 128n
 const longest = 1n << 200n
-/** Approximate values that are nearer to zero have too few digits to be called equal. */
+/** Approximate values closer to zero have too few digits to be called equal. */
 const shallow = 1n << (Fixed.fractionBits - 100n)
 
-/** Whether two values are equal: exactly, or to about 87 decimal digits where one of them is approximate. */
+/** True if two values are equal: exactly, or to about 87 decimal digits if either is approximate. */
 export const equals = (a: Value, b: Value): boolean => {
   if (a._tag === "Exact" && b._tag === "Exact") return Exact.equals(a.re, b.re) && Exact.equals(a.im, b.im)
   const [x, y] = [toFixed(a), toFixed(b)]

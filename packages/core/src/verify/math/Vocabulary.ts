@@ -1,8 +1,8 @@
 /**
- * What a leaf may be written with: characters and commands of which the engine's reader keeps the meaning.
+ * The allowed notation of a leaf: characters and commands whose meaning the engine's parser preserves.
  *
- * It drops others without a word (`5\#6`, `5\%6` and `\cancel{6}5` come back as numbers), and a dropped sign makes
- * another answer. What is not listed cannot be read, and equals only what is written the same way.
+ * It silently drops others (`5\#6`, `5\%6` and `\cancel{6}5` are returned as numbers), and a dropped sign changes the
+ * answer. Anything not listed is unreadable, and only equals identical text.
  */
 
 const commands = new Set(
@@ -15,8 +15,8 @@ const commands = new Set(
 
 const characters = /^[a-zA-Z\d\s+\-*/^_{}()[\]|!.,'\\=]*$/
 /**
- * A point that is not in a number, several in one, a comma in braces, a sign with nothing before it that it could
- * belong to, digits of which a command takes the first alone (`\sqrt10`).
+ * A point outside of a number, several in one, a comma in braces, a sign without an operand before it, digits of which
+ * a command only takes the first (`\sqrt10`).
  */
 const misplaced =
   /\.(?!\d)|\d\s+\.|\.\d+\s*\.|\{\s*,|,\s*\}|(?<![a-zA-Z'})\d\]])['!]|\\sqrt\s*\d[\d.]|\\(?:frac|binom)\s*\d\s*\d[\d.]|\\(?:max|min)(?!\s*(?:[({_]|\\\{))/
@@ -30,7 +30,7 @@ const isBalanced = (text: string): boolean => {
   return depth === 0
 }
 
-/** Whether the reader can be trusted with a leaf. */
+/** True if the parser can be trusted with a leaf. */
 export const isKnown = (leaf: string): boolean =>
   characters.test(leaf) &&
   !misplaced.test(leaf) &&

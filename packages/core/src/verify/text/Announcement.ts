@@ -8,8 +8,8 @@ const anchors =
   /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
 
 /**
- * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is no
- * factorial in a calculation. The periods of "a.m." and "i.e." end none.
+ * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is not a
+ * factorial in a calculation. The periods of "a.m." and "i.e." do not end it.
  */
 const sentence =
   /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|mrs?|ms|dr|st|no)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
@@ -24,7 +24,7 @@ const withoutMarkup = (text: string): string =>
 const remark =
   /^[\s*]*(?:indeed |also |clearly |therefore |thus |now )?(?:correct|right|verified|confirmed|checked|complete|consistent|reasonable|valid|exact|unique|final|above|below|boxed|shown|found|as)(?![a-zA-Z])[^\d$\\]*$/i
 
-/** "The answer is on page 5" says where it is, `#### Step 4` is a heading. */
+/** "The answer is on page 5" states a location, `#### Step 4` is a heading. */
 const place =
   /^[\s*]*(?:step|part|case|question|problem|example|section|chapter|method|exercise|solution|approach|phase|task|stage)\s*\d[^=$]*$|^[\s*]*(?:(?:given|shown|found|stated|derived|obtained|written|explained|described)\s+)?(?:in|on|at|by|from)\s+(?:the\s+)?(?:step|page|equation|eq|figure|fig|table|section|part|line|chapter|example|case|paragraph|problem|question|exercise|appendix|diagram|column|row)s?\.?\s*\(?\$?\d[^=]*$/i
 
@@ -32,7 +32,6 @@ interface Announcement {
   readonly before: string
   readonly announcing: string
   readonly stated: string
-  /** Where the statement ends. */
   readonly end: number
 }
 
@@ -52,14 +51,14 @@ const announcement = (text: string, match: RegExpMatchArray): Announcement => {
 
 const copula = /\b(?:is|are|equals)\b/gi
 
-/** Whether a place is not in the formula that the text ends with: one dollar sign comes after what is. */
+/** Tests if a position is outside of the text's last formula `$…$`. */
 const outsideFormula = (text: string): ((at: number) => boolean) => {
   const close = text.lastIndexOf("$")
   const open = close <= 0 ? -1 : text.lastIndexOf("$", close - 1)
   return (at) => at < open || at > close
 }
 
-/** What follows the last "is" of a sentence that something with a value follows, else all of it. */
+/** The text after the last "is" of a sentence that is followed by something with a value, else all of it. */
 const predicate = (stated: string): string => {
   if (Prose.beginsWithValue(stated)) return stated
   let lastValue = stated.length - 1
@@ -72,12 +71,11 @@ const predicate = (stated: string): string => {
   return statement.replaceAll(copula, (word, at: number) => (isOutsideThere(at) ? "" : word))
 }
 
-/** How many remarks about the answer are skipped. */
 const maxRemarks = 20
 
 /**
- * The formula or number of the last sentence with "the answer is"; an empty text where it denies it, leaves it open or
- * takes it back.
+ * The formula or number of the last sentence with "the answer is"; an empty text if the sentence denies it, leaves it
+ * open or takes it back.
  */
 export const last = (text: string): string | undefined => {
   const matches = [...text.matchAll(anchors)]
@@ -90,7 +88,7 @@ export const last = (text: string): string | undefined => {
   const { announcing, before, end } = said
   const stated = Prose.withoutReason(said.stated)
   if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""
-  // "Final answer: the largest $n$ is 34": the value is what is said of it.
+  // "Final answer: the largest $n$ is 34": the value is the predicate.
   const value = withoutMarkup(predicate(stated))
   const isFormula = Formulas.all(value).length > 0
   if (isFormula && Formulas.areAlternatives(value, Wording.isDoubtful)) return ""

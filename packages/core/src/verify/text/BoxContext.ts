@@ -1,10 +1,10 @@
 /**
- * Whether a box is the answer by what surrounds it: `-\boxed{24}`, `\boxed{24}000`, `x > \boxed{24}`, "half of
+ * Decides from its surroundings if a box is the answer: `-\boxed{24}`, `\boxed{24}000`, `x > \boxed{24}`, "half of
  * \boxed{24}", "maybe \boxed{24}" and "\boxed{24} or so" are not, "- \boxed{24}" at the start of a line,
  * `\boxed{24}^\circ` and "\boxed{24} more apples" are.
  *
- * In a formula, nothing may touch the box except relations of equality, text, units and layout; in prose, no sign,
- * digit or word of arithmetic. Linear in what is read.
+ * In a formula, only relations of equality, text, units and layout may be adjacent to the box; in prose, no sign, digit
+ * or word of arithmetic. Linear in the text read.
  */
 import type { Found } from "./Formulas.ts"
 import * as Tongues from "./Tongues.ts"
@@ -15,7 +15,7 @@ const starts =
 /** Layout around a value: size, weight, colour, spacing, brackets, currency. */
 const layout =
   /^(?:[\s{([~]|\\[,;!: ]|\\?[$€£]|\\begin\{[a-z*]+\}|\\(?:left|big|Big|displaystyle|textstyle|bf|boldsymbol|bm|mathbf|mathrm|underline|large|Large|LARGE|huge|Huge|normalsize|color|textcolor|ans|thinspace)(?![a-zA-Z])|\{[a-z]{2,10}\})*$/
-/** Layout behind a value. */
+/** Layout after a value. */
 const closers = /^(?:[\s}\]~)]|\\[,;!: ]|\\(?:right|big|Big|hfill|thinspace|limits|displaystyle)(?![a-zA-Z]))*/
 /** In a formula: what may follow a value. */
 const follows =
@@ -41,7 +41,7 @@ const computedBy =
 
 const operatorBefore =
   /(?:[+×·⋅÷/<>≤≥±√^_]|\\(?:cdot|times|div|pm|mp|sqrt|log|ln|sin|cos|tan|geq?|leq?|[gl]t|geqslant|leqslant)(?![a-zA-Z]))[\s{([]*$|(?:\\(?:frac|sqrt|binom)|[\^_])\s*\{\s*$/
-/** Glued to the box. */
+/** Attached to the box. */
 const gluedBefore = /(?:\d\.?|\d[({[]|\\(?:frac|sqrt|binom)[^\n]{1,80}\}|(?<![a-zA-Z\\])[a-zA-Z])$/
 
 const lineBefore = (text: string, start: number): string => {
@@ -49,10 +49,10 @@ const lineBefore = (text: string, start: number): string => {
   return near.slice(near.lastIndexOf("\n") + 1).replaceAll(tags, " ")
 }
 
-/** `<answer>`, `</b>`: no signs of order. */
+/** `<answer>`, `</b>`: not order signs. */
 const tags = /<\/?[a-zA-Z][a-zA-Z\d]{0,20}>/g
 
-/** A minus sign, and not a bullet or a dash between words. */
+/** A minus sign, as opposed to a bullet or a dash between words. */
 const isMinus = (line: string): boolean => {
   const [, before = "", space = ""] = /^([^]*)-(\s*)$/.exec(line) ?? []
   if (!line.trimEnd().endsWith("-") || (space !== "" && before.trim() === "")) return false
@@ -91,13 +91,13 @@ const isComputedAfter = (line: string): boolean => {
   )
 }
 
-/** `a = \boxed{24} > 0` and `\boxed{24} < 25` say the value and a bound that it meets. */
+/** `a = \boxed{24} > 0` and `\boxed{24} < 25` state the value and a bound that it satisfies. */
 const bounds = /^(?:[<>≤≥≠]|\\(?:[gl]eq?|[gl]t|neq?)(?![a-zA-Z]))/
 const isToNumber = /^(?:[<>≤≥≠]|\\[a-z]{2,3})\s?-?\d/
 const isEqualTo = (relation: string | undefined): boolean =>
   relation === "=" || relation === "≈" || relation === "\\approx"
 
-/** Whether the box, or list of boxes, from `start` to `end` is the answer by what touches it. */
+/** True if the box, or list of boxes, from `start` to `end` is the answer according to its surroundings. */
 export const isAnswer = (
   text: string,
   { end, start }: Pick<Found, "start" | "end">,
@@ -126,6 +126,6 @@ export const isAnswer = (
   const isClear =
     layout.test(before) &&
     (follows.test(after) || (bounds.test(after) && (isEqualTo(from?.[0]) || isToNumber.test(after))))
-  // The formula may stand in a calculation or a clause of its own.
+  // The formula may be in a separate calculation or clause.
   return isClear && (from !== undefined || !isComputedBefore(lineBefore(text, around.start)))
 }

@@ -1,11 +1,10 @@
 /**
- * Which box of a text is its answer: one rule for completions and references.
+ * Determines which box of a text is its answer: one rule for completions and references.
  *
- * The last `\boxed{…}` or `\fbox{…}` that closes and holds something counts, whatever prose stands after it. Boxes
- * joined by commas, "and" or "or" are one list; boxes inside a box belong to it. A box that never closes is unfinished
- * and no answer. A box that holds nothing, or the prompt's placeholder (`\boxed{answer}`), speaks of boxes and is none.
- * A box that the words or the sign right before it deny ("is not \boxed{5}"), that is part of a calculation or hedge
- * (`BoxContext`) or is taken back (`Retraction`) leaves no answer at all.
+ * The last closed, non-empty `\boxed{…}` or `\fbox{…}` counts, whatever prose follows. Boxes joined by commas, "and" or
+ * "or" are one list; nested boxes belong to the outer one. Unclosed and empty boxes, and those with the prompt's
+ * placeholder (`\boxed{answer}`), are ignored. A box denied by the words or the sign directly before it ("is not
+ * \boxed{5}"), part of a calculation or hedge (`BoxContext`), or taken back (`Retraction`) leaves no answer at all.
  */
 import * as BoxContext from "./BoxContext.ts"
 import * as Formulas from "./Formulas.ts"
@@ -18,10 +17,10 @@ type Found = Formulas.Found
 
 const box = /\\(?:boxed|fbox)\s*(?:\{|(?=\d))/g
 
-/** How many boxes there are, closed or not. */
+/** Number of boxes, closed or not. */
 export const count = (text: string): number => text.match(/\\boxed|\\fbox/g)?.length ?? 0
 
-/** What prompts put into the box they ask for. */
+/** Placeholders in boxes of prompts. */
 const placeholder =
   /^[\s$"'`<[(]*(?:\\(?:text|mathrm|textit)\{\s*)?(?:(?:your |the |my )?(?:final )?(?:answer|number|result|value)(?: here)?|\.\.\.|…|\\[lc]?dots|\?)?[\s}$"'`>\])]*$/i
 
@@ -30,7 +29,7 @@ const isPlaceholder = (answer: string): boolean => {
   return trimmed.length <= 60 && placeholder.test(trimmed)
 }
 
-/** The boxes that hold something, in order; nested ones as part of the outer. */
+/** Non-empty boxes, in order; nested ones as part of the outer. */
 export const all = (text: string): ReadonlyArray<Found> => {
   const ends = Scan.groupEnds(text)
   const boxes: Array<Found> = []
@@ -39,7 +38,7 @@ export const all = (text: string): ReadonlyArray<Found> => {
     if (match.index < last) continue
     const open = match.index + match[0].length - 1
     const isBraced = text[open] === "{"
-    // `\boxed5` holds the one digit, as LaTeX reads it.
+    // `\boxed5` contains the one digit, as in LaTeX.
     const end = isBraced ? ends.get(open) : open + 2
     if (end === undefined) continue
     const answer = isBraced ? text.slice(open + 1, end - 1) : text.slice(open + 1, end)
@@ -62,7 +61,7 @@ const isConnector = (gap: string): boolean => {
   return bare === "" || /^(?:[,;]|,?\s*(?:[a-zA-Z]+\s)?(?:and|or)|&)$/.test(bare)
 }
 
-/** The last box with the boxes it is listed with, whatever surrounds them: for references, which are trusted. */
+/** The last box with the boxes it is listed with, regardless of its surroundings: for references, which are trusted. */
 export const lastGroup = (text: string): Found | undefined => {
   const boxes = all(text)
   let first = boxes.length - 1
@@ -70,15 +69,15 @@ export const lastGroup = (text: string): Found | undefined => {
   const group = boxes.slice(Math.max(0, first))
   const [start, end] = [group[0]?.start, group.at(-1)?.end]
   if (start === undefined || end === undefined) return undefined
-  // The same box said twice is one answer.
+  // A repeated box is one answer.
   const answers = [...new Set(group.map(({ answer }) => answer))]
   return { start, end, answer: answers.join(" , ") + Formulas.scaleAfter(text.slice(end, end + 20)) }
 }
 
-/** How far from a box a formula that holds it may begin and end, in characters. */
+/** Max characters from a box to the ends of a formula that contains it. */
 const formulaReach = 2_000
 
-/** The formulas in the lines around a box, at their places in the text. */
+/** The formulas in the lines around a box, with their positions in the text. */
 const formulasAround = (text: string, { end, start }: Found): ReadonlyArray<Found> => {
   const near = Math.max(0, start - formulaReach)
   const line = text.indexOf("\n", near)
@@ -90,7 +89,7 @@ const formulasAround = (text: string, { end, start }: Found): ReadonlyArray<Foun
   }))
 }
 
-/** A value that is offered as well. */
+/** A value offered as an alternative. */
 const alternative =
   /^(?:[\s*_`$),]|\\?%){0,20}\(?or\s{1,9}\$?(-?\\d?frac\s?\{[^{}]{1,40}\}\s?\{[^{}]{1,40}\}|-?[\d.,/]*\d(?:\s?\\?%)?)(?![\d^!])/
 
@@ -101,7 +100,7 @@ export const last = (text: string): Found | undefined => {
   if (Wording.isDeniedBy(Tongues.inEnglish(text.slice(Math.max(0, found.start - 300), found.start)))) return undefined
   const { answer, end } = found
   if (Retraction.follows(text.slice(end), answer)) return undefined
-  // `\boxed{\frac{1}{2}} or 0.5`: whether it says the same is for the comparison.
+  // `\boxed{\frac{1}{2}} or 0.5`: the comparison decides if they are equivalent.
   const also = alternative.exec(text.slice(end, end + 120))
   const isAnswer = BoxContext.isAnswer(
     text,
@@ -112,5 +111,5 @@ export const last = (text: string): Found | undefined => {
   return also === null ? found : { ...found, answer: `${answer} \\text{ or } ${also[1]}` }
 }
 
-/** What a box holds that never closes; for references, which are trusted. */
+/** The contents of an unclosed box; for references, which are trusted. */
 export const unclosed = (text: string): string | undefined => /\\boxed\s*\{([^]*)$/.exec(text)?.[1]

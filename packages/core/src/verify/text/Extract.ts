@@ -1,12 +1,11 @@
 /**
  * Finds the answer in a completion.
  *
- * Looks only behind the last `</think>`, and not into thinking that is opened after it. A box, where there is one, is
- * the answer, whatever stands after it; `Boxes` says which box counts. Without a box the last of these is: "the final
- * answer is …", `#### …`. Without any of them, and only if asked to, the last formula between dollar signs or the like,
- * then the last number. What its own sentence denies or leaves open ("is certainly not 5", "is 5 or maybe 6") is no
- * answer. One answer is returned, never a choice: an answer that lists candidates is compared as that list. Linear in
- * the text.
+ * Considers only the text after the last `</think>`, excluding reasoning that is opened later. A box, if any, is the
+ * answer, whatever follows (`Boxes`); else the last of "the final answer is …" and `#### …`; else, only if requested,
+ * the last formula between dollar signs or the like, then the last number. A value that its own sentence denies or
+ * leaves open ("is certainly not 5", "is 5 or maybe 6") is not an answer. An answer that lists candidates is compared
+ * as that list, never as a choice. Linear in the text.
  */
 import * as Announcement from "./Announcement.ts"
 import * as Boxes from "./Boxes.ts"
@@ -16,25 +15,25 @@ import * as Signs from "./Signs.ts"
 import * as Wording from "./Wording.ts"
 
 export interface Options {
-  /** Whether only the text after the last `</think>` counts. */
+  /** True if only the text after the last `</think>` counts. */
   readonly splitsOnThinkTag: boolean
-  /** More boxes than this in the answer part and there is no answer: guessing is not answering. */
+  /** With more boxes than this in the answer part there is no answer: guessing does not count. */
   readonly maxBoxed: number
-  /** Whether there is no answer without a box. */
+  /** True if an answer needs a box. */
   readonly needsBox: boolean
-  /** What is taken where nothing marks the answer: nothing, the last formula, or failing that the last number too. */
+  /** The fallback if nothing marks the answer: none, the last formula, or also the last number. */
   readonly unmarked: "none" | "formula" | "number"
 }
 
-/** As the original's Accuracy reward: boxed or announced answers only. What an option is where it is not given. */
+/** As in the original's Accuracy reward: boxed or announced answers only. Defaults of missing options. */
 export const accuracyOptions: Options = { splitsOnThinkTag: true, maxBoxed: 6, needsBox: false, unmarked: "none" }
 
-/** Where the prompt says that an answer without a box gets no credit. */
+/** For prompts that give no credit to answers without a box. */
 export const boxedOptions: Options = { ...accuracyOptions, needsBox: true }
 
 /**
- * What follows the last `</think>`, up to thinking that is opened and never closed; the whole text without any
- * thinking.
+ * The text after the last `</think>`, up to reasoning that is opened and never closed; the whole text without any
+ * reasoning.
  */
 export const afterThinking = (text: string): string => {
   const close = text.lastIndexOf("</think>")
@@ -43,10 +42,7 @@ export const afterThinking = (text: string): string => {
   return open >= 0 ? spoken.slice(0, open) : spoken
 }
 
-/**
- * The formula or number in the sentence before "I hope it is correct", which few-shot prompts teach models to close
- * with.
- */
+/** The formula or number in the sentence before "I hope it is correct", which models learn from few-shot prompts. */
 const lastStated = (text: string): string | undefined => {
   const end = text.lastIndexOf(". I hope it is correct")
   if (end < 0) return undefined
@@ -58,12 +54,12 @@ const lastStated = (text: string): string | undefined => {
 
 const maxBare = 300
 
-/** Unmarked answers are looked for in the end of the text only, this many characters. */
+/** Unmarked answers are only searched in this many characters at the end of the text. */
 const tail = 20_000
 
 /**
- * A short text that is nothing but an answer, else the last formula, else the last number; a number that ends the text
- * comes first.
+ * A short text that is only an answer, else the last formula, else the last number; a number at the end of the text
+ * takes precedence.
  */
 const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined => {
   const trimmed = text.slice(-tail).trim()
@@ -84,7 +80,7 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
   return isBare ? trimmed : numberAnswer
 }
 
-/** The line behind the last `####`, or the next one with something in it. A heading above a box does not count. */
+/** The line after the last `####`, or the next non-empty one. A heading above a box does not count. */
 const hashed = (reference: string): string | undefined => {
   const marker = reference.lastIndexOf("####")
   const behind = marker < 0 ? "" : reference.slice(marker + 4)
@@ -95,8 +91,8 @@ const hashed = (reference: string): string | undefined => {
 const tag = /<answer>([^<]{1,2000})<\/answer>/gi
 
 /**
- * The answer in a reference solution: the line behind the last `####`, else what is boxed (closed or not), else the
- * last `<answer>`, else what is announced ("The answer is: 18"), else the whole text.
+ * The answer in a reference solution: the line after the last `####`, else the boxed one (closed or not), else the last
+ * `<answer>`, else the announced one ("The answer is: 18"), else the whole text.
  */
 export const extractReference = (reference: string): string => {
   const written = Signs.ascii(reference)
@@ -112,7 +108,7 @@ export const extractReference = (reference: string): string => {
 const isOpenBefore = (before: string): boolean =>
   Wording.isDeniedBy(before) || Wording.isOneOfSeveral(Wording.clauseBefore(before))
 
-/** What an unmarked answer is taken from, unless the words before it deny it or leave it open. */
+/** The unmarked answer, unless the words before it deny it or leave it open. */
 const unmarkedIn = (text: string, allowsNumbers: boolean): string | undefined => {
   const answer = lastStated(text) ?? lastUnmarked(text, allowsNumbers)
   const at = answer === undefined ? -1 : text.lastIndexOf(answer)
@@ -120,7 +116,7 @@ const unmarkedIn = (text: string, allowsNumbers: boolean): string | undefined =>
 }
 
 /**
- * What boxes or announcements mark as the answer; undefined where nothing does, without an answer where they say none.
+ * The answer marked by boxes or announcements; undefined if there is no mark, without an answer if the marks have none.
  */
 export const marked = (
   completion: string,
@@ -136,7 +132,7 @@ export const marked = (
   return { answer: answer?.trim() === "" ? undefined : answer }
 }
 
-/** The answer in a completion, as it is written there; undefined where there is none. */
+/** The answer in a completion, as written; undefined if there is none. */
 export const extract = (completion: string, options: Partial<Options> = {}): string | undefined => {
   const { needsBox, splitsOnThinkTag, unmarked } = { ...accuracyOptions, ...options }
   const candidates = marked(completion, options)

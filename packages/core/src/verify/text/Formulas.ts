@@ -1,13 +1,13 @@
 /** Finds the formulas of a text, between dollar signs or the like. Linear in the text. */
 
-/** A piece of a text and what it says. */
+/** A range of a text and its content. */
 export interface Found {
   readonly start: number
   readonly end: number
   readonly answer: string
 }
 
-/** A dollar sign before a digit closes no formula: it is a price. */
+/** A dollar sign before a digit does not close a formula: it is a price. */
 const formula =
   /(?<!\\)\$\$([^$]+)(?<!\\)\$\$|(?<!\\)\$((?:[^$\n\\]|\\[^\n])+)\$(?!\d)|\\\[((?:[^\\]|\\[^[\]]){1,2000})\\\]|\\\(((?:[^\n\\]|\\[^()\n]){1,2000})\\\)/g
 
@@ -31,10 +31,10 @@ export const scaleAfter = (rest: string): string => {
   return percent.test(rest) ? " \\% " : word === undefined ? "" : ` \\text{ ${word}}`
 }
 
-/** Whether what separates two formulas joins them to a list. */
+/** True if the text between two formulas joins them to a list. */
 export const isList = (gap: string): boolean => /^\s*(?:,|;|and|or|,\s*and|,\s*or)\s*$/.test(gap)
 
-/** The last formula with those that are listed with it, and a percent sign or number word that follows. */
+/** The last formula with those listed with it, and a following percent sign or number word. */
 export const lastJoined = (text: string): string | undefined => {
   const parts = all(text)
   const last = parts.at(-1)
@@ -48,7 +48,7 @@ export const lastJoined = (text: string): string | undefined => {
 /** Between two values that are both meant. */
 const joins = /^\s*$|(?<![a-zA-Z])(?:and|also|or|alternatively)(?![a-zA-Z])/i
 
-/** "$5$ or possibly $6$": formulas that are no list, with words between or around them that `doubts`. */
+/** "$5$ or possibly $6$": formulas that are not a list, with words between or around them that satisfy `doubts`. */
 export const areAlternatives = (text: string, doubts: (words: string) => boolean): boolean => {
   const parts = all(text)
   const between = parts.map(({ end }, i) => text.slice(end, parts[i + 1]?.start ?? text.length))

@@ -2,14 +2,14 @@
  * Reads the value of a statement in prose: "that Tom pays 1,200, including tax", "72 clips, in total", "72 (see
  * above)".
  *
- * Remarks behind a value are removed where they neither deny, doubt nor compute and name no other value. What remains
- * is the answer, or, if it is a sentence, its only number. Linear in the text.
+ * Remarks after a value are removed if they neither deny, doubt nor compute and name no other value. The rest is the
+ * answer or, if it is a sentence, its only number. Linear in the text.
  */
 import * as Wording from "./Wording.ts"
 
 /**
  * Sign, currency, digits and percent. A comma before exactly three digits separates thousands, a comma before other
- * digits is a decimal comma, a comma before anything else ends the number; `1,200,00` is no number.
+ * digits is a decimal comma, a comma before anything else ends the number; `1,200,00` is invalid.
  */
 const numbers =
   /(?<![\w.\\]|\d,)[-+]?(?:\\?\$|€|£)?\s?(?:\d{1,3}(?:,\d{3}){1,50}(?!\d|,\d)(?:\.\d+)?|\d+\s*\/\s*\d+|\d+,\d+(?!\d|,\d)|\d+(?!\d|,\d)(?:\.\d+)?|\.\d+)(?:\s*(?:\\?[%％]|per\s?cent(?:age)?\b|pct\b))?/g
@@ -17,21 +17,21 @@ const numbers =
 /** The last number in plain text, with sign, currency and percent sign. */
 export const lastNumber = (text: string): string | undefined => [...text.matchAll(numbers)].at(-1)?.[0]
 
-/** Whether words stand side by side outside of `\text{…}`. */
+/** True if there are consecutive words outside of `\text{…}`. */
 export const isProse = (text: string): boolean =>
   /(?<![a-zA-Z'’])[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}/.test(
     text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+/g, " \\ ")
   )
 
-/** Whether there is a word that is no name of a function or constant. */
+/** True if there is a word that is not the name of a function or constant. */
 export const hasWord = (text: string): boolean =>
   /[a-zA-Z]{4,}/.test(
     text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+|\b(?:arc(?:sin|cos|tan)|sqrt|frac|infinity)\b/g, " ")
   )
 
 /**
- * The number that prose speaks of: the one after its last "=", or the only one; an empty text where it is another's or
- * there are several.
+ * The number that prose states: the one after its last "=", or the only one; an empty text if it belongs to something
+ * else or there are several.
  */
 const onlyNumber = (prose: string): string => {
   const start = prose.lastIndexOf("=") + 1
@@ -40,24 +40,26 @@ const onlyNumber = (prose: string): string => {
   if (first === undefined) return ""
   const end = start + first.index + first[0].length
   const [next] = more.filter(([other]) => other.trim() !== number)
-  // "= 5 hours to read 120 pages" says 5, "5 or 6" does not.
+  // "= 5 hours to read 120 pages" means 5, "5 or 6" does not.
   const isComputed = start > 0 && /^[\s$€£]*$/.test(prose.slice(start, start + first.index))
   const between = next === undefined ? "" : prose.slice(end, start + next.index)
   if (next !== undefined && !(isComputed && Wording.isNeutral(between) && /[a-zA-Z]{2}/.test(between))) return ""
-  // What stands right behind "=" is computed, whatever words the computation has.
+  // A number directly after "=" is computed, whatever words the computation contains.
   const before = prose.slice(start, start + first.index)
   const computation = prose.slice(0, start)
   const isOpen = Wording.denies(computation) || Wording.isDoubtful(Wording.clauseBefore(computation.slice(0, -1)))
   return !isOpen && Wording.isValueBetween(before, prose.slice(end)) ? number : ""
 }
 
-/** Where a remark may start: punctuation before a blank, a dash, a bracket with words, "of" behind a percent sign. */
+/**
+ * Possible starts of a remark: punctuation before whitespace, a dash, a bracket with words, "of" after a percent sign.
+ */
 const remarkStart = /[,;:](?=\s)|\s\((?=[^()]*[a-zA-Z=])|\s[–—-](?=\s)|[–—](?=[\s\p{L}])|(?<=%|percent)\s(?=of\b)/gu
-/** A value with more such places is a list. */
+/** A value with more such positions is a list. */
 const maxStarts = 20
 const maxRemark = 1_000
 
-/** A clause of its own, whose numbers are not the value. */
+/** A separate clause, whose numbers are not the value. */
 const clause =
   /^(?:because|since|as|which|where|including|with|given|made up|namely|i\.e|that is|rounded|after|when|from|by|for|due|using|consisting|who|of)(?![a-zA-Z])/i
 
@@ -65,20 +67,20 @@ const takesBack = /(?<![a-zA-Z])(?:wrong|incorrect|false|mistaken|untrue|not\s+(
 
 const startsWithNumber = /^[\s"'“‘`*_(]*[-+]?(?:\\?\$|€|£)?\s?\.?\d/
 const reason = /[\s,;:(–—-]{0,3}\s(?:because|since|as|given that)\s/i
-/** "as well as", "as long as": no reasons. */
+/** "as well as", "as long as": not reasons. */
 const comparison = /(?<![a-zA-Z])as\s+(?:well|many|much|opposed|long|if|far|big|large|high|low|soon)(?![a-zA-Z])/i
 
-/** A value with at most three words of a unit, up to the mark behind which it is explained: "12 hours: 3 times 4". */
+/** A value with at most three words of a unit, up to the punctuation before its explanation: "12 hours: 3 times 4". */
 const explained =
   /^[\s"'“‘`*_(]{0,8}[-+]?(?:\\?\$|€|£)?[ \t]?(?:\d[\d,]{0,40}(?:\.\d{1,40})?|\.\d{1,40})(?:[ \t]{0,2}\/[ \t]{0,2}\d{1,20})?\$?(?:[ \t]?(?:\\?[%％]|°))?[*_$]{0,4}(?:[ \t][a-zA-Z°]{1,20}){0,3}[*_]{0,3}(?=[:;][ \t]|[ \t][—–][ \t]|[—–]\p{L})/u
-/** A calculation, or words that no number stands before as in a ratio ("2: 3 for boys") or a time ("12: 30 pm"). */
+/** A calculation, or words that do not follow a number as in a ratio ("2: 3 for boys") or a time ("12: 30 pm"). */
 const calculation =
   /^[^a-zA-Z]{0,40}\d[ \t]{0,3}(?:[*×·+/x-]|\\(?:times|cdot|div)|times|plus|minus|over|per|divided by|multiplied by)[ \t]{0,3}[\d$€£(]/i
 const otherThanRatio =
   /^(?![\s$]{0,5}[\d.,]{1,20}\s{0,3}(?:for|to|[ap]\.?\s?m\.?|o'clock|hours?[\s.]*$|h|$)(?![a-zA-Z]))/i
 const interrupted = /^(?:no|nope|wait|or|actually|sorry|oops|correction|rather|hmm+|well|but|not)(?![a-zA-Z])/i
 
-/** Where the explanation of the value begins that a statement begins with; -1 where there is none. */
+/** Start of the explanation of the value that a statement begins with; -1 if there is none. */
 const explanationAt = (stated: string): number => {
   const at = explained.exec(stated)?.[0].length ?? -1
   const tail = at === -1 ? "" : stated.slice(at).replace(/^[\s:;—–]+/, "")
@@ -87,7 +89,7 @@ const explanationAt = (stated: string): number => {
   return isExplanation && !isOpen ? at : -1
 }
 
-/** A statement that begins with its value, without the reason for it, whose words and numbers are others'. */
+/** A statement that begins with its value, without the explanation, whose words and numbers do not belong to it. */
 export const withoutReason = (stated: string): string => {
   if (!startsWithNumber.test(stated)) return stated
   const explanation = explanationAt(stated)
@@ -95,10 +97,9 @@ export const withoutReason = (stated: string): string => {
   return at === -1 || takesBack.test(stated.slice(at)) ? stated : stated.slice(0, at)
 }
 
-/** Whether a statement begins with its value. */
 export const beginsWithValue = (stated: string): boolean => startsWithNumber.test(stated)
 
-/** Whether what follows a value says something about it and leaves it as it is. */
+/** True if the text after a value describes it and leaves it unchanged. */
 const isRemark = (tail: string, head: string): boolean => {
   if (tail.length > maxRemark || /[\\?^]/.test(tail) || Wording.isDoubtful(tail)) return false
   const bare = tail.replace(/^[\s,;:(–—-]+/, "").replace(/(?:below|above) zero/i, "cold")
@@ -118,7 +119,7 @@ const names =
     " "
   )
 
-/** Words without the number that they say once more: "12 (twelve apples)". */
+/** Removes the number spelled out again: "12 (twelve apples)". */
 const withoutSpelled = (words: string, head: string): string => {
   const [first = ""] = /^[a-zA-Z-]+/.exec(words) ?? []
   const number = names.indexOf(first.toLowerCase())
@@ -139,7 +140,7 @@ const withoutRemark = (value: string): string => {
 const leads =
   /^(?:(?:then|thus|therefore|hence|simply|just|exactly|precisely|indeed|clearly|obviously|equal to|given by)[\s,:]+){1,3}/i
 
-/** The value of what is said after "the answer is"; an empty text where it says none or several. */
+/** The value stated after "the answer is"; an empty text if there is none or several. */
 export const valueOf = (said: string): string => {
   const statement = said.replace(leads, "").replace(/^(?:minus|negative)\s+(?=[\d.])/i, "-")
   const value = withoutRemark(statement)

@@ -1,11 +1,11 @@
 /**
- * Whether what follows an answer takes it back: "is incorrect", "Wait, that's wrong. It should be 25", "Correction:
- * 25".
+ * Decides if the text after an answer takes it back: "is incorrect", "Wait, that's wrong. It should be 25",
+ * "Correction: 25".
  *
- * The answer itself, "this answer" and the like may be denied anywhere; "that" and "it" only in the first sentence
- * behind it or behind "wait", "no", "actually". Behind these, and where it is called the correct one, another number
- * that is announced replaces the answer. A check that ends well ("Wait, is that right? Yes") takes nothing back, and
- * neither do sentences about other values ("25 would be wrong"). Languages: `Tongues`. Linear in the text.
+ * The answer itself, "this answer" and the like may be denied anywhere; "that" and "it" only in the next sentence or
+ * after "wait", "no", "actually". After these, and if it is called the correct one, another announced number replaces
+ * the answer. A successful check ("Wait, is that right? Yes") takes nothing back, and neither do sentences about other
+ * values ("25 would be wrong"). Languages: `Tongues`. Linear in the text.
  */
 import * as Tongues from "./Tongues.ts"
 import * as Wording from "./Wording.ts"
@@ -25,12 +25,12 @@ const denying = [
   `(?:isn['’]?t|wasn['’]?t|(?:cannot|can\\s?not|can['’]?t|could\\s?n['’]?t|could\\s+not|must\\s+not)\\s+be)\\s+${adverbs}${right}`
 ].join("|")
 
-/** Directly behind the answer, in its own sentence. */
+/** Directly after the answer, in its own sentence. */
 const own = new RegExp(
   `^[\\s$*_)\\]}"',:—–-]*(?:(?:but|which|and|however|though)[\\s,]+)?(?:(?:(?:that|this|it)\\s+)?(?:${denying})|(?:that|this|it)['’]s\\s+${adverbs}(?:${wrong}|not\\s+${right}))(?![a-zA-Z])`,
   "i"
 )
-/** The same in a later clause of that sentence. */
+/** Like `own`, in a later clause of that sentence. */
 const clause = new RegExp(
   `[,;]\\s{1,3}(?:but|and|however|though|yet|which)\\s(?:(?:that|this|it)\\s)?(?:${denying})(?![a-zA-Z])`,
   "i"
@@ -38,7 +38,7 @@ const clause = new RegExp(
 /** "You may think that it is 24, but it isn't." */
 const briefly =
   /[,;]\s{1,3}(?:but|and|however|though|yet|which)\s(?:that|this|it)\s?(?:isn['’]?t|is\s+not|wasn['’]?t|was\s+not)[\s*_$)"']*$/i
-/** The same in brackets, behind a colon or a dash. */
+/** Like `own`, in brackets, after a colon or a dash. */
 const aside = new RegExp(
   `^[\\s$*_]*[(:—–-]\\s*(?:(?:that|this|it|which)\\s+)?(?:${denying}|${wrong}|not\\s+${right})(?![a-zA-Z])`,
   "i"
@@ -65,7 +65,7 @@ const answerDenied = new RegExp(`^${answerNoun}\\s+(?:${denying})(?![a-zA-Z])`, 
 const admitted =
   /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|probably|actually)\s+)?(?:made\s+(?:a|an|some)\s+(?:[a-z]+\s+)?(?:mistake|error|slip)s?|(?:was|am|were)\s+(?:wrong|mistaken)|mis(?:counted|calculated|read|understood|added|took|computed)|meant|take\s+(?:that|it)\s+back)|^i['’]m\s+(?:wrong|mistaken)|^(?:scratch\s+that|strike\s+that|never\s?mind|correction|disregard\s+(?:that|this|the\s+above)|ignore\s+(?:that|the\s+above)|my\s+(?:mistake|bad))(?![a-zA-Z])/i
 
-/** Another value in the place of the answer. */
+/** Another value replaces the answer. */
 const replaced = new RegExp(
   `^(?:${pronoun}|(?:the|my)\\s+(?:[a-z]+\\s+){0,2}(?:answer|result|value))\\s+(?:should|must|ought\\s+to)\\s+(?:(?:actually|really|instead|rather)\\s+)?(?:be|have\\s+been|read)\\s+([^\\s].{0,40})`,
   "is"
@@ -76,7 +76,7 @@ const meaning =
 
 const trueAnswer =
   "(?:the|my)\\s+(?:(?:correct|actual|true|real|right|proper|new|corrected)\\s+){1,2}(?:answer|value|result|solution|number|one)"
-/** Where a clause begins: "so the answer must be 25". */
+/** Start of a clause: "so the answer must be 25". */
 const concluding =
   "(?:^|[,;:]\\s{1,3}|\\s[—–-]\\s)(?:(?:so|thus|hence|therefore|and|but|then|meaning|that)[\\s,]{1,3}){0,2}"
 const value =
@@ -85,12 +85,12 @@ const concluded = new RegExp(
   `${concluding}(?:${trueAnswer}\\s+(?:is|was|should\\s+be|must\\s+be|equals)|the\\s+answer\\s+(?:must|should)\\s+be|(?:it|that)\\s+should\\s+be)\\s+${value}`,
   "is"
 )
-/** Behind a word that corrects: "no, so it is 25", "oops, should be 25". */
+/** After a correcting word: "no, so it is 25", "oops, should be 25". */
 const corrected = new RegExp(
   `${concluding}(?:(?:(?:it|that|the\\s+answer)(?:['’]s|\\s+is|\\s+equals)|(?:should|must)\\s+be)\\s+)${value}`,
   "is"
 )
-/** "I dropped a sign", behind such a word. */
+/** "I dropped a sign", after such a word. */
 const slipped =
   /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|actually)\s+)?(?:forgot(?!\s+to\s+(?:mention|say|note))|dropped|missed|overlooked|misplaced|swapped|mixed\s+up|messed\s+up|double[\s-]?counted|erred)(?![a-zA-Z])/i
 const onlyValue =
@@ -98,14 +98,14 @@ const onlyValue =
 
 const plainNumber = /^[\s$*_\\{(]*(-?[\d.,]*\d)(.{0,40})$/s
 
-/** The digits of a decimal, without those that change nothing. */
+/** The significant digits of a decimal. */
 const digitsOf = (decimal: string): string | undefined => {
   const [match, sign, whole, places = ""] =
     /^(-?)(?=\.?\d)0*(\d*)(?:\.(\d*?)0*)?$/.exec(decimal.replaceAll(",", "")) ?? []
   return match === undefined ? undefined : `${sign}${whole}.${places}`
 }
 
-/** Whether another number is stated than the answer, which is one, too. */
+/** True if a number other than the answer, which must be one too, is stated. */
 const isOtherNumber = (stated: string | undefined, answer: string): boolean => {
   const [, said = "", rest = ""] = plainNumber.exec(stated ?? "") ?? []
   const [, own = "", more = ""] = plainNumber.exec(answer) ?? []
@@ -123,13 +123,13 @@ const isOtherNumber = (stated: string | undefined, answer: string): boolean => {
 
 const bare = (text: string): string => text.replaceAll(/[\s$*{}\\,]|boxed|text/g, "")
 
-/** Whether a value is written that is not the answer. */
+/** True if a written value is not the answer. */
 const isOther = (value: string, answer: string): boolean => {
   const [said, own] = [bare(value), bare(answer)]
   return /^-?\.?\d/.test(said) && !(said.startsWith(own) && !/^\.?\d/.test(said.slice(own.length)))
 }
 
-/** How much is read behind an answer, and of each sentence, in characters. */
+/** Max characters read after an answer, and of each sentence. */
 const reach = 20_000
 const maxSentence = 400
 
@@ -141,17 +141,17 @@ const sentences = (text: string): ReadonlyArray<string> =>
     .filter((one) => /[a-zA-Z\d]/.test(one))
     .map((one) => one.slice(0, maxSentence))
 
-/** Whether an interjection announces another answer. */
+/** True if an interjection announces another answer. */
 const corrects = (lead: string): boolean => /[a-zA-Z]/.test(lead) && !/^\W*(?:but|well|however)\W*$/i.test(lead)
 
 interface Place {
-  /** Whether the sentence is the first behind the answer's own. */
+  /** True if the sentence directly follows the answer's own. */
   readonly isNext: boolean
-  /** Whether the sentence before it begins with such an interjection. */
+  /** True if the sentence before it begins with such an interjection. */
   readonly isCorrected: boolean
 }
 
-/** Whether a sentence behind the answer's own takes it back. */
+/** True if a sentence after the answer's own takes it back. */
 const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Place): boolean => {
   const lead = interjections.exec(sentence)?.[0] ?? ""
   const about = sentence
@@ -170,7 +170,7 @@ const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Pl
   return (isNext || isCorrecting) && (pronounDenied.test(about) || pronounFails.test(about))
 }
 
-/** Whether `after`, the text behind an answer, takes it back. */
+/** True if `after`, the text after an answer, takes it back. */
 export const follows = (after: string, answer: string): boolean => {
   const near = Tongues.inEnglish(after.slice(0, reach))
   const ends = near.slice(0, maxSentence).search(sentenceEnd)
@@ -181,7 +181,7 @@ export const follows = (after: string, answer: string): boolean => {
   let lead = ""
   let isCorrected = false
   return sentences(near.slice(head.length)).some((one, index) => {
-    // "No! It is 25": an interjection belongs to what follows it.
+    // "No! It is 25": an interjection belongs to the following sentence.
     const sentence = lead + one
     lead = interjections.exec(sentence)?.[0] === sentence ? `${sentence} ` : ""
     const isTakenBack = takesBack(sentence, answer, { isNext: index === 0, isCorrected })

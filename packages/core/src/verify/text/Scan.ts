@@ -1,11 +1,9 @@
-/**
- * Scanning LaTeX by brackets: balanced groups, and splitting where nothing is open. All of it is linear in the text.
- */
+/** Scans LaTeX by brackets: balanced groups, and splitting outside of brackets. Linear in the text. */
 
 const openers = "([{"
 const closers = ")]}"
 
-/** Index after the group that opens with `{` at `start`; undefined if it never closes. Escaped braces do not count. */
+/** Index after the group that opens with `{` at `start`; undefined if it is unclosed. Escaped braces do not count. */
 export const groupEnd = (text: string, start: number): number | undefined => {
   let depth = 0
   for (let i = start; i < text.length; i++) {
@@ -17,7 +15,7 @@ export const groupEnd = (text: string, start: number): number | undefined => {
   return undefined
 }
 
-/** Where each group that opens with `{` ends, by where it opens; those that never close are left out. */
+/** Ends of the groups that open with `{`, by their start; unclosed ones are omitted. */
 export const groupEnds = (text: string): ReadonlyMap<number, number> => {
   const ends = new Map<number, number>()
   const open: Array<number> = []
@@ -52,13 +50,13 @@ export const depths = (text: string): Int16Array => {
   return result
 }
 
-/** A separator found in the text, as the pattern matched it. */
+/** Parts of a text, and the separators as matched by the pattern. */
 export interface Split {
   readonly parts: ReadonlyArray<string>
   readonly separators: ReadonlyArray<string>
 }
 
-/** Splits at matches of the global `pattern` that lie outside all brackets. */
+/** Splits at matches of the global `pattern` that are outside all brackets. */
 export const splitTop = (text: string, pattern: RegExp): Split => {
   const depth = depths(text)
   const parts: Array<string> = []
@@ -74,7 +72,7 @@ export const splitTop = (text: string, pattern: RegExp): Split => {
   return { parts, separators }
 }
 
-/** If one bracket spans the whole text: its two ends and the text between. `\{` and `\}` come back as such. */
+/** If one bracket spans the whole text: its two ends and the text between. `\{` and `\}` are returned as such. */
 export const enclosed = (
   text: string
 ): { readonly open: string; readonly close: string; readonly inner: string } | undefined => {
@@ -95,7 +93,7 @@ export const enclosed = (
     : undefined
 }
 
-/** Replaces every `\command{argument}` by what `replace` makes of the argument. */
+/** Replaces every `\command{argument}` by the result of `replace` for the argument. */
 export const replaceCommand = (
   text: string,
   pattern: RegExp,

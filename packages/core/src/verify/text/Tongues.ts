@@ -1,8 +1,8 @@
 /**
- * Writes what other languages say around an answer as English does, for the rules that read denials, hedges and
- * retractions there: "es incorrecto" becomes "that is wrong", "oder 25" becomes "or 25".
+ * Translates words of other languages around an answer to English, for the rules that read denials, hedges and
+ * retractions: "es incorrecto" becomes "that is wrong", "oder 25" becomes "or 25".
  *
- * Closed word classes of about fifteen languages; a text without any of these words is not changed. Linear in the text.
+ * Closed word classes of about fifteen languages; a text without any of these words is unchanged. Linear in the text.
  */
 
 type Rewriting = readonly [pattern: RegExp, english: string]
@@ -101,7 +101,7 @@ const rewritings: ReadonlyArray<Rewriting> = [
   [/(?:或者|或是|还是|還是|或|または|あるいは|또는|혹은)(?=[\s$]{0,3}[\d\\-])/gu, " or "]
 ]
 
-/** Whether a text can hold one of the words: letters that English does not have, or a word that it does not. */
+/** Texts that may contain one of the words: letters that English does not have, or a word that it does not. */
 const candidates =
   /[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|posiblemente|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi)(?![a-z])|[à-ž]/iu
 

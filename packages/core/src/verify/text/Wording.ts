@@ -1,27 +1,27 @@
 /**
- * What words do to the value beside them: deny it, leave it open, or make another value of it. "not 5", "maybe 5" and
- * "5 squared" do not say 5, whatever unit, name or announcement the words pass for.
+ * Classifies words by their effect on an adjacent value: they deny it, leave it open, or compute another value from it.
+ * "not 5", "maybe 5" and "5 squared" do not state 5, whatever unit, name or announcement the words may resemble.
  *
- * Lists of closed word classes and words of arithmetic; other nouns are not among them, so that counted things stay
- * units and quantities keep their names. All of it is linear in the text.
+ * Lists of closed word classes and words of arithmetic; other nouns are not included, so that counted things stay units
+ * and quantities keep their names. Linear in the text.
  */
 
-/** That something is not so. */
+/** Denies something. */
 const refusals =
   "not|never|neither|nor|cannot|isnt|arent|wasnt|doesnt|cant|wrong|wrongly|false|falsely|incorrect|incorrectly|untrue|mistaken|" +
   "unequal|unlikely|nicht|kein|keine|pas|jamais|nunca|deny|denies|doubt|doubts|doubtful|refutes?|disproves?|contrary"
-/** That something is left out or is another thing. */
+/** Excludes something, or states that it is different. */
 const exclusions =
   "no|non|none|nothing|nobody|without|except|excepting|excluding|anything|invalid|impossible|hardly|scarcely|differs?|different|" +
   "unlike|opposite|instead|rather|else|fails?"
-/** That something is one of several, near, or a bound. */
+/** One of several, approximate, or a bound. */
 const doubts =
   "maybe|perhaps|possibly|probably|presumably|potentially|likely|seemingly|supposedly|allegedly|either|or|if|" +
   "unless|whether|unsure|uncertain|unclear|guess|guesses|versus|vs|than|least|most|less|fewer|between|beyond|exceeds?|almost|nearly|" +
   "approaches|approaching|ambiguous|unknown|undefined|undetermined|unspecified"
-/** What may be said of an answer that is not announced as one: "it may be 18". */
+/** Possible with an answer that is not announced as one: "it may be 18". */
 const modals = "might|may|could|would"
-/** Other words that join or pick. */
+/** Other words that join or select. */
 const joints =
   "and|but|any|about|around|approx|approximately|roughly|circa|estimated|think|believe|suppose|assume|assuming|hope|hopefully|seems?|" +
   "apparently|etc|others"
@@ -34,18 +34,18 @@ const changes =
   "infinite|bn|mn|mio|mil|conjugate|transposed?|prime|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|" +
   "thirteen|fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 
-/** Words of place that compute with what follows: "5 over 6", "1 more than". */
+/** Words of place that compute with the following text: "5 over 6", "1 more than". */
 const places = "(?:over|under|below|above)(?=\\s+[\\d$\\\\])|more(?=\\s+than)"
 
-/** That a sentence is not the speaker's own. */
+/** A sentence attributed to another speaker, or hypothetical. */
 const distance = "suppose|supposing|assume|assuming|claims?|claimed|pretend|imagine|who|whoever|says?|said|wonder"
-/** That a number is only what something is compared with, or made of. */
+/** A number that is only compared with, or a part of something. */
 const relations = "from|to|near|close|far|like|besides?|off|square|multiple|divisible|divisor|factor|range|everything"
 
 const wordsOf = (...lists: ReadonlyArray<string>) =>
   new RegExp(`(?<![a-zA-Z\\\\])(?:${lists.join("|")})(?![a-zA-Z])|n['’]t(?![a-zA-Z])`, "gi")
 
-/** Whether one of the words is there; `NO` and `IF` are points of geometry, `May` is a month. */
+/** True if one of the words occurs; `NO` and `IF` are points of geometry, `May` is a month. */
 const has = (text: string, words: RegExp): boolean =>
   [...text.matchAll(words)].some(
     ({ 0: word, index }) => !/^[A-Z]{1,2}$/.test(word) && !(word === "May" && !/^\s+be\b/.test(text.slice(index + 3)))
@@ -61,42 +61,43 @@ const borrowed = wordsOf(distance)
 const related = wordsOf(relations)
 const negation = /\\(?:not|neg|lnot|notin|nexists)(?![a-zA-Z])/
 
-/** Whether something is denied: in words, or by `\not` and its like where no relation was made of it. */
+/**
+ * True if something is denied: in words, or by `
+ * ot` and the like if it is not part of a relation.
+ */
 export const denies = (text: string): boolean => has(text, refusal) || negation.test(text)
 
-/** Whether words deny a value, or make it one of several or a bound. */
+/** True if words deny a value, or make it one of several or a bound. */
 export const isOneOfSeveral = (text: string): boolean => denies(text) || has(text, several)
 
-/** Whether a sentence denies its value or leaves it open. */
+/** True if a sentence denies its value or leaves it open. */
 export const isDoubtful = (text: string): boolean => isOneOfSeveral(text) || has(text, modal)
 
-/** Whether words leave a value as it is, as a unit or a name does: they neither deny nor pick nor compute. */
+/** True if words leave a value unchanged, like a unit or a name: they neither deny nor select nor compute. */
 export const isNeutral = (text: string): boolean => !has(text, open) && !has(text, change) && !negation.test(text)
 
-/** Whether words compute with a value, anywhere or right at their start. */
+/** True if words compute with a value, anywhere or directly at their start. */
 export const computes = (text: string): boolean => has(text, computing)
 export const startsComputing = (text: string): boolean => has(text.slice(0, changeReach), computing)
 
-/** How far from a value a word that computes with it may be, in characters. */
+/** Max characters between a value and a word that computes with it. */
 const changeReach = 20
 
-/** Whether what leads to "the answer is" takes it back: "suppose", "some say", "I doubt". */
+/** True if the text before "the answer is" invalidates it: "suppose", "some say", "I doubt". */
 export const isBorrowed = (text: string): boolean => isDoubtful(text) || has(text, borrowed)
 
-/**
- * Whether a number in prose is the value that the prose speaks of: nothing around it computes, excludes or compares.
- */
+/** True if a number in prose is the stated value: nothing around it computes, excludes or compares. */
 export const isValueBetween = (before: string, after: string): boolean =>
   isNeutral(before) && !has(before, related) && !has(after.slice(0, changeReach), change) && !isDoubtful(before + after)
 
-/** What a value starts anew after: the end of a sentence or clause, "but", "so", "is", "=". */
+/** A value starts anew after these: the end of a sentence or clause, "but", "so", "is", "=". */
 const clauseEnd =
   /[.,;:!?\n=]|(?<![a-zA-Z])(?:but|so|hence|thus|therefore|then|because|since|is|are|it's|that's|giv(?:es?|ing)|gets?|yield(?:s|ing)|leav(?:es|ing))(?![a-zA-Z'’])/gi
 
-/** How far back words are looked at, in characters. */
+/** Max characters that are read backwards. */
 const reach = 200
 
-/** What stands before a value in its clause. */
+/** The text before a value in its clause. */
 export const clauseBefore = (before: string): string => {
   const near = before.slice(-reach)
   const last = [...near.matchAll(clauseEnd)].at(-1)
@@ -108,6 +109,9 @@ const refusedClaim =
   /(?<![a-zA-Z])(?:(?:false|untrue|incorrect|wrong|not\s+(?:true|correct|right))\s+(?:that|to\s+(?:say|claim|think|conclude|assume))|can(?:not|\snot|['’]?t)\s+be\s+that|(?:there\s+is|there['’]s)\s+no\s+way|(?:i|we)\s+doubt|impossible\s+(?:that|for))(?![a-zA-Z])(?:(?!\sbut\s)[^,.!?;\n])*$/i
 const refusedRelation = /(?:\\neq?|\\not\s{0,9}=|!=|≠|<>)[\s$\\([{]{0,20}$/
 
-/** Whether the words or the sign right before a value deny it: "is certainly not equal to", `\neq`. */
+/**
+ * True if the words or the sign directly before a value deny it: "is certainly not equal to", `
+ * eq`.
+ */
 export const isDeniedBy = (before: string): boolean =>
   denies(clauseBefore(before)) || refusedRelation.test(before.slice(-40)) || refusedClaim.test(before.slice(-reach))

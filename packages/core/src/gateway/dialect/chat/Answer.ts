@@ -1,4 +1,4 @@
-/** Answers of Chat Completions: whole, or as the chunks of a stream. */
+/** Writes answers of Chat Completions: complete, or as the chunks of a stream. */
 import type { Answered, Head, Streamed } from "../Dialect.ts"
 import { frame, pieces } from "../Frames.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
@@ -18,10 +18,10 @@ const usageOf = ({ usage: { completionTokens, promptTokens } }: Answered) => ({
   total_tokens: promptTokens + completionTokens
 })
 
-/** Absent where nothing was thought. */
+/** Empty if there was no reasoning. */
 const reasoningOf = ({ message }: Choice): string => message.reasoning_content ?? ""
 
-/** As OpenAI's: exactly these keys. */
+/** Exactly OpenAI's keys. */
 const written = ({ function: { arguments: text, name }, id }: ToolCall, index: number) => ({
   id: id ?? `call_${index}`,
   type: "function",
@@ -48,7 +48,7 @@ export const answer = (answered: Answered): unknown => ({
   usage: usageOf(answered)
 })
 
-/** The answer as chunks; `isUsageAsked`: the last of them tells what it cost. */
+/** The answer as chunks; `isUsageAsked`: the last one contains the usage. */
 export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
   const common = envelope(head, "chat.completion.chunk")
   const chunk = (choices: ReadonlyArray<unknown>, usage: unknown = null): string =>

@@ -1,6 +1,6 @@
 /**
- * OpenAI's Chat Completions, as the packages `openai`, `@ai-sdk/openai-compatible` and `@langchain/openai` speak it.
- * What is refused and what is passed over: `ChatCompletionsParameters`.
+ * OpenAI's Chat Completions, as used by the packages `openai`, `@ai-sdk/openai-compatible` and `@langchain/openai`.
+ * Rejected and ignored parameters: `ChatCompletionsParameters`.
  */
 import { Effect } from "effect"
 import * as Answer from "./Answer.ts"
@@ -11,7 +11,7 @@ import type { Dialect } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Wished from "../Wished.ts"
 
-/** What the answer depends on beside the choices. */
+/** Request options that the answer depends on in addition to the choices. */
 interface Read {
   readonly isUsageAsked: boolean
 }

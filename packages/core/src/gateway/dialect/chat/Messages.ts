@@ -1,9 +1,9 @@
 /**
- * Messages of a Chat Completions request.
+ * Reads the messages of a Chat Completions request.
  *
- * `developer` is another name for `system`, `function` an old one for `tool`. Keys of a message that say nothing to a
- * model (`refusal: null`, what helpers of SDKs leave there) are dropped, for agents send back the answers they got.
- * What a model would have to hear and cannot (audio, files) is refused by name.
+ * `developer` is an alias of `system`, `function` a legacy one of `tool`. Keys of a message without meaning for a model
+ * (`refusal: null`, leftovers of SDK helpers) are dropped, because agents send back the answers they got. Content that
+ * a model would need but cannot process (audio, files) is rejected by name.
  */
 import { Effect, Predicate } from "effect"
 import * as Canon from "../Canon.ts"
@@ -12,7 +12,7 @@ import type { Failure } from "../Dialect.ts"
 import type { ContentPart, Message, ToolCall } from "../../../Message.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
 
-/** More than any chat has; a list of millions would hold the gateway up. */
+/** More than any chat has; a list of millions would block the gateway. */
 const mostMessages = 100_000
 
 export const messagesOf = Effect.fnUntraced(function* (value: unknown) {
@@ -120,7 +120,7 @@ const assistantOf = Effect.fnUntraced(function* (given: Given, at: string) {
   const text = isSilent ? "" : yield* contentOf(content, `${at}.content`)
   if (typeof text !== "string") return yield* unsupported(`${at}.content`, "an assistant's content is text here")
   const toolCalls = yield* toolCallsOf(given, at)
-  // An answer that says nothing, or was only thought, has null.
+  // An answer with nothing, or only reasoning, has null.
   if (content === undefined && toolCalls.length === 0 && given["tool_calls"] === undefined && reasoning === undefined) {
     return yield* invalid(`${at}.content`, "an assistant's message without tool_calls needs content")
   }
@@ -138,7 +138,7 @@ const toolCallsOf = Effect.fnUntraced(function* (given: Given, at: string) {
     if (!Array.isArray(several)) return yield* invalid(`${at}.tool_calls`, `expected a list, got ${said(several)}`)
     for (const [index, call] of several.entries()) calls.push(yield* toolCallOf(call, `${at}.tool_calls[${index}]`))
   }
-  // The old form has one call, and no id to answer it by.
+  // The legacy form has one call, without an id to refer to.
   if (single !== undefined && single !== null) {
     calls.push(yield* toolCallOf({ id: "call_function", function: single }, `${at}.function_call`))
   }

@@ -1,11 +1,11 @@
 /**
- * Parameters of a Chat Completions request, beside its messages and tools.
+ * Reads the parameters of a Chat Completions request other than messages and tools.
  *
- * Null is the same as absent. What cannot be honoured is refused by name, unless it has the value that switches it off
- * (`logprobs: false`). Passed over, and named as such, is what changes nothing about sampling: whom a request is
- * for, how it is billed and kept, `reasoning_effort` and `verbosity`. What would hold a model to something
- * (`response_format`, `parallel_tool_calls: false`, a forced tool) is a wish (`Wished`): where tokens are recorded the
- * answer is sampled from the model alone, so that a trainer can compute its probability.
+ * Null is the same as absent. Unsupported parameters are rejected by name, unless their value turns them off
+ * (`logprobs: false`). Parameters that do not affect sampling are ignored, and reported as such: user, billing and
+ * storage, `reasoning_effort` and `verbosity`. Output constraints (`response_format`, `parallel_tool_calls: false`, a
+ * forced tool) are passed on as in `Wished`: if tokens are recorded, the answer is sampled without them, so that a
+ * trainer can compute its probability.
  */
 import { Effect, Predicate } from "effect"
 import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
@@ -18,7 +18,6 @@ export interface Body {
   readonly [parameter: string]: unknown
 }
 
-/** What a request says of its answer. */
 export interface Parameters {
   readonly sampling: SamplingOptions
   readonly isStreamed: boolean
@@ -33,7 +32,7 @@ const mostStops = 16
 /** Read elsewhere. */
 const apart = new Set(["messages", "tools", "tool_choice"])
 
-/** Without effect on what is sampled. */
+/** No effect on sampling. */
 const harmless = new Set([
   "metadata",
   "moderation",
@@ -49,14 +48,14 @@ const harmless = new Set([
   "verbosity"
 ])
 
-/** A parameter may have any name, those that every object inherits too. */
+/** A Map, because parameters may have any name, including those inherited by every object. */
 const byName = <A>(values: { readonly [parameter: string]: A }): ReadonlyMap<string, A> =>
   new Map(Object.entries(values))
 
 const isEmpty = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.keys(value).length === 0
 
-/** Parameters that are not here, with what they may be all the same. */
+/** Unsupported parameters with their permitted values. */
 const neutral = byName<(value: unknown) => boolean>({
   audio: () => false,
   function_call: (value) => value === "none" || value === "auto",
@@ -67,7 +66,7 @@ const neutral = byName<(value: unknown) => boolean>({
   web_search_options: () => false
 })
 
-/** Why, where the name does not say it. */
+/** Explanations, if the name is not sufficient. */
 const reasons = byName<string>({
   function_call: "use tool_choice",
   functions: "use tools",
@@ -123,7 +122,6 @@ const kinds = byName<Kind>({
   top_p: { is: (value) => isFinite(value) && value > 0 && value <= 1, right: "a number above 0, at most 1" }
 })
 
-/** What a value is, cut short. */
 export const said = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing"
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
@@ -137,13 +135,12 @@ const refusal = (parameter: string, value: unknown): Failure => {
     : unsupported(parameter, `${said(value)} cannot be honoured here${why}; leave it out`)
 }
 
-/** The body without its nulls. */
 export const withoutNulls = (body: unknown): Effect.Effect<Body, Failure> =>
   Predicate.isReadonlyObject(body)
     ? Effect.succeed(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)))
     : Effect.fail(new Failure({ reason: "invalid", message: "the body must be a JSON object" }))
 
-/** The names of what is passed over; fails with what cannot be honoured, or is not what it should be. */
+/** The names of ignored parameters; fails on unsupported and invalid ones. */
 const check = Effect.fnUntraced(function* (body: Body) {
   const ignored: Array<string> = []
   for (const [parameter, value] of Object.entries(body)) {
@@ -204,7 +201,7 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<P
   }
 })
 
-/** Numbers by our names; of two names of one the later wins. */
+/** Numbers by our names; of two aliases the later one takes precedence. */
 const numbers = [
   ["max_tokens", "maxTokens"],
   ["max_completion_tokens", "maxTokens"],

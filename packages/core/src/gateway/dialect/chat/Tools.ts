@@ -1,4 +1,7 @@
-/** Tools of a Chat Completions request. A `tool_choice` that forces a call is a wish, of a tool that is there. */
+/**
+ * Tools of a Chat Completions request. A `tool_choice` that forces a call is an output constraint, and must name an
+ * existing tool.
+ */
 import { Effect, Predicate } from "effect"
 import * as Canon from "../Canon.ts"
 import { type Body, said } from "./Parameters.ts"
@@ -10,7 +13,7 @@ export interface Tools {
   readonly tools: ReadonlyArray<unknown>
   readonly toolChoice: "auto" | "none"
   readonly forced: Wished.Wish | undefined
-  /** `strict` promises arguments after a schema; the model alone decides what it writes. */
+  /** `strict` would guarantee arguments that match a schema; the model is not constrained. */
   readonly isStrictAsked: boolean
 }
 

@@ -1,8 +1,8 @@
 /**
- * An answer as one of Anthropic's messages: content blocks in the order thinking, text, tool calls, and why it ended.
+ * Writes an answer as an Anthropic message: content blocks in the order reasoning, text, tool calls, and why it ended.
  *
- * What was thought carries a signature, so that clients send it back with the next request. An answer of nothing has no
- * blocks. Nothing is cached for anyone, which is what the cache's figures say.
+ * Reasoning has a signature, so that clients send it back with the next request. An empty answer has no blocks. Cache
+ * counts are zero, because nothing is cached.
  */
 import type { Choice } from "../../../inference/backend/Inference.ts"
 import type { Head } from "../Dialect.ts"
@@ -30,7 +30,7 @@ export interface ToolUseBlock {
 
 export type ContentBlock = TextBlock | ThinkingBlock | ToolUseBlock
 
-/** A block and, for a call, its input as JSON: what streams are made of. */
+/** A block and, for a call, its input as JSON, for streaming. */
 export interface Written {
   readonly block: ContentBlock
   readonly json?: string
@@ -49,7 +49,7 @@ export const thinkingBlock = (thinking: string, id: string): ThinkingBlock => ({
   signature: `sig_${id}`
 })
 
-/** The blocks of an answer; `id` tells calls of servers that number none. */
+/** The blocks of an answer; `id` is used for calls of servers that do not number them. */
 export const blocks = ({ message }: Choice, id: string): ReadonlyArray<Written> => {
   const { content, reasoning_content: thinking, tool_calls: calls = [] } = message
   const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("")
@@ -78,14 +78,14 @@ const reasons: ReadonlyMap<string, string> = new Map([
 /** Why an answer ended, and at which of the request's stop sequences. */
 export const ended = ({ finishReason, stop, text, toolCalls }: Choice, stops: ReadonlyArray<string>): Ended => {
   const reason = reasons.get(finishReason) ?? (toolCalls.length > 0 ? "tool_use" : "end_turn")
-  // Some servers leave the stop sequence in the text instead of naming it.
+  // Some servers leave the stop sequence in the text instead of reporting it.
   const matched = reason === "end_turn" ? (stop ?? stops.find((one) => text.endsWith(one))) : undefined
   return matched === undefined
     ? { stop_reason: reason, stop_sequence: null }
     : { stop_reason: "stop_sequence", stop_sequence: matched }
 }
 
-/** Token counts; before an answer is streamed none of its tokens are counted. */
+/** Token counts; output is 0 before an answer is streamed. */
 export const usage = (input: number, output: number) => ({
   input_tokens: input,
   cache_creation_input_tokens: 0,
@@ -99,7 +99,7 @@ export const usage = (input: number, output: number) => ({
   speed: null
 })
 
-/** The message around the blocks. */
+/** The message without its blocks. */
 export const envelope = ({ id, model }: Head) => ({
   id: `msg_${id}`,
   type: "message",

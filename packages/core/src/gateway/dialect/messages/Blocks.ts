@@ -1,8 +1,8 @@
 /**
- * Content blocks of a request, one at a time: text, images, tool calls and their results, thinking.
+ * Reads content blocks of a request one at a time: text, images, tool calls and their results, reasoning.
  *
- * A block of a kind that no open model is given is refused by its type. Keys that say nothing to the model
- * (`cache_control`, `citations`) are passed over and named; so is thinking that only its maker can read.
+ * Block types that open models do not support are rejected by type. Keys without meaning for the model
+ * (`cache_control`, `citations`) are ignored and reported, as is reasoning that only its vendor can read.
  */
 import { Effect, Predicate, Result, Schema } from "effect"
 import * as Reason from "../../../base/Reason.ts"
@@ -12,10 +12,9 @@ import type { Failure } from "../Dialect.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesInput from "./Input.ts"
 
-/** Names of what was passed over so far. */
 export type Ignored = Set<string>
 
-/** Reads a value; the failure says which parameter is not what it should be. */
+/** Decodes a value; the failure names the invalid parameter. */
 export const reader = <A>(schema: Schema.Codec<A, unknown>) => {
   const decode = Schema.decodeUnknownResult(schema)
   return (value: unknown, param: string): Effect.Effect<A, Failure> => {
@@ -38,7 +37,6 @@ const readSource = reader(
     ])
   })
 )
-/** A block with its type known. */
 export interface Block {
   readonly type: string
   readonly [key: string]: unknown
@@ -47,7 +45,7 @@ export interface Block {
 const isBlock = (value: unknown): value is Block =>
   Predicate.isReadonlyObject(value) && typeof value["type"] === "string"
 
-/** The blocks of a content, of which a string is one of text. */
+/** The blocks of a content; a string is one text block. */
 export const list = (content: unknown, param: string): Effect.Effect<ReadonlyArray<Block>, Failure> => {
   if (typeof content === "string") return Effect.succeed([{ type: "text", text: content }])
   if (!Array.isArray(content)) {
@@ -60,14 +58,14 @@ export const list = (content: unknown, param: string): Effect.Effect<ReadonlyArr
   )
 }
 
-/** Names the keys of a block that say nothing to the model. */
+/** Records the keys of a block without meaning for the model. */
 const passOver = (given: Block, known: ReadonlyArray<string>, ignored: Ignored): void => {
   for (const key of Object.keys(given)) {
     if (key !== "type" && !known.includes(key) && given[key] !== null) ignored.add(`${given.type}.${key}`)
   }
 }
 
-/** A string of a block. A long history has many, so none of them goes through a schema. */
+/** A string of a block. Not decoded by a schema, because a long history has many. */
 const stringOf = (given: Block, key: string, param: string): Effect.Effect<string, Failure> => {
   const value = given[key]
   return typeof value === "string"
@@ -99,7 +97,7 @@ const image = Effect.fnUntraced(function* (given: Block, param: string, ignored:
   return { type: "image_url", image_url: { url } } satisfies ContentPart
 })
 
-/** Text or a picture, as part of what a user or a tool says. */
+/** Text or an image, in a message of a user or a tool. */
 export const part = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
   switch (given.type) {
     case "text":
@@ -114,7 +112,6 @@ export const part = Effect.fnUntraced(function* (given: Block, param: string, ig
   }
 })
 
-/** What a tool answered, as a message. */
 export const toolResult = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
   const { content = null, is_error: isError } = given
   passOver(given, ["tool_use_id", "content", ...(isError === true ? [] : ["is_error"])], ignored)
@@ -125,7 +122,7 @@ export const toolResult = Effect.fnUntraced(function* (given: Block, param: stri
   return { role: "tool", content: Canon.content(parts), tool_call_id: id } satisfies Message
 })
 
-/** A call that the assistant made, as it is sent back. */
+/** A call by the assistant, as sent back. */
 export const toolUse = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
   passOver(given, ["id", "name", "input", "caller"], ignored)
   const id = yield* stringOf(given, "id", param)

@@ -1,17 +1,16 @@
 /**
- * Failures as clients of Anthropic's API know them: `{ type: "error", error: { type, message }, request_id }` with its
+ * Writes failures in the form of Anthropic's API: `{ type: "error", error: { type, message }, request_id }` with its
  * status codes.
  *
- * Clients ask again after 429 and 5xx (529: overloaded), and give up after any other 4xx. A message that begins with
- * "prompt is too long" is what agents compact their history at.
+ * Clients retry after 429 and 5xx (529: overloaded), and stop at any other 4xx. Agents compact their history at a
+ * message that begins with "prompt is too long".
  */
 import { Failure, type FailureReason, type WrittenFailure } from "../Dialect.ts"
 
-/** A parameter (`messages.0.content.1`, as this API spells it) that is not what the dialect says. */
+/** An invalid parameter (`messages.0.content.1`, as spelled by this API). */
 export const invalid = (param: string, message: string): Failure =>
   new Failure({ reason: "invalid", param, message: `${param}: ${message}` })
 
-/** A parameter that is, and asks for what cannot be done here. */
 export const unsupported = (param: string, message: string): Failure =>
   new Failure({ reason: "unsupported", param, message: `${param}: ${message}` })
 
@@ -28,7 +27,7 @@ const kinds: { readonly [reason in FailureReason]: readonly [status: number, typ
   overloaded: [529, "overloaded_error"]
 }
 
-/** Clients that keep their conversation on the server (`thread`) send all of it instead when they read this. */
+/** Makes clients that keep their conversation on the server (`thread`) send all of it instead. */
 const noThreads = { error_code: "thread_unsupported_request", unsupported: ["thread"] }
 
 export const write = ({ message, param, reason }: Failure, requestId?: string): WrittenFailure => {

@@ -1,7 +1,7 @@
 /**
- * An answer as server-sent events, in the order in which clients put a message together: `message_start`, then for each
- * block `content_block_start`, its deltas and `content_block_stop`, then `message_delta` with the reason it ended and
- * `message_stop`. A `ping` stands where Anthropic's servers send one.
+ * Writes an answer as server-sent events, in the order in which clients assemble a message: `message_start`, then for
+ * each block `content_block_start`, its deltas and `content_block_stop`, then `message_delta` with the stop reason and
+ * `message_stop`. A `ping` is sent where Anthropic's servers send one.
  */
 import * as Frames from "../Frames.ts"
 import type { ContentBlock, Ended, Written } from "./Answer.ts"
@@ -13,7 +13,7 @@ interface Event {
 
 const frame = (event: Event): string => Frames.frame(event, event.type)
 
-/** A block before anything of it was streamed. */
+/** A block before any delta. */
 const emptied = (block: ContentBlock): unknown => {
   switch (block.type) {
     case "text":
@@ -39,20 +39,20 @@ const deltas = ({ block, json = "{}" }: Written): ReadonlyArray<Event> => {
   }
 }
 
-/** What a message begins with, before anything is known of it. */
+/** The first events of a message. */
 export const begin = (start: object): ReadonlyArray<string> => [
   frame({ type: "message_start", message: start }),
   frame({ type: "ping" })
 ]
 
-/** A block that grows: its first event, further deltas, and its last. */
+/** The first event of a block. */
 export const open = (index: number, block: ContentBlock): string =>
   frame({ type: "content_block_start", index, content_block: emptied(block) })
 
 export const grow = (index: number, written: Written): ReadonlyArray<string> =>
   deltas(written).map((delta) => frame({ type: "content_block_delta", index, delta }))
 
-/** Further words of a block. */
+/** Deltas of a block. */
 export const growing = (index: number, kind: "text" | "thinking", text: string): ReadonlyArray<string> =>
   Frames.pieces(text).map((piece) =>
     frame({
@@ -64,18 +64,18 @@ export const growing = (index: number, kind: "text" | "thinking", text: string):
 
 export const close = (index: number): string => frame({ type: "content_block_stop", index })
 
-/** A block as a whole. */
+/** All events of a block. */
 export const whole = (index: number, written: Written): ReadonlyArray<string> => [
   open(index, written.block),
   ...grow(index, written),
   close(index)
 ]
 
-/** How a message ends. */
+/** The last events of a message. */
 export const end = (ended: Ended, usage: object): ReadonlyArray<string> => [
   frame({ type: "message_delta", delta: { ...ended, container: null, stop_details: null }, usage }),
   frame({ type: "message_stop" })
 ]
 
-/** Why it does not. */
+/** The event of a failure. */
 export const broken = (body: unknown): ReadonlyArray<string> => [Frames.frame(body, "error")]

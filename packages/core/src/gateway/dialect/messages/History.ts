@@ -1,9 +1,9 @@
 /**
- * A request's `system` and `messages` as our messages, so that what a client sends back is what the session recorded.
+ * Converts a request's `system` and `messages` to our messages, so that what a client sends back equals the recording.
  *
- * Messages of one speaker that follow each other are one turn: an assistant's blocks become one message (text, thinking
- * and calls, whatever their order), a user's one tool message for each `tool_result` and then one of the rest, with a
- * blank line between what were messages of their own. A last assistant turn is the beginning of the answer.
+ * Consecutive messages of one role are one turn: an assistant's blocks become one message (text, reasoning and calls,
+ * in any order), a user's become one tool message per `tool_result` and then one of the rest, with a blank line between
+ * originally separate messages. A final assistant turn is a prefill of the answer.
  */
 import { Effect, Predicate } from "effect"
 import type { ContentPart, Message, ToolCall } from "../../../Message.ts"
@@ -117,7 +117,7 @@ const turnOf = Effect.fnUntraced(function* (given: unknown, param: string, ignor
   }
 })
 
-/** Puts a turn to the one before it where both are of one speaker; fails where it answers calls too late. */
+/** Merges a turn into the previous one of the same role; fails if it answers calls too late. */
 const joined = (earlier: Turn | undefined, later: Turn): Effect.Effect<boolean, Failure> => {
   if (earlier?.role === "assistant" && later.role === "assistant") {
     earlier.text += later.text
@@ -135,7 +135,7 @@ const joined = (earlier: Turn | undefined, later: Turn): Effect.Effect<boolean, 
   return Effect.succeed(true)
 }
 
-/** Every call is answered in the turn behind it, once, and nothing else is, as Anthropic's API has it. */
+/** As in Anthropic's API, every call must be answered exactly once in the following turn, and nothing else may be. */
 const checkResults = (turn: Turn | undefined, next: Turn | undefined): Effect.Effect<void, Failure> => {
   const open = new Set(turn?.role === "assistant" ? turn.calls.map(({ id = "" }) => id) : [])
   const param = next?.role === "user" ? next.param : "messages"
@@ -169,7 +169,6 @@ const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
   }
 }
 
-/** The whole history of a request. */
 export const read = Effect.fnUntraced(function* (
   { messages, system }: { readonly messages: unknown; readonly system: unknown },
   ignored: Ignored

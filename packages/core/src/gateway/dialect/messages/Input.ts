@@ -1,10 +1,9 @@
 /**
- * Arguments of a tool call: JSON text inside, an object on Anthropic's wire.
+ * Converts arguments of a tool call: JSON text internally, an object on Anthropic's wire.
  *
- * Numbers go out and are read as they are written. Clients parse the object and write it again, so that whitespace and
- * the spelling of numbers may be lost: what comes back is not always the same text; a session compares values.
- * What is no object goes out as a string, the text itself, and comes back as it was; the Vercel AI SDK wraps such a
- * string in an object.
+ * Numbers are written and read verbatim. Clients parse and re-serialize the object, which may change whitespace and the
+ * spelling of numbers, so the text that comes back may differ; a session compares values. Anything but an object is
+ * sent as a string with the text itself, and comes back unchanged; the Vercel AI SDK wraps such a string in an object.
  */
 import { Option, Predicate, Result } from "effect"
 import * as ExactJson from "../../../base/ExactJson.ts"
@@ -25,11 +24,11 @@ const objectOf = (json: string): Option.Option<object> =>
 /** The `input` of a `tool_use` block. */
 export const read = (json: string): unknown => Option.getOrElse(objectOf(json), () => json)
 
-/** The same in JSON, as it is streamed: the text itself where it is an object. */
+/** The streamed JSON of the input: the text itself if it is an object. */
 export const streamed = (json: string): string =>
   json.trim() === "" ? "{}" : Option.isSome(objectOf(json)) ? json : JSON.stringify(json)
 
-/** The arguments that an `input` stands for. */
+/** The arguments of an `input`. */
 export const write = (input: unknown): string => {
   const bare = unwrapped(input)
   return typeof bare === "string" ? bare : (ExactJson.write(bare) ?? "")

@@ -1,8 +1,8 @@
 /**
  * Anthropic's Messages API: `POST /v1/messages` and `/v1/messages/count_tokens`.
  *
- * What a client sends back of an answer reads as the message that was recorded: `MessagesHistory`. What is read, passed
- * over or refused of a request: `MessagesRequest`.
+ * An answer that a client sends back is read as the recorded message: `MessagesHistory`. Read, ignored and rejected
+ * parameters: `MessagesRequest`.
  */
 import type { Answered, Dialect, Turn } from "../Dialect.ts"
 import * as MessagesAnswer from "./Answer.ts"
@@ -12,7 +12,7 @@ import * as MessagesStreamed from "./Streamed.ts"
 
 export type Body = MessagesRequest.Body
 
-/** What an answer is made of; the first of several choices counts, as one is all that can be asked for. */
+/** The parts of an answer; only the first choice, because no more can be requested. */
 const parts = ({ body }: Turn<Body>, { choices, id, usage }: Answered) => {
   const [choice] = choices
   return {

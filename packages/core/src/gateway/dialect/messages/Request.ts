@@ -1,8 +1,8 @@
 /**
- * A request's parameters: what is read, what is passed over and named, and what is refused by name.
+ * Reads a request's parameters: which are read, ignored and reported, or rejected by name.
  *
  * Read: `model`, `messages`, `system`, `max_tokens`, `temperature`, `top_p`, `top_k`, `stop_sequences`, `tools`,
- * `tool_choice`, `stream`. A parameter nobody knows is refused, as Anthropic does it; null is as good as absent.
+ * `tool_choice`, `stream`. Unknown parameters are rejected, as by Anthropic; null is the same as absent.
  */
 import { Effect, Predicate, Schema } from "effect"
 import type { ChatRequest, SamplingOptions } from "../../../inference/backend/Inference.ts"
@@ -20,13 +20,11 @@ interface Given {
   readonly [key: string]: unknown
 }
 
-/** What the answer is written from, beside the answer itself. */
+/** Data for writing the answer, in addition to the answer itself. */
 export interface Body {
-  /** The request's own stop sequences. */
   readonly stops: ReadonlyArray<string>
 }
 
-/** How each parameter of the sampling is read. */
 const reads = {
   model: MessagesBlocks.reader<string>(Schema.NonEmptyString),
   max_tokens: MessagesBlocks.reader<number>(Schema.Int.check(Schema.isGreaterThan(0))),
@@ -42,7 +40,7 @@ const reads = {
 const ofHistory = ["messages", "system", "tools", "tool_choice"]
 const ofSampling = Object.keys(reads)
 
-/** What changes nothing about the sampling: billing, caches, places, and how long a model is wished to think. */
+/** No effect on sampling: billing, caches, regions, and the requested amount of reasoning. */
 const passedOver = new Set([
   "betas",
   "cache_control",
@@ -54,7 +52,7 @@ const passedOver = new Set([
   "thinking"
 ])
 
-/** The parts of `output_config` that are wishes; a JSON schema is one too, as the client checks what it gets. */
+/** Output constraints in `output_config`; a JSON schema is one too, because the client validates the answer. */
 const wishes = ["effort", "format", "task_budget"]
 
 const thinkingTypes = ["enabled", "disabled", "adaptive", "between_tools"]
@@ -94,7 +92,7 @@ const checkWishes = Effect.fnUntraced(function* ({ output_config: config, thinki
   }
 })
 
-/** Names what is passed over and refuses what is not known. */
+/** Records ignored parameters and rejects unknown ones. */
 const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
   for (const key of Object.keys(given)) {
     if (passedOver.has(key)) ignored.add(key)
@@ -125,7 +123,6 @@ const conversation = Effect.fnUntraced(function* (given: Given, ignored: Ignored
   } satisfies ChatRequest
 })
 
-/** The parameters of the sampling, where they are given. */
 const sampling = Effect.fnUntraced(function* (given: Given) {
   const { stop_sequences: stops, temperature, top_k: topK, top_p: topP } = given
   return {
@@ -137,7 +134,6 @@ const sampling = Effect.fnUntraced(function* (given: Given) {
   } satisfies SamplingOptions
 })
 
-/** A request for an answer. */
 export const read = Effect.fnUntraced(function* (body: unknown) {
   const given = yield* present(body)
   const ignored: Ignored = new Set()
@@ -153,7 +149,7 @@ export const read = Effect.fnUntraced(function* (body: unknown) {
   }
 })
 
-/** A request for the length of a prompt: the same without what is said of the answer. */
+/** A request to count a prompt's tokens: without the parameters of the answer. */
 export const count = Effect.fnUntraced(function* (body: unknown) {
   const given = yield* present(body)
   const ignored: Ignored = new Set()

@@ -1,14 +1,14 @@
 /**
- * A message as events while it comes: a block of thinking grows, then one of text, and what is left comes at the end.
+ * Streams a message as events: a block of reasoning grows, then one of text, and the rest follows at the end.
  *
- * How long the prompt was is known at the end alone, and told there; clients take the last figure.
+ * The prompt's length is known only at the end, and reported there; clients use the last value.
  */
 import type { Answered, Head, Streamed } from "../Dialect.ts"
 import * as MessagesAnswer from "./Answer.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesEvents from "./Events.ts"
 
-/** What an answer comes to. */
+/** The final form of an answer. */
 export interface Parts {
   readonly blocks: ReadonlyArray<MessagesAnswer.Written>
   readonly ended: MessagesAnswer.Ended
@@ -18,7 +18,7 @@ export interface Parts {
 const textOf = ({ block }: MessagesAnswer.Written): string =>
   block.type === "text" ? block.text : block.type === "thinking" ? block.thinking : ""
 
-/** The same block with what was not yet said of it. */
+/** The part of a block that was not streamed yet. */
 const rest = (written: MessagesAnswer.Written, said: number): MessagesAnswer.Written => {
   const { block } = written
   if (block.type === "text") return { block: { ...block, text: block.text.slice(said) } }
@@ -30,7 +30,7 @@ const blockOf = (kind: "text" | "thinking", text: string, id: string): MessagesA
 
 export const make = (head: Head, partsOf: (answered: Answered) => Parts): Streamed => {
   let hasBegun = false
-  /** Blocks that were begun, and how much of each was said; all but the last are closed. */
+  /** Blocks begun, with the number of characters streamed; all except the last are closed. */
   const said: Array<{ readonly kind: "text" | "thinking"; length: number }> = []
 
   const start = (promptTokens: number): ReadonlyArray<string> => {
@@ -45,7 +45,7 @@ export const make = (head: Head, partsOf: (answered: Answered) => Parts): Stream
     })
   }
 
-  /** Thinking ends with its signature. */
+  /** Reasoning ends with its signature. */
   const closeLast = (): ReadonlyArray<string> => {
     const index = said.length - 1
     const last = said[index]
@@ -78,7 +78,7 @@ export const make = (head: Head, partsOf: (answered: Answered) => Parts): Stream
         ...blocks.flatMap((written, index) => {
           const known = said[index]
           if (known === undefined || index >= begun) return MessagesEvents.whole(index, written)
-          // Those before the last were closed when the next one began.
+          // Earlier ones were closed when the next one began.
           if (index < begun - 1 && textOf(written).length === known.length) return []
           return [...MessagesEvents.grow(index, rest(written, known.length)), MessagesEvents.close(index)]
         }),

@@ -1,9 +1,8 @@
 /**
- * `tools` and `tool_choice` of a request.
+ * Reads `tools` and `tool_choice` of a request.
  *
- * A tool that is known by its type alone (`bash_20250124`, `web_search_…`) is refused by name: the models of this
- * gateway have not learnt what it takes, and no server of Anthropic's runs it here. A call that has to be made is a
- * wish (`Wished`).
+ * A tool defined only by its type (`bash_20250124`, `web_search_…`) is rejected by name: models of this gateway were
+ * not trained on it, and no Anthropic server runs it here. A forced call is an output constraint (`Wished`).
  */
 import { Effect, Predicate, Schema } from "effect"
 import * as Canon from "../Canon.ts"
@@ -27,7 +26,7 @@ const Choice = Schema.Struct({
 })
 const readChoice = MessagesBlocks.reader(Choice)
 
-/** What changes nothing about a tool, or only how soon its input is streamed. */
+/** Known keys: without effect, or affecting only how early the input is streamed. */
 const known = [
   "type",
   "name",
@@ -67,7 +66,7 @@ const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored
   return { name, definition: Canon.tool({ name, ...(typeof description === "string" && { description }), parameters }) }
 })
 
-/** The tools in OpenAI's shape, in which chat templates take them. */
+/** The tools in OpenAI's form, as used by chat templates. */
 export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignored) {
   if (given === undefined || given === null) return []
   if (!Array.isArray(given)) return yield* MessagesErrors.invalid("tools", "a list of tools is wanted")
@@ -83,12 +82,12 @@ export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignore
 })
 
 export interface Chosen {
-  /** Nothing where the request says nothing. */
+  /** Undefined if the request does not state it. */
   readonly toolChoice: "auto" | "none" | undefined
   readonly wishes: ReadonlyArray<Wished.Wish | undefined>
 }
 
-/** Whether tools may be called, and what of it is a wish. */
+/** Whether tools may be called, and the output constraints of the choice. */
 export const choice = Effect.fnUntraced(function* (given: unknown, hasTools: boolean) {
   if (given === undefined || given === null) return { toolChoice: undefined, wishes: [] } satisfies Chosen
   const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(given, "tool_choice")

@@ -1,14 +1,14 @@
 /**
- * The response object: an answer's items, how it ended, what it cost, and what the request had said.
+ * Writes the response object: an answer's items, status, usage, and the request's parameters.
  *
- * What the request left open is null (the session decides it), or what OpenAI would have put there.
+ * Parameters that the request left open are null (the session decides them), or OpenAI's default.
  */
 import type { Answered, Head } from "../Dialect.ts"
 import * as ResponsesIds from "./Ids.ts"
 import * as ResponsesItems from "./Items.ts"
 import type { Asked } from "./Request.ts"
 
-/** A response; further fields repeat the request. */
+/** A response; other fields repeat the request. */
 export interface Response {
   readonly id: string
   readonly status: ResponsesItems.Status
@@ -21,7 +21,6 @@ const incompleteReasons: { readonly [finishReason: string]: string } = {
   content_filter: "content_filter"
 }
 
-/** The whole response. */
 export const make = (asked: Asked, answered: Answered): Response => {
   const [choice] = answered.choices
   const reason = incompleteReasons[choice?.finishReason ?? "stop"]
@@ -50,10 +49,9 @@ export const make = (asked: Asked, answered: Answered): Response => {
   }
 }
 
-/** The response as it stands before anything was said. */
 export const begun = (asked: Asked, head: Head): Response => frame(asked, head)
 
-/** What the items of an answer depend on beside its message. */
+/** Options of an answer's items, in addition to its message. */
 export const itemOptions = ({ parameters: { include = [], reasoning } }: Asked, answer: string) => ({
   answer,
   isSummarized: (reasoning?.summary ?? reasoning?.generate_summary ?? null) !== null,

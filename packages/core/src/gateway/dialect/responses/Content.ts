@@ -1,6 +1,6 @@
 /**
- * What messages and outputs of functions hold: a text, or parts. Texts of any side (`input_text`, `output_text`, a
- * `refusal`) are text; pictures go by URL; files are refused.
+ * Reads the content of messages and function outputs: a text, or parts. Texts of any side (`input_text`, `output_text`,
+ * a `refusal`) are text; images are passed by URL; files are rejected.
  */
 import { Effect, Schema } from "effect"
 import type { ContentPart, Message } from "../../../Message.ts"
@@ -21,7 +21,6 @@ const Part = Schema.Struct({
 type Part = typeof Part.Type
 const readParts = Reading.reader(Schema.Array(Part))
 
-/** The content of a message, as every dialect has it. */
 export const decode = Effect.fnUntraced(function* (
   value: unknown,
   param: string
@@ -32,7 +31,7 @@ export const decode = Effect.fnUntraced(function* (
   return Canon.content(yield* Effect.forEach(parts, (part, at) => partOf(part, `${param}[${at}]`)))
 })
 
-/** The same where only words can stand. */
+/** Like `decode`, for text-only content. */
 export const decodeText = Effect.fnUntraced(function* (
   value: unknown,
   param: string
@@ -75,7 +74,7 @@ const imageOf = (
   param: string
 ): Effect.Effect<ContentPart, Failure> => {
   if (typeof url === "string")
-    // The usual detail is not worth a difference between dialects.
+    // Omitting the default detail keeps dialects identical.
     return Effect.succeed({
       type: "image_url",
       image_url: { url, ...(typeof detail === "string" && detail !== "auto" && { detail }) }

@@ -1,6 +1,6 @@
 /**
- * A response as server-sent events: it is begun, each item is added, grows piece by piece and is done, and last comes
- * the whole response. Events are numbered from 0; an event has its type as its name, and no `[DONE]` follows.
+ * Streams a response as server-sent events: it is created, each item is added, grows and is done, and finally the
+ * complete response follows. Events are numbered from 0 and named after their type; there is no `[DONE]`.
  */
 import type { Answered, Head, Streamed } from "../Dialect.ts"
 import * as Frames from "../Frames.ts"
@@ -16,10 +16,10 @@ interface Event {
   readonly [field: string]: unknown
 }
 
-/** What the answer comes to, and how it is remembered. */
+/** Makes the final response, and remembers it. */
 export type Respond = (answered: Answered) => ResponsesAnswer.Response
 
-/** Thinking is told as a whole, when words begin; words as they come. */
+/** Reasoning is sent in one piece when the text begins; text is streamed. */
 export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => {
   let count = 0
   const write = (events: ReadonlyArray<Event>): ReadonlyArray<string> =>
@@ -33,7 +33,7 @@ export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => 
           { type: "response.in_progress", response: begun }
         ]
   const said = { content: "", reasoning: "" }
-  /** The reasoning that was told before the words, and where the message stands. */
+  /** The reasoning sent before the text, and the message's position. */
   const place = (): Place => ({ ...messagePlace(head.id, said.reasoning === "" ? 0 : 1) })
 
   const words = (text: string): ReadonlyArray<Event> => {
@@ -86,7 +86,7 @@ const messagePlace = (answer: string, at: number): Place => ({
   output_index: at
 })
 
-/** A message before it has words, and its one part. */
+/** A message before its text, and its only part. */
 const openMessage = (place: Place): ReadonlyArray<Event> => [
   {
     type: "response.output_item.added",
@@ -96,7 +96,7 @@ const openMessage = (place: Place): ReadonlyArray<Event> => [
   { type: "response.content_part.added", ...place, content_index: 0, part: textPart("") }
 ]
 
-/** What comes behind the first so many characters of a message. */
+/** The events after the first `said` characters of a message. */
 const closeMessage = (item: ResponsesItems.MessageItem, at: number, said: number): ReadonlyArray<Event> => {
   const place = { item_id: item.id, output_index: at, content_index: 0 }
   const [part = textPart("")] = item.content
@@ -123,7 +123,7 @@ interface Place {
   readonly output_index: number
 }
 
-/** An item as it is added, and how it comes to be what it is. */
+/** An item as added, and the events that complete it. */
 const growthOf = (item: ResponsesItems.Item, place: Place): readonly [object, ReadonlyArray<Event>] => {
   switch (item.type) {
     case "reasoning": {

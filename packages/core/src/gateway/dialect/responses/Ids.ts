@@ -1,16 +1,16 @@
 /**
- * Ids of responses and of their items, which say what answer they are of.
+ * Ids of responses and their items, which identify their answer.
  *
  *     resp_4f2a   rs_4f2a_0   msg_4f2a_0   fc_4f2a_1
  *
- * A client sends items back one by one, in an order of its own; by their ids those of one answer become one message
- * again. Ids of other services end in no ordinal, and say nothing here.
+ * A client sends items back individually, in any order; their ids allow joining those of one answer into one message.
+ * Ids of other services do not end in an ordinal, and are ignored.
  */
 export type Kind = "reasoning" | "message" | "call"
 
 const prefixes: { readonly [kind in Kind]: string } = { reasoning: "rs", message: "msg", call: "fc" }
 
-/** An item's place: the answer it is of, and for a call which of the answer's calls. */
+/** An item's position: its answer, and for a call its index among the answer's calls. */
 export interface Place {
   readonly answer: string
   readonly kind: Kind
@@ -24,7 +24,7 @@ export const item = ({ answer, kind, ordinal }: Place): string => `${prefixes[ki
 const written = /^(rs|msg|fc)_([A-Za-z0-9]+)_(\d{1,6})$/
 const kinds = new Map(Object.entries(prefixes).map(([kind, prefix]) => [prefix, kind as Kind]))
 
-/** What an item's id says; undefined for ids that are not from here. */
+/** Parses an item's id; undefined for other services' ids. */
 export const placeOf = (id: string | null | undefined): Place | undefined => {
   const [, prefix = "", answer = "", ordinal = ""] = written.exec(id ?? "") ?? []
   const kind = kinds.get(prefix)

@@ -1,9 +1,9 @@
 /**
- * The `input` of a request, read into messages: a text, or items.
+ * Reads the `input` of a request (a text, or items) into messages.
  *
- * What a client sends back of an answer becomes exactly the message that was recorded: reasoning, words and calls are
- * one message, outputs of functions are messages of the role `tool`. Kinds of items that only OpenAI's own tools make
- * are refused by name.
+ * An answer that a client sends back becomes exactly the recorded message: reasoning, text and calls are one message,
+ * outputs of functions are messages of the role `tool`. Item types that only OpenAI's own tools produce are rejected by
+ * name.
  */
 import { Effect, Schema } from "effect"
 import { type Message, text as textOf, user } from "../../../Message.ts"
@@ -47,12 +47,11 @@ const readReference = Reading.reader(Schema.Struct({ id: Schema.String }))
 
 export interface Input {
   readonly value: unknown
-  /** What `previous_response_id` stands for. */
+  /** The chat referred to by `previous_response_id`. */
   readonly earlier: ReadonlyArray<Message>
   readonly memory: Memory
 }
 
-/** The messages of a request, those before it included. */
 export const decode = Effect.fnUntraced(function* ({
   earlier,
   memory,
@@ -108,7 +107,7 @@ export const decode = Effect.fnUntraced(function* ({
   return transcript.messages()
 })
 
-/** The kind of an item, which a message and a reference may leave out. */
+/** The type of an item, which messages and references may omit. */
 const kindOf = Effect.fnUntraced(function* (item: unknown, param: string): Effect.fn.Return<string, Failure> {
   const { role, type } = yield* readItem(item, param)
   return type ?? (role === undefined ? "item_reference" : "message")
@@ -170,7 +169,7 @@ const addReference = Effect.fnUntraced(function* (
 const joined = (parts: ReadonlyArray<{ readonly text: string }> | null | undefined): string | undefined =>
   parts === undefined || parts === null || parts.length === 0 ? undefined : parts.map(({ text }) => text).join("\n")
 
-/** The answer that an item was once given out with, where it is still remembered. */
+/** The answer that an item originally belonged to, if still stored. */
 const recorded = (place: ResponsesIds.Place | undefined, memory: Memory): Message | undefined =>
   place === undefined ? undefined : memory.recall(ResponsesIds.response(place.answer))?.at(-1)
 

@@ -1,7 +1,7 @@
 /**
- * The items of an answer: its reasoning, its words, its calls, in this order.
+ * The items of an answer: its reasoning, text and calls, in this order.
  *
- * An answer without calls has a message even where it says nothing: what is sent back is then a message again.
+ * An answer without calls has a message even if it is empty, so that a message is sent back.
  */
 import { type Message, type ToolCall, text as textOf } from "../../../Message.ts"
 import * as ResponsesIds from "./Ids.ts"
@@ -47,7 +47,7 @@ export type Item = ReasoningItem | MessageItem | CallItem
 export interface Options {
   readonly answer: string
   readonly message: Message
-  /** Whether the answer ended at its limit, in the middle of its last item. */
+  /** True if the answer was truncated within its last item. */
   readonly isCut: boolean
   readonly isSummarized: boolean
   readonly isSealed: boolean
@@ -55,7 +55,7 @@ export interface Options {
 
 export const textPart = (text: string): TextPart => ({ type: "output_text", text, annotations: [], logprobs: [] })
 
-/** The message with an id for each call, by which outputs name it. */
+/** The message with an id for each call, to which outputs refer. */
 export const withCallIds = (answer: string, message: Message): Message => {
   const { tool_calls: calls } = message
   if (calls === undefined || calls.every(({ id }) => id !== undefined)) return message

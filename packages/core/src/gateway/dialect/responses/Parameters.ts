@@ -1,8 +1,8 @@
 /**
- * Parameters of `POST /responses`: which are honoured, which are passed over, which are refused.
+ * Reads the parameters of `POST /responses`: which are honoured, ignored or rejected.
  *
- * Null is the same as absent. What changes nothing about an answer, or what only OpenAI's own machines know, is passed
- * over and named; so are formats of text, which the client checks itself. The rest is refused by name.
+ * Null is the same as absent. Parameters without effect on an answer, or specific to OpenAI's service, are ignored and
+ * reported, as are text formats, which the client validates itself. All others are rejected by name.
  */
 import { Effect, Predicate, Schema } from "effect"
 import { Failure } from "../Dialect.ts"
@@ -47,10 +47,8 @@ const Parameters = Schema.Struct({
 })
 export type Parameters = typeof Parameters.Type
 
-/** Read by modules of their own. */
 const apart = ["input", "tools", "tool_choice"] as const
 
-/** Without effect on an answer. */
 const harmless: ReadonlySet<string> = new Set([
   "user",
   "safety_identifier",
@@ -62,7 +60,7 @@ const harmless: ReadonlySet<string> = new Set([
   "max_tool_calls"
 ])
 
-/** What might be asked for, and what to do instead. */
+/** Unsupported parameters, and alternatives. */
 const advice: ReadonlyMap<string, string> = new Map(
   Object.entries({
     conversation: "send the items, or previous_response_id",
@@ -75,7 +73,7 @@ const advice: ReadonlyMap<string, string> = new Map(
   })
 )
 
-/** A request's parameters, and those whose reading is another module's. */
+/** A request's parameters, and those read by other modules. */
 export interface Read {
   readonly parameters: Parameters
   readonly apart: { readonly [parameter in (typeof apart)[number]]?: unknown }
@@ -105,7 +103,7 @@ export const decode = Effect.fnUntraced(function* (body: unknown): Effect.fn.Ret
   return { parameters, apart: others, ignored: [...ignored, ...passedOver(parameters)] }
 })
 
-/** Refuses values that ask for what cannot be done. */
+/** Rejects unsupported values. */
 const check = Effect.fnUntraced(function* ({
   background,
   include = [],
@@ -131,7 +129,6 @@ const passedOver = ({ include = [], reasoning, text, truncation }: Parameters): 
   ...(isSaid(text?.verbosity) ? ["text.verbosity"] : [])
 ]
 
-/** What the model would be held to. */
 export const wishes = ({ parallel_tool_calls: isParallel, text }: Parameters) => [
   isParallel === false ? Wished.singleCall("parallel_tool_calls") : undefined,
   isSaid(text?.format) && text.format.type !== "text" ? Wished.jsonSchema("text.format", text.format) : undefined

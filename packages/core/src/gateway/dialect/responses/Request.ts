@@ -1,8 +1,8 @@
 /**
- * A request to `POST /responses`, read into a chat.
+ * Reads a request to `POST /responses` into a chat.
  *
- * `instructions` are a system message before all others; they are this request's own, and are not inherited by who
- * refers to its response with `previous_response_id`.
+ * `instructions` are a system message before all others; they apply to this request only, and are not inherited through
+ * `previous_response_id`.
  */
 import { Effect } from "effect"
 import type { ChatRequest } from "../../../inference/backend/Inference.ts"
@@ -14,13 +14,13 @@ import * as ResponsesInput from "./Input.ts"
 import * as ResponsesParameters from "./Parameters.ts"
 import * as ResponsesTools from "./Tools.ts"
 
-/** What an answer repeats of its request. */
+/** The parts of a request that its answer repeats. */
 export interface Asked {
   readonly parameters: ResponsesParameters.Parameters
-  /** As they were sent. */
+  /** As sent. */
   readonly tools: ReadonlyArray<unknown>
   readonly toolChoice: "auto" | "none"
-  /** The chat without its instructions: what a later request goes on from. */
+  /** The chat without instructions, which a later request continues. */
   readonly chat: ReadonlyArray<Message>
 }
 
@@ -52,7 +52,7 @@ export const decode = Effect.fnUntraced(function* (
     ignored: [...ignored, ...tools.ignored],
     body: {
       parameters,
-      // The edge has checked that there is a list where there is anything.
+      // The list was already validated.
       tools: (apart.tools as ReadonlyArray<unknown> | undefined) ?? [],
       toolChoice,
       chat
@@ -60,7 +60,7 @@ export const decode = Effect.fnUntraced(function* (
   }
 })
 
-/** The chat that a response ended, its answer included. */
+/** The chat up to and including a response. */
 const recall = (id: string | undefined, memory: Memory): Effect.Effect<ReadonlyArray<Message>, Failure> => {
   if (id === undefined) return Effect.succeed([])
   const messages = memory.recall(id)

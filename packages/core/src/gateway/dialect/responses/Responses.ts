@@ -1,8 +1,8 @@
 /**
  * OpenAI's Responses API (`POST /v1/responses`): items in, items out.
  *
- * A response is remembered for `previous_response_id`, for references to its items and for who asks for it by its id,
- * unless the request said `store: false`.
+ * A response is stored for `previous_response_id`, for references to its items and for retrieval by id, unless the
+ * request has `store: false`.
  */
 import { Effect } from "effect"
 import { type Answered, type Dialect, Failure, type Memory, type Turn } from "../Dialect.ts"
@@ -21,10 +21,10 @@ const respond = (
   const [choice] = answered.choices
   if (body.parameters.store !== false && choice !== undefined) {
     const message = ResponsesItems.withCallIds(answered.id, choice.message)
-    // Behind the instructions, which are no part of what a later request goes on from.
+    // Without the instructions, which a later request does not continue.
     const chat = answered.chat.slice(answered.chat.length - body.chat.length)
     const { instructions, text, tools } = response
-    // What every request repeats is kept once.
+    // Values that every request repeats are stored once.
     const repeated = { instructions: memory.same(instructions), text: memory.same(text), tools: memory.same(tools) }
     memory.remember(response.id, [...chat, message], { ...response, ...repeated })
   }

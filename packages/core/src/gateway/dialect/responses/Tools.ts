@@ -1,6 +1,6 @@
 /**
- * Tools of the Responses API. Functions alone: tools that OpenAI runs itself (`web_search`, `file_search`, …) are
- * refused by name, as there is nobody to run them. `strict` is passed over: an answer is never held to a schema.
+ * Reads the tools of the Responses API. Only functions: tools that OpenAI runs itself (`web_search`, `file_search`, …)
+ * are rejected by name. `strict` is ignored: answers are not constrained by a schema.
  */
 import { Effect, Schema } from "effect"
 import * as Canon from "../Canon.ts"
@@ -25,7 +25,7 @@ export interface Tools {
   readonly ignored: ReadonlyArray<string>
 }
 
-/** The request's tools, as chat templates write them. */
+/** The request's tools, in the form of chat templates. */
 export const decode = Effect.fnUntraced(function* (value: unknown): Effect.fn.Return<Tools, Failure> {
   const tools: Array<unknown> = []
   let isStrict = false
@@ -58,7 +58,7 @@ export interface Choice {
 
 const readNamed = Reading.reader(Schema.Struct({ type: Schema.Literal("function"), name: Schema.NonEmptyString }))
 
-/** What the request says of calling tools; a call that is to be made is a wish. */
+/** The request's tool choice; a forced call is an output constraint. */
 export const decodeChoice = Effect.fnUntraced(function* (
   value: unknown,
   hasTools: boolean

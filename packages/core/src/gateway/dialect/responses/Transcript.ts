@@ -1,15 +1,14 @@
 /**
- * Items put together into messages. One answer of the model is one message, and leaves as several items: its reasoning,
- * its words, each of its calls. They come back in a row, or with the outputs of calls between them, with their ids or
- * without; here they become the one message again.
+ * Joins items into messages. One answer of the model is one message, but is sent as several items: its reasoning, its
+ * text, each call. They come back consecutively or with the outputs of calls between them, with or without ids, and are
+ * joined into one message again.
  */
 import type { Message, ToolCall } from "../../../Message.ts"
 import * as Canon from "../Canon.ts"
 import type { Place } from "./Ids.ts"
 
-/** A part of what the assistant said. */
 export interface Part {
-  /** Where it was once given out; undefined: said elsewhere, or its id was left out. */
+  /** The original position; undefined: from another service, or its id was omitted. */
   readonly place: Place | undefined
   readonly reasoning?: string
   readonly content?: string
@@ -31,11 +30,11 @@ interface Spoken {
 
 type Entry = { readonly spoken: Spoken } | { readonly message: Message }
 
-/** A transcript that goes on after the given messages. */
+/** A transcript that continues the given messages. */
 export const make = (start: ReadonlyArray<Message>): Transcript => {
   const entries: Array<Entry> = []
 
-  /** What the assistant said last, as long as only outputs of its calls come after it. */
+  /** The assistant's last message, as long as only outputs of its calls follow. */
   let last: Spoken | undefined
   let isLast = false
 
@@ -66,11 +65,11 @@ export const make = (start: ReadonlyArray<Message>): Transcript => {
   return { add, say, messages }
 }
 
-/** Whether a part is of the same answer as what was said last. */
+/** True if a part belongs to the same answer as the last message. */
 const belongs = ({ content, place, reasoning }: Part, spoken: Spoken, isLast: boolean): boolean => {
   if (content !== undefined && spoken.content !== undefined) return false
   if (place !== undefined && spoken.answer !== undefined) return place.answer === spoken.answer
-  // Nothing says whose it is: a message goes on until the next reasoning, the next words or an output.
+  // Without ids, a message continues until the next reasoning, text or output.
   return isLast && (reasoning === undefined || (spoken.content === undefined && spoken.calls.length === 0))
 }
 
