@@ -41,7 +41,6 @@ export const environments: ReadonlyArray<Environment> = [
     lock: lock("requirements-environments"),
     clients: ["inspect_ai", "reasoning-gym", "gymnasium", "textarena", "openai"],
     suites: [
-      "packages/cli/test/long/python/ReasoningGym.test.ts",
       ...ofSeveral,
       "packages/cli/test/long/python/InspectLog.test.ts",
       "packages/envs/test/long/python/Inspect.test.ts",

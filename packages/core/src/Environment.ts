@@ -55,10 +55,7 @@ export interface EvaluationDefinition<Item, E, R> {
 /** The consequences of a judged training group for later items. */
 export interface FollowUp<Item> {
   readonly requeue?: ReadonlyArray<Item>
-  /**
-   * Reason to exclude this group from training, for example if it is too easy for its level. Counted and logged as
-   * unscorable.
-   */
+  /** Reason to exclude this group from training (too easy, for example); counted and logged as unscorable. */
   readonly leaveOut?: string
 }
 
@@ -80,10 +77,7 @@ export interface Definition<Item, E, R> {
    * `reward_weights` overrides these weights.
    */
   readonly components?: Rule
-  /**
-   * Called with every judged group of a training item, never for evaluations: curricula update here, and follow-up
-   * items are added.
-   */
+  /** Called with every judged training group, never for evaluations: updates curricula, adds follow-up items. */
   readonly afterScore?: (item: Item, group: JudgedGroup) => Effect.Effect<FollowUp<Item> | void, E, R>
   readonly evaluation?: EvaluationDefinition<Item, E, R>
   /** Decides if a score counts as solved, in training and evaluation. Default: that of `evaluation`. */

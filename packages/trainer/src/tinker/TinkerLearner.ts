@@ -108,7 +108,6 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
   const passes = Passes.make(session, reduction)
   const { from, initial } = loading
   let model = yield* from === undefined ? open(options, initial) : open(options, from, true)
-  // Unloads the current model; earlier ones are unloaded when replaced.
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(model.unload, "10 seconds")))
   const reference = objective.needsReference ? yield* open(options, initial) : undefined
   if (reference !== undefined) {

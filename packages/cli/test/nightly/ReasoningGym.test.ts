@@ -2,8 +2,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { having, interpreter } from "../../../../core/test/Python.ts"
-import * as Bin from "../../Bin.ts"
+import { having, interpreter } from "../../../core/test/Python.ts"
+import * as Bin from "../Bin.ts"
 
 const { absence, isPresent } = having("reasoning_gym")
 
