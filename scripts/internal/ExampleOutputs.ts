@@ -30,6 +30,7 @@ import * as Mix from "../../examples/15-mix.ts"
 import * as Tools from "../../examples/16-tools.ts"
 import * as AiSdkAgent from "../../examples/17-ai-sdk-agent.ts"
 import * as CalculatorAgent from "../../examples/19-calculator-agent.ts"
+import * as Gsm8k from "../../examples/20-gsm8k.ts"
 import * as Printed from "../../examples/test/Printed.ts"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
 import type { Output } from "./ExampleFigure.ts"
@@ -181,6 +182,14 @@ export const all = (): Promise<ReadonlyArray<Output>> =>
         example: "19-calculator-agent",
         title: "A rollout of the agent",
         ...(yield* rollout(CalculatorAgent.default, Printed.calculateTwice(story.answer)))
+      },
+      {
+        example: "20-gsm8k",
+        title: "Scores of answers whose reference is 72",
+        lines: ["48 + 24 = 72\n#### 72", "48 + 24 = 70\n#### 70", "The answer is 72."].map(
+          (answer) =>
+            `score ${Gsm8k.scoreOf(answer, { question: "How many clips?", answer: "#### 72" })}: ${answer.replace("\n", " ")}`
+        )
       }
     ]
     return outputs

@@ -52,8 +52,8 @@ const choiceOf = (answer: string): { readonly label: string; readonly value: str
 const withoutChoices = (gold: string, prediction: string): readonly [gold: string, prediction: string] | undefined => {
   const [a, b] = [choiceOf(gold), choiceOf(prediction)]
   if (a === undefined && b === undefined) return undefined
-  const label = /^\s*(?:\\(?:text[a-z]*|math[a-z]*)\s*\{)?\s*\(?([A-J])\)?\s*\}?\s*$/
-  const [own, other] = [a?.label ?? label.exec(gold)?.[1], b?.label ?? label.exec(prediction)?.[1]]
+  const label = /^(?:\\(?:text[a-z]*|math[a-z]*)\s*\{\s*)?\(?([A-J])\)?\s*\}?$/
+  const [own, other] = [a?.label ?? label.exec(gold.trim())?.[1], b?.label ?? label.exec(prediction.trim())?.[1]]
   if (own !== undefined && other !== undefined && (own !== other || a === undefined || b === undefined))
     return [own, other]
   return [a?.value ?? gold, b?.value ?? prediction]

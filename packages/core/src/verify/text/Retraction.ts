@@ -100,9 +100,10 @@ const plainNumber = /^[\s$*_\\{(]*(-?[\d.,]*\d)(.{0,40})$/s
 
 /** The significant digits of a decimal. */
 const digitsOf = (decimal: string): string | undefined => {
-  const [match, sign, whole, places = ""] =
-    /^(-?)(?=\.?\d)0*(\d*)(?:\.(\d*?)0*)?$/.exec(decimal.replaceAll(",", "")) ?? []
-  return match === undefined ? undefined : `${sign}${whole}.${places}`
+  const [match, sign, whole = "", places = ""] = /^(-?)(\d*)(?:\.(\d*))?$/.exec(decimal.replaceAll(",", "")) ?? []
+  return match === undefined || whole + places === ""
+    ? undefined
+    : `${sign}${whole.replace(/^0+/, "")}.${places.replace(/(?<!0)0+$/, "")}`
 }
 
 /** True if a number other than the answer, which must be one too, is stated. */
