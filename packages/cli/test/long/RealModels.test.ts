@@ -8,7 +8,14 @@ import * as RealModels from "./RealModels.ts"
 
 const capitals = fileURLToPath(new URL("../../../../examples/models/capitals.ts", import.meta.url))
 const decodeLine = Schema.decodeUnknownEffect(
-  Schema.fromJsonString(Schema.Struct({ "reward/mean": Schema.Finite, "alignment/on_policy_diff": Schema.Finite }))
+  Schema.fromJsonString(
+    Schema.Struct({
+      "reward/mean": Schema.Finite,
+      // Of steps that train: not if all scores of a batch are equal.
+      "alignment/on_policy_diff": Schema.optionalKey(Schema.Finite),
+      "alignment/max_mismatch": Schema.optionalKey(Schema.Finite)
+    })
+  )
 )
 
 /** A short run: its steps' figures, and what it said. */
@@ -37,14 +44,23 @@ for (const [name, style] of Object.entries(styles)) {
         assert.match(said, /learning rate 0\.0005 \(what suits a hidden size of (576|640); --lr\)/)
         const rewards = lines.map((line) => line["reward/mean"])
         assert.isAbove(mean(rewards.slice(-3)), mean(rewards.slice(0, 3)), rewards.join(" "))
-        assert.isBelow(lines[0]!["alignment/on_policy_diff"], 1e-3)
+        const differences = lines.flatMap((line) => line["alignment/on_policy_diff"] ?? [])
+        assert.isAbove(differences.length, 4)
+        for (const difference of differences) assert.isBelow(difference, 1e-3)
       }).pipe(Effect.provide(NodeServices.layer))
     )
 
-    it.live("trains on weights of 8 bits, and says what the sampler's activations cost", () =>
+    it.live("trains on weights of 8 bits, within twice what the first step measures", () =>
       Effect.gen(function* () {
-        const { said } = yield* trained(model!, 2, "--env.style", style, "--quantize", "int8")
-        assert.match(said, /the sampler rounds activations to 8 bits/)
+        const { lines, said } = yield* trained(model!, 3, "--env.style", style, "--quantize", "int8")
+        const measured = lines.filter((line) => line["alignment/on_policy_diff"] !== undefined)
+        const [first] = measured.map((line) => line["alignment/on_policy_diff"]!)
+        // What rounding of activations costs: far more than without, less than another model would.
+        assert.isAbove(first!, 0.005)
+        for (const line of measured) {
+          assert.approximately(line["alignment/max_mismatch"]!, Math.max(0.02, 2 * first!), 1e-6)
+          assert.isBelow(line["alignment/on_policy_diff"]!, line["alignment/max_mismatch"]!)
+        }
         assert.match(said, /policy --model .* --adapter .* --quantize int8/)
       }).pipe(Effect.provide(NodeServices.layer))
     )
@@ -66,7 +82,7 @@ for (const [name, style] of Object.entries(styles)) {
         const scoring = fetch(`${url}/v1/completions`, {
           method: "POST",
           headers: { "content-type": "application/json" },
-          body: JSON.stringify({ prompt, max_tokens: 1, prompt_logprobs: 0 })
+          body: JSON.stringify({ prompt, max_tokens: 1 })
         }).then((answer) => {
           state.isScored = true
           return answer.status
