@@ -1,4 +1,4 @@
-/** Takes batches as a trainer does: from the original's endpoint, or packed from ours; false if there is none yet. */
+/** Takes batches as a trainer does: from the original's endpoint, or packed from ours; false if none yet. */
 import * as Load from "./Load.ts"
 import type { RunningServer } from "./Servers.ts"
 import * as Session from "./Session.ts"

@@ -21,7 +21,7 @@ const answers = (host: string, port: number): Promise<boolean> =>
     socket.once("connect", () => done(true)).once("error", () => done(false))
   })
 
-/** Address of the server; undefined if there is none, and only the embedded database is tested. */
+/** Address of the server; undefined if none, and only the embedded database is tested. */
 export const serverUrl: string | undefined =
   configured ?? ((await answers("127.0.0.1", 5432)) ? "postgres://postgres@127.0.0.1:5432/postgres" : undefined)
 

@@ -62,6 +62,6 @@ export const system = (content: string): Message => ({ role: "system", content }
 export const user = (content: string | ReadonlyArray<ContentPart>): Message => ({ role: "user", content })
 export const assistant = (content: string): Message => ({ role: "assistant", content })
 
-/** The text of a message: its string content, or the text parts joined; empty if there are none. */
+/** The text of a message: its string content, or the text parts joined; empty if none. */
 export const text = ({ content }: Message): string =>
   typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("")

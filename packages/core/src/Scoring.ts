@@ -109,7 +109,7 @@ const warningOutside = (
 const rounding = 1e-9
 
 /**
- * The definition of solved, with a description; None if there is none. NaN, infinite or out-of-range scores never
+ * The definition of solved, with a description; None if none. NaN, infinite or out-of-range scores never
  * count.
  */
 export const solvedBy = (

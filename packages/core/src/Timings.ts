@@ -42,7 +42,7 @@ const isSound = ({ scored, turns }: Timings): boolean =>
   turns.every(({ answered, asked, sent }) => isTime(asked) && isTime(sent) && isTime(answered)) &&
   (scored === undefined || (isTime(scored.from) && isTime(scored.to)))
 
-/** Turns relative to an origin; null if there are none, or if they began before the rollout did. */
+/** Turns relative to an origin; null if none, or if they began before the rollout did. */
 export const since = (turns: ReadonlyArray<Turn> | undefined, { scored, startedAt }: Origin): Timings | null => {
   if (turns === undefined) return null
   const from = (time: number): number => Math.round(time - startedAt)

@@ -123,7 +123,7 @@ export const meanScore = ({
 export const meanRewards = ({ rewards }: Tally): ReadonlyArray<readonly [component: string, mean: number]> =>
   Object.entries(rewards).map(([component, { count, sum }]) => [component, sum / count])
 
-/** pass@k over the groups with at least k rollouts; undefined if there are none. */
+/** pass@k over the groups with at least k rollouts; undefined if none. */
 const passAt = (groups: ReadonlyArray<PassGroup>, k: number): Evaluation.Share | undefined => {
   let [items, sum, squares, trials] = [0, 0, 0, 0]
   for (const { count, passed, samples } of groups) {

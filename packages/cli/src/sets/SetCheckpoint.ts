@@ -17,7 +17,7 @@ export type State = typeof State.Type
 export const Part = Schema.Struct({
   bytes: Schema.Natural,
   rows: Schema.Natural,
-  /** Size of the file being appended to; null if there is none. */
+  /** Size of the file being appended to; null if none. */
   base: Schema.NullOr(Schema.Natural),
   /** Size of the complete file, set just before it is renamed. */
   whole: Schema.NullOr(Schema.Natural)

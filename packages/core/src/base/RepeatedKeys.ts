@@ -4,7 +4,7 @@
  */
 import * as JsonKeys from "./JsonKeys.ts"
 
-/** The first repeated key; undefined if there is none. Linear in the text; requires valid JSON. */
+/** The first repeated key; undefined if none. Linear in the text; requires valid JSON. */
 export const find = (json: string): string | undefined => {
   let twice: string | undefined
   JsonKeys.scan(

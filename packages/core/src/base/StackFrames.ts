@@ -21,7 +21,7 @@ const near = (file: string): string => {
   return fromHere.startsWith("..") ? path : fromHere
 }
 
-/** The first such frame as `my-env.ts:13:5`, relative to the working folder; undefined if there is none. */
+/** The first such frame as `my-env.ts:13:5`, relative to the working folder; undefined if none. */
 export const place = (stack: string): string | undefined => {
   const lines = stack.split("\n")
   const [, unread, at] = heading.exec(lines[0] ?? "") ?? []
@@ -31,7 +31,7 @@ export const place = (stack: string): string | undefined => {
   return file === undefined ? undefined : `${near(file)}:${line}:${column}`
 }
 
-/** The stack with only its author's frames; all of it if there are none. */
+/** The stack with only its author's frames; all of it if none. */
 export const trimmed = (stack: string): string => {
   const lines = stack.split("\n")
   const own = lines.filter((line) => isFrame(line) && isOwn(line))

@@ -4,7 +4,7 @@
  * `turn` requests the next answer from a tracked session and counts; it returns none once a limit is reached, and the
  * episode is over. Tokens are those of the trained sequence, including prompts and observations; the trainer's
  * `seq_len` always bounds them (`SequenceLimit`). The text between two answers is counted with the `Tokenizer` of the
- * context before the request, or afterwards if there is none. `call` runs a tool within the remaining calls and time;
+ * context before the request, or afterwards if none. `call` runs a tool within the remaining calls and time;
  * reporting exhausted calls to the model is up to the environment, whose turns may continue.
  */
 import { Clock, Effect, Option } from "effect"

@@ -132,7 +132,7 @@ const opensAnswer = /<answer>/gi
 const closesAnswer = /<\/answer>/gi
 
 /**
- * The contents of the only `<answer>` tag outside of reasoning (`spoken`), trimmed; undefined if there is none, or more
+ * The contents of the only `<answer>` tag outside of reasoning (`spoken`), trimmed; undefined if none, or more
  * than one.
  */
 export const taggedAnswer = (text: string): string | undefined => {

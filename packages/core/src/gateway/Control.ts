@@ -6,7 +6,7 @@
  *     DELETE /sessions/<id>    the same, and closes it
  *
  * A session that is not closed ends after some time without a request. Ids appear in logs, so these routes require the
- * control token or, if there is none, a client on this machine.
+ * control token or, if none, a client on this machine.
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"

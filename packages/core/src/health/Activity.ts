@@ -46,7 +46,7 @@ export interface Signs {
   readonly step: number | null
   /** Times of the newest steps, newest first. */
   readonly stepTimes: ReadonlyArray<number>
-  /** Time of the newest metrics of any source, and of the newest group; null if there are none. */
+  /** Time of the newest metrics of any source, and of the newest group; null if none. */
   readonly recordedAt: number | null
   readonly groupAt: number | null
   /** When a trainer last asked for a batch; null if unknown. */

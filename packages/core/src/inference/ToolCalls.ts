@@ -18,7 +18,7 @@ export type { Call } from "./format/OutputFormat.ts"
 
 /** A completion with its tool calls extracted. */
 export interface ParsedAnswer {
-  /** The text before the first call; the whole text if there is none. Null if it is empty. */
+  /** The text before the first call; the whole text if none. Null if it is empty. */
   readonly content: string | null
   /** The reasoning, if it is kept separate. */
   readonly reasoning?: string

@@ -281,7 +281,7 @@ export const masks = (bytes: Uint8Array): Result.Result<ReadonlyArray<Int32Array
     return (yield* readMatrix(bytes, opened, "masks", ints(bytes, opened, "masks"), lengths)) ?? []
   })
 
-/** The chats as sent, null if there are none; reads nothing else, and checks nothing. */
+/** The chats as sent, null if none; reads nothing else, and checks nothing. */
 export const messages = (bytes: Uint8Array): Result.Result<unknown, PackedGroupError> =>
   Result.flatMap(open(bytes), ({ rest }) =>
     Result.try({

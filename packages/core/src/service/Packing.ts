@@ -175,7 +175,7 @@ export const fill = (
 }
 
 /**
- * Ascending positions of buffered groups that sum to `target`; empty if there are none. Exactly as the original: in
+ * Ascending positions of buffered groups that sum to `target`; empty if none. Exactly as the original: in
  * order with skipping, else by subset sum, which prefers later groups.
  */
 export const findGroups = (sizes: ReadonlyArray<number>, target: number): ReadonlyArray<number> => {

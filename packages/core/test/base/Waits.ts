@@ -24,7 +24,7 @@ const format = ({ seen, what }: Wait): string => {
   return value === undefined ? `waiting for ${what}` : `waiting for ${what}; seen: ${text}`
 }
 
-/** A line for each pending wait; undefined if there is none. */
+/** A line for each pending wait; undefined if none. */
 export const report = (): string | undefined =>
   pending.size === 0 ? undefined : Array.from(pending, format).join("\n")
 

@@ -174,7 +174,7 @@ const checked = (part: string, judging: Effect.Effect<unknown, Foreign.Thrown>) 
     })
   )
 
-/** The reward of a run; a failed outcome if there is none. */
+/** The reward of a run; a failed outcome if none. */
 const judge = Effect.fnUntraced(function* (
   agent: AnyAgent,
   settings: unknown,

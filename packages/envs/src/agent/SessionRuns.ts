@@ -28,7 +28,7 @@ export interface Numbered {
 
 export type Split = "train" | "eval"
 
-/** The reward of a rollout, as a whole or per seat; a failed outcome if there is none. */
+/** The reward of a rollout, as a whole or per seat; a failed outcome if none. */
 export type Verdict = SessionGroup.Judged | ReadonlyArray<SessionGroup.Part> | Outcome.Failed
 
 export interface Attempt<A, E, R> {

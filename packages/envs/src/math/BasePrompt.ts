@@ -66,7 +66,7 @@ export const request = (
   sampling: ServerManager.SamplingOptions
 ): ServerManager.TextRequest => ({ prompt: prompt(problem, examples), stop: stops, ...sampling })
 
-/** The content of the last answer of a text; undefined if there is none, or no box in it. */
+/** The content of the last answer of a text; undefined if none, or no box in it. */
 export const answerOf = ({
   completion,
   finishReason

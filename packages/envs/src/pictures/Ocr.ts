@@ -32,7 +32,7 @@ export const settings = Environment.settings({
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out pictures per evaluation")
 })
 
-/** The only amount in an answer, `12.30` of `$ 12.30`; undefined if there is none or several. */
+/** The only amount in an answer, `12.30` of `$ 12.30`; undefined if none or several. */
 export const amountOf = (reply: string): string | undefined => {
   const answer = NumberAnswer.asciiSigns(reply)
   const [only, ...more] = answer.replaceAll(/(?<=\d),(?=\d{3}\b)/g, "").matchAll(/\d+(?:[.,]\d+)?/g)

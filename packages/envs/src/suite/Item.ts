@@ -23,7 +23,7 @@ export interface Item {
   readonly question: string
   readonly letters: ReadonlyArray<string>
   readonly texts: ReadonlyArray<string>
-  /** Alternative right answers; empty if there is none. */
+  /** Alternative right answers; empty if none. */
   readonly gold: ReadonlyArray<string>
   /** For judges: one per turn. */
   readonly references: ReadonlyArray<string>

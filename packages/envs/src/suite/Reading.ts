@@ -1,5 +1,5 @@
 /**
- * Extracts the answer from a completion as the suite specifies; undefined if there is none.
+ * Extracts the answer from a completion as the suite specifies; undefined if none.
  *
  * Only the text after the thinking is read, and only the end of a very long text.
  */

@@ -15,7 +15,7 @@ export interface Answer {
 export interface Verdict {
   /** By name; the first is the score's own. */
   readonly values: { readonly [name: string]: number }
-  /** The extracted answer; null if there is none. */
+  /** The extracted answer; null if none. */
   readonly parsed: string | null
   /** For example a judge's response. */
   readonly notes?: { readonly [name: string]: unknown }

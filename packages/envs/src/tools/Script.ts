@@ -157,7 +157,7 @@ const saidOf = (message: unknown, index: number): Read<Said> => {
   })
 }
 
-/** The content of each `<tool_response>`, or the whole text if there is none. */
+/** The content of each `<tool_response>`, or the whole text if none. */
 const repliesIn = (text: string): ReadonlyArray<string> => {
   const parts = text.split("<tool_response>").slice(1)
   return parts.length === 0 ? [text] : parts.map((part) => part.split("</tool_response>")[0]!.trim())

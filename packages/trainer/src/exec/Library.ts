@@ -22,7 +22,7 @@ export const isWhole = (): boolean => folderOf(whole) !== undefined
 
 export const folder = (): string | undefined => folderOf(whole) ?? folderOf(own)
 
-/** Loads the library; fails if there is none for this machine. */
+/** Loads the library; fails if none for this machine. */
 export const load = (): typeof Ort => {
   OnnxTelemetry.disable()
   const found = folder()

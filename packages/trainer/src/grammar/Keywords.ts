@@ -35,7 +35,7 @@ const isNumber = (value: unknown): boolean =>
   typeof value === "bigint" ||
   (value instanceof ExactJson.Numeral ? Number.isFinite(Number(value)) : Number.isFinite(value))
 
-/** Describes the first problem and its path (`properties.age`); undefined if there is none. */
+/** Describes the first problem and its path (`properties.age`); undefined if none. */
 export const problem = (schema: unknown, where = ""): string | undefined => {
   if (typeof schema === "boolean") return undefined
   const at = where === "" ? "the schema" : where

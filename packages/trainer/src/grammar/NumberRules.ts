@@ -183,7 +183,7 @@ const zero = (isExclusive: boolean): Bound => ({ value: decimal("0"), isExclusiv
 const positive = ({ isExclusive, value }: Bound): Bound => ({ isExclusive, value: { ...value, isNegative: false } })
 const minus = Ebnf.literal("-")
 
-/** Numbers between the bounds; undefined if there are none. */
+/** Numbers between the bounds; undefined if none. */
 export const between = (low: Bound | undefined, high: Bound | undefined): Ebnf.Expression | undefined => {
   if (low === undefined && high === undefined) {
     const exponent = Ebnf.optional(`([eE] ${Ebnf.optional("[\\u002b\\u002d]")} ${Ebnf.repeat(digit, 1, 2)})`)
@@ -214,7 +214,7 @@ const flooring = ({ isExclusive, value }: Bound): bigint => {
   return value.isNegative ? whole - 1n : whole
 }
 
-/** Integers between the bounds; undefined if there are none. */
+/** Integers between the bounds; undefined if none. */
 export const integers = (low: Bound | undefined, high: Bound | undefined): Ebnf.Expression | undefined => {
   const from = low && ceiling(low)
   const to = high && flooring(high)

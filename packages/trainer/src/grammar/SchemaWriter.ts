@@ -58,7 +58,7 @@ export class SchemaWriter {
     return Ebnf.choice(all)
   }
 
-  /** The types that the keywords apply to; all if there are none. */
+  /** The types that the keywords apply to; all if none. */
   private implied(schema: Schema): ReadonlyArray<string> {
     const named = Object.entries(ofType).flatMap(([type, words]) => (holds(schema, words).length > 0 ? [type] : []))
     return named.length > 0 ? named : types

@@ -19,7 +19,7 @@ export interface Operands {
 }
 
 /**
- * Per input, a function that emits its gradient; absent if there is none (indices, axes, conditions). Only called for
+ * Per input, a function that emits its gradient; absent if none (indices, axes, conditions). Only called for
  * inputs whose gradient is needed. A gradient may still be expanded by broadcasting: it is then summed to the input's
  * shape.
  */

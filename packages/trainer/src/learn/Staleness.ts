@@ -26,7 +26,7 @@ export interface Rule {
 
 /** Counts are in sequences. */
 export interface Figures {
-  /** Over sequences of known version, before the rule; 0 if there are none. */
+  /** Over sequences of known version, before the rule; 0 if none. */
   readonly mean: number
   readonly max: number
   readonly unknown: number

@@ -37,7 +37,7 @@ const reals = (real: Real, data: Float32Array | Float64Array, shape: ReadonlyArr
 
 const integers = (data: Int32Array, shape: ReadonlyArray<number>): FeedTensor => ({ dtype: "int32", shape, data })
 
-/** The teacher's candidate probabilities, normalized to sum to 1, and their entropies; all 0 if there are none. */
+/** The teacher's candidate probabilities, normalized to sum to 1, and their entropies; all 0 if none. */
 export const teacher = ({ logprobs, width }: DistillArrays) => {
   const weights = Float64Array.from(logprobs, Math.exp)
   const entropies = new Float64Array(logprobs.length / width)

@@ -45,7 +45,7 @@ export const Names = Schema.String.check(
   })
 )
 
-/** Error for a setting that needs environments in this process; undefined if there is none. */
+/** Error for a setting that needs environments in this process; undefined if none. */
 export const problem = (text: string): string | undefined => {
   const beyond = rulesOf(text).find((name) => !rules.some((rule) => rule === name))
   return beyond === undefined

@@ -241,7 +241,7 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "wandbGroup"
 ]
 
-/** Describes a contradiction between settings and its fix; undefined if there is none. */
+/** Describes a contradiction between settings and its fix; undefined if none. */
 export const problem = ({ maxStaleness, onStale }: TrainerFields): string | undefined =>
   onStale === "wait" && maxStaleness === null
     ? "on_stale wait needs a bound: set max_staleness too, to the weight updates that a sequence may be old " +

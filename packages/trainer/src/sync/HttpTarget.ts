@@ -42,7 +42,7 @@ const utf8 = new TextDecoder()
 
 export const rootOf = (url: string): string => url.replace(/(?<!\/)\/+$/, "").replace(/\/v1$/, "")
 
-/** Sends a request; returns the response regardless of its status, and fails only if there is none. */
+/** Sends a request; returns the response regardless of its status, and fails only if none. */
 const asker = Effect.fnUntraced(function* (target: string, { apiKey, url }: Options) {
   const client = yield* HttpClient.HttpClient
   const root = rootOf(url)

@@ -23,7 +23,7 @@ export interface RunView extends QueueView {
 }
 
 export interface Views {
-  /** The current run of that name; undefined if there is none. */
+  /** The current run of that name; undefined if none. */
   readonly get: (name: string) => Effect.Effect<RunView | undefined, SqlError>
   /** Like `get`, but queue counts, leases and the number of batches may be slightly stale unless `isCurrent`. */
   readonly recent: (name: string) => Effect.Effect<Recent, SqlError>

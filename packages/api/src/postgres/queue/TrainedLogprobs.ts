@@ -12,7 +12,7 @@ import * as Rows from "../base/Rows.ts"
 import * as Leases from "./Leases.ts"
 
 export interface LogprobRecords extends Pick<TrajectoryStoreShape, "recordLogprobs"> {
-  /** The record of a group with this many sequences; undefined if there is none. */
+  /** The record of a group with this many sequences; undefined if none. */
   readonly ofGroup: (
     id: bigint,
     sequences: number

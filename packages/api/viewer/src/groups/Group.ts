@@ -28,7 +28,7 @@ export interface Rollout {
   readonly index: number
   readonly score: number | null
   /**
-   * Its advantage by the rule of the run, unless the group has one for the whole sequence. Null if there is none, or
+   * Its advantage by the rule of the run, unless the group has one for the whole sequence. Null if none, or
    * each token has its own.
    */
   readonly advantage: number | null

@@ -42,7 +42,7 @@ const keys: { readonly [S in Exclude<Sort, "component">]: Key } = {
   item: itemOf
 }
 
-/** True if a value is within the given bounds; an unknown value only if there are none. */
+/** True if a value is within the given bounds; an unknown value only if none. */
 const isWithin = (value: number | null, from: number | undefined, to: number | undefined): boolean =>
   (from === undefined || (value !== null && value >= from)) && (to === undefined || (value !== null && value <= to))
 

@@ -67,7 +67,7 @@ export interface Source {
     query: Wire.DistributionQuery,
     signal?: AbortSignal
   ) => Promise<Wire.Distribution | null>
-  /** Re-scoring results; null if there are none. */
+  /** Re-scoring results; null if none. */
   readonly reverified: (run: string) => Promise<Wire.Reverified | null>
   /** Settings at the start of the run: its trainer's, then its environments'; empty if unknown. */
   readonly settings: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.SourceSettings>>

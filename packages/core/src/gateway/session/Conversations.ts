@@ -26,7 +26,7 @@ export interface Conversations extends Respondent {
   readonly answeredBy: (id: string) => OpenSession | undefined
 }
 
-/** Normalizes JSON as any serializer writes it; other text is unchanged. */
+/** Rewrites JSON in one canonical form; other text is unchanged. */
 const sameJson = (text: string): string =>
   Nesting.isDeep(text)
     ? text

@@ -30,7 +30,7 @@ interface Named extends Adapter {
 }
 
 export interface Adapters {
-  /** Runs a request with the newest adapter; fails with `overloaded` if there is none. */
+  /** Runs a request with the newest adapter; fails with `overloaded` if none. */
   readonly asking: <A>(
     ask: (adapter: Adapter | undefined) => Effect.Effect<A, InferenceError>
   ) => Effect.Effect<A, InferenceError>
@@ -157,7 +157,7 @@ const parse = (name: string) => {
   return { name, stem, policyVersion: digits === undefined ? undefined : Number(digits) }
 }
 
-/** Policy version of a weights' name: the number at its end; undefined if there is none. */
+/** Policy version of a weights' name: the number at its end; undefined if none. */
 export const versionOf = (name: string): number | undefined => parse(name).policyVersion
 
 /** The newest of the adapters' names, given in the server's order. */

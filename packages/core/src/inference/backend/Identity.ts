@@ -25,7 +25,7 @@ export interface Identity {
   readonly tokens: string | undefined
   /** The request parameter that adds ids to completions. */
   readonly idsBy: "return_token_ids" | "return_tokens_as_token_ids" | undefined
-  /** Logprobs mode of sampled tokens; absent if there are none or the mode is unknown. */
+  /** Logprobs mode of sampled tokens; absent if none or the mode is unknown. */
   readonly logprobs: LogprobsMode | undefined
   readonly promptLogprobs: boolean
   /** Source of an answer's policy version. */

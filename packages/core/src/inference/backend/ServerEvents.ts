@@ -11,7 +11,7 @@ import * as Nesting from "../../base/Nesting.ts"
 export type Fields = { readonly [key: string]: unknown }
 
 export interface ServerEvent {
-  /** Name in the `event:` line; empty if there is none. */
+  /** Name in the `event:` line; empty if none. */
   readonly name: string
   readonly data: Fields
 }

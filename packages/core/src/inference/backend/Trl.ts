@@ -141,7 +141,7 @@ export const make = ({ identity, settings, transport }: Options, tokenizer: Toke
 
 type Sampled = Omit<TokenChoice, "logprobs"> & { readonly logprobs: ReadonlyArray<number> | undefined }
 
-/** One logprob per token; undefined if there are none at all. */
+/** One logprob per token; undefined if none at all. */
 const logprobsOf = (
   server: string,
   ids: ReadonlyArray<number>,

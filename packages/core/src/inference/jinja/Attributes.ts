@@ -60,7 +60,7 @@ const methodsOf = (of: Value): Methods => {
   return typeof of === "number" ? { is_integer: () => Number.isInteger(of) } : {}
 }
 
-/** An attribute in Python's sense; undefined if there is none of that name. */
+/** An attribute in Python's sense; undefined if none of that name. */
 const attribute = (of: Value, name: string): { readonly value: Value } | undefined => {
   if (of instanceof Namespace) return of.members.has(name) ? { value: of.members.get(name) } : undefined
   if (of instanceof Callable) {

@@ -1,7 +1,7 @@
 /** Checks that the tokens, mask and logprobs of a sequence are consistent. */
 import { isSampled, notSampled, type Trajectory } from "../../Trajectory.ts"
 
-/** Describes an alignment error of a trajectory, with the surrounding positions; undefined if there is none. */
+/** Describes an alignment error of a trajectory, with the surrounding positions; undefined if none. */
 export const violation = ({
   logprobs,
   mask,

@@ -22,7 +22,7 @@ export interface HuggingFaceTokenizer {
   readonly vocabulary: () => ReadonlyMap<string, number>
   readonly encode: (text: string, addSpecialTokens: boolean) => Array<number>
   readonly decode: (ids: Array<number>, skipSpecialTokens: boolean) => string
-  /** The source of the template for chats with or without tools; undefined if there is none. */
+  /** The source of the template for chats with or without tools; undefined if none. */
   readonly templateOf: (hasTools: boolean) => string | undefined
   /** Absent if there is no template. */
   readonly render: ((options: Options) => string) | undefined

@@ -51,7 +51,7 @@ export interface TokenizerShape {
   readonly decode: (ids: ArrayLike<number>, options?: { readonly skipSpecialTokens?: boolean }) => string
   /** The prompt text of a chat. Throws `TokenizerError` as a defect if the tokenizer has no chat template. */
   readonly applyChatTemplate: (messages: ReadonlyArray<Message>, options: ChatTemplateOptions) => string
-  /** The source of the chat template for chats with or without tools; undefined if there is none. */
+  /** The source of the chat template for chats with or without tools; undefined if none. */
   readonly chatTemplate?: (options: { readonly tools: boolean }) => string | undefined
 }
 

@@ -29,7 +29,7 @@ const sum = (some: ReadonlyArray<Equals>): number => some.reduce((total, { rollo
 /** A model as judge varies slightly on the same answer: that is not a contradiction. */
 const far = 0.5
 
-/** The share of equal rollouts whose scores differ by half of `range` or more; undefined if there are none. */
+/** The share of equal rollouts whose scores differ by half of `range` or more; undefined if none. */
 export const contradicting = (all: ReadonlyArray<Equals>, range: number): number | undefined => {
   const equal = sum(all)
   return equal === 0 ? undefined : sum(all.filter(({ spread }) => spread > 0 && spread >= far * range)) / equal

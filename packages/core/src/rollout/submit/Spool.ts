@@ -25,7 +25,7 @@ export interface SpoolOptions {
 export interface Spool {
   /** Appends all or none. */
   readonly append: (entries: ReadonlyArray<SpoolRecord.Spooled>) => Effect.Effect<void, SpoolError>
-  /** The oldest deliveries, up to one segment's; empty if there are none. */
+  /** The oldest deliveries, up to one segment's; empty if none. */
   readonly peek: Effect.Effect<ReadonlyArray<Delivery>, SpoolError>
   /** Removes the oldest `count` deliveries returned by `peek`. */
   readonly commit: (count: number) => Effect.Effect<void>

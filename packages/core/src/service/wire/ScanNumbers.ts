@@ -20,7 +20,7 @@ export const skipSpace = (bytes: Uint8Array, from: number): number => {
 
 const nine = 0x39
 
-/** From a digit to after the last one; `from` itself if there is none. */
+/** From a digit to after the last one; `from` itself if none. */
 const skipDigits = (bytes: Uint8Array, from: number): number => {
   let at = from
   while (bytes[at]! >= zero && bytes[at]! <= nine) at++

@@ -35,7 +35,7 @@ const weighed = (state: State | undefined, claim: Assertion, isTurn: boolean): S
   return now === 0 && before > 0 ? state : { ...state, place: undefined }
 }
 
-/** The choice that a text claims; undefined if there is none or it is ambiguous. */
+/** The choice that a text claims; undefined if none or it is ambiguous. */
 export const claimOf = (text: string, choices: Choices): Claim | undefined => {
   const tokens = tokensOf(ChoiceTongues.inEnglish(text, choices.written))
   const names = namesOf(tokens, choices)

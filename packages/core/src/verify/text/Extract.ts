@@ -132,7 +132,7 @@ export const marked = (
   return { answer: answer?.trim() === "" ? undefined : answer }
 }
 
-/** The answer in a completion, as written; undefined if there is none. */
+/** The answer in a completion, as written; undefined if none. */
 export const extract = (completion: string, options: Partial<Options> = {}): string | undefined => {
   const { needsBox, splitsOnThinkTag, unmarked } = { ...accuracyOptions, ...options }
   const candidates = marked(completion, options)

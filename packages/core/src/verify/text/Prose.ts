@@ -80,7 +80,7 @@ const otherThanRatio =
   /^(?![\s$]{0,5}[\d.,]{1,20}\s{0,3}(?:for|to|[ap]\.?\s?m\.?|o'clock|hours?[\s.]*$|h|$)(?![a-zA-Z]))/i
 const interrupted = /^(?:no|nope|wait|or|actually|sorry|oops|correction|rather|hmm+|well|but|not)(?![a-zA-Z])/i
 
-/** Start of the explanation of the value that a statement begins with; -1 if there is none. */
+/** Start of the explanation of the value that a statement begins with; -1 if none. */
 const explanationAt = (stated: string): number => {
   const at = explained.exec(stated)?.[0].length ?? -1
   const tail = at === -1 ? "" : stated.slice(at).replace(/^[\s:;—–]+/, "")
@@ -140,7 +140,7 @@ const withoutRemark = (value: string): string => {
 const leads =
   /^(?:(?:then|thus|therefore|hence|simply|just|exactly|precisely|indeed|clearly|obviously|equal to|given by)[\s,:]+){1,3}/i
 
-/** The value stated after "the answer is"; an empty text if there is none or several. */
+/** The value stated after "the answer is"; an empty text if none or several. */
 export const valueOf = (said: string): string => {
   const statement = said.replace(leads, "").replace(/^(?:minus|negative)\s+(?=[\d.])/i, "-")
   const value = withoutRemark(statement)

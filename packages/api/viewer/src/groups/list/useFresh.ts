@@ -11,7 +11,7 @@ const pauseMillis = 2000
 
 export const freshLimit = 200
 
-/** `key` identifies the list, null if there is none; `first` is its newest row. */
+/** `key` identifies the list, null if none; `first` is its newest row. */
 export const useFresh = (
   run: string,
   query: Wire.RolloutQuery,

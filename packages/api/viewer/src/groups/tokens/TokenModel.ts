@@ -138,7 +138,7 @@ const trainedOf = ({ mask, tokens }: Rollout): ((index: number) => boolean) => {
   return (index) => index < mask.length && mask[index] !== untrained
 }
 
-/** The first trained token; 0 if there is none. */
+/** The first trained token; 0 if none. */
 export const firstTrained = ({ length, token }: TokenModel): number => {
   for (let index = 0; index < length; index++) if (token(index).isTrained) return index
   return 0
@@ -147,7 +147,7 @@ export const firstTrained = ({ length, token }: TokenModel): number => {
 /** Nats: a token sampled with a probability below 1 in 20. */
 const surprising = Math.log(1 / 20)
 
-/** The next matching trained token after `from` (before it if `by` is -1); undefined if there is none. */
+/** The next matching trained token after `from` (before it if `by` is -1); undefined if none. */
 export const next = (
   { length, token }: TokenModel,
   from: number,
