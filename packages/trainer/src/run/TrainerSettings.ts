@@ -106,7 +106,7 @@ export const trainerFields = {
   healthWebhook: field(
     Schema.String,
     "",
-    "URL that is told by POST of everything that the rules of the run's health find, once each, and whether stop_on ended the run; if empty, none"
+    "URL to POST every finding of the run's health rules to, once each, and whether stop_on ended the run; if empty, none"
   ),
   maxStaleness: field(
     Schema.NullOr(count),
@@ -116,7 +116,7 @@ export const trainerFields = {
   onStale: field(
     Schema.Literals(["drop", "mask", "wait"]),
     "drop",
-    "what to do with older sequences: drop them, keep them in their group's baseline without training on them (mask), or let environments begin no rollout that would become too old (wait; what is older all the same is dropped)"
+    "what to do with older sequences: drop them, keep them in their group's baseline without training on them (mask), or let environments begin no rollout that would become too old (wait; sequences that are still too old are dropped)"
   ),
   routerReplay: field(
     Schema.Boolean,
