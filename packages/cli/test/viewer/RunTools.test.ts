@@ -20,9 +20,6 @@ const layerTest = Layer.effectDiscard(
   )
 )
 
-/** Milliseconds; the first test waits for the whole run to be sent, on a machine that may be busy. */
-const limit = 240_000
-
 const overhang = (page: Page) => page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
 const found = (page: Page) => page.locator(".groups-count").innerText()
 
@@ -47,8 +44,7 @@ describe.skipIf(!Browser.isPresent)(`the tools of a run's pages${Browser.absence
             yield* Effect.promise(() => look(page, url))
             assert.deepStrictEqual(errors, [])
             yield* Effect.promise(() => page.context().close())
-          }),
-        limit
+          })
       )
 
     seen("say where a step's time goes, as lanes, and save it", "/", async (page) => {
@@ -98,6 +94,14 @@ describe.skipIf(!Browser.isPresent)(`the tools of a run's pages${Browser.absence
       // Width and height, in pixels, stand in the first chunk.
       assert.isAbove(png.bytes.readUInt32BE(16), 300)
       assert.isAbove(png.bytes.readUInt32BE(20), 150)
+    })
+
+    seen("save the same picture of a chart whether it has been seen or not", "/", async (page) => {
+      const unseen = page.locator("figure:has(> .chart-plot):not(:has(canvas))").last()
+      const button = `PNG of ${await unseen.locator("h3").innerText()}`
+      const before = await Saved.by(page, button, (found) => found.dispatchEvent("click"))
+      const after = await Saved.by(page, button)
+      assert.isTrue(before.bytes.equals(after.bytes))
     })
 
     seen("lead from a point of an evaluation's curve to its samples", "/", async (page) => {

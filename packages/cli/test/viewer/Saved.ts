@@ -1,17 +1,24 @@
 /** What the pages save: files that a button hands over, and what a picture among them shows. */
 import { readFileSync } from "node:fs"
-import type { Page } from "playwright-core"
+import type { Locator, Page } from "playwright-core"
+import * as Waits from "../../../core/test/base/Waits.ts"
 
 export interface File {
   readonly name: string
   readonly bytes: Buffer
 }
 
-/** What the button of that name saves. */
-export const by = async (page: Page, button: string): Promise<File> => {
+/** What the button of that name saves, by a click unless it is pressed otherwise. */
+export const by = async (
+  page: Page,
+  button: string,
+  press = (found: Locator): Promise<void> => found.click()
+): Promise<File> => {
+  const end = Waits.begin({ what: `the file of ${button}` })
   const coming = page.waitForEvent("download")
-  await page.getByRole("button", { name: button, exact: true }).click()
+  await press(page.getByRole("button", { name: button, exact: true }))
   const download = await coming
+  end()
   return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) }
 }
 

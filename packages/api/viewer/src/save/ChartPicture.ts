@@ -1,5 +1,6 @@
 /** Draws a chart to a canvas as shown on the page, with title and legend above it. */
 import { colorOf, type PlotStyle } from "../run/chart/PlotStyle.ts"
+import { drawNow } from "../run/chart/usePlot.ts"
 import type * as Curves from "../run/Curves.ts"
 import { colorsOf } from "./TablePicture.ts"
 
@@ -53,10 +54,14 @@ const draw = (
   return canvas
 }
 
-export const drawChart = (plot: Element | null, title: string, entries: Entries, style: PlotStyle) => {
-  const drawn = plot?.querySelector("canvas") ?? null
-  return plot === null || drawn === null ? null : draw(plot, [drawn], [], title, entries, style)
+export const drawChart = async (plot: Element | null, title: string, entries: Entries, style: PlotStyle) => {
+  if (plot === null) return null
+  await drawNow([plot])
+  return draw(plot, plot.querySelectorAll("canvas"), [], title, entries, style)
 }
 
-export const drawFacets = (grid: Element | null, title: string, entries: Entries, style: PlotStyle) =>
-  grid === null ? null : draw(grid, grid.querySelectorAll("canvas"), grid.querySelectorAll("h4"), title, entries, style)
+export const drawFacets = async (grid: Element | null, title: string, entries: Entries, style: PlotStyle) => {
+  if (grid === null) return null
+  await drawNow(grid.querySelectorAll(".chart-plot"))
+  return draw(grid, grid.querySelectorAll("canvas"), grid.querySelectorAll("h4"), title, entries, style)
+}

@@ -8,7 +8,7 @@ interface ChartSaveProps {
   readonly chart: Chart
   readonly entries: ReadonlyArray<Curves.Entry>
   readonly axis: Curves.Axis
-  readonly picture: () => HTMLCanvasElement | null
+  readonly picture: () => Promise<HTMLCanvasElement | null>
 }
 
 export const ChartSave = ({ axis, chart, entries, picture }: ChartSaveProps) => (

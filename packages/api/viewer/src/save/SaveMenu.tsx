@@ -9,13 +9,13 @@ interface SaveMenuProps {
   /** Called only on saving. */
   readonly table: () => Save.Table | Promise<Save.Table>
   /** A custom picture; by default the table is drawn. */
-  readonly picture?: () => HTMLCanvasElement | null
+  readonly picture?: () => HTMLCanvasElement | null | Promise<HTMLCanvasElement | null>
 }
 
 export const SaveMenu = ({ name, picture, table }: SaveMenuProps) => {
   const save = (kind: "csv" | "jsonl" | "png") => async () => {
     if (kind === "png") {
-      const drawn = picture === undefined ? drawTable(name, await table()) : picture()
+      const drawn = picture === undefined ? drawTable(name, await table()) : await picture()
       if (drawn !== null) Save.picture(`${name}.png`, drawn)
       return
     }

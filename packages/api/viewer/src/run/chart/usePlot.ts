@@ -1,6 +1,6 @@
 /**
  * Keeps a canvas up to date with the curves of a chart: new points and legend values are applied directly, in portions
- * per animation frame, and only while the chart is visible. The crosshair can be moved by keyboard.
+ * per animation frame, and only while the chart is visible or about to be saved. The crosshair can be moved by keyboard.
  */
 import { useEffect, useRef, useState } from "react"
 import type { Finding } from "../../health/useHealth.ts"
@@ -27,6 +27,14 @@ interface PlotInput {
   readonly style: PlotStyle
   readonly onPick: (picked: Curves.Picked) => void
   readonly onZoom: (range: readonly [number, number] | null) => void
+}
+
+const drawEvent = "draw-now"
+
+/** Draws charts that may not have been visible yet. uPlot paints in a microtask. */
+export const drawNow = async (hosts: Iterable<Element>): Promise<void> => {
+  for (const host of hosts) host.dispatchEvent(new Event(drawEvent))
+  await Promise.resolve()
 }
 
 /** Updates a canvas in `host`; the legend's elements are in `legend`, by curve key. */
@@ -78,7 +86,9 @@ export const usePlot = (input: PlotInput) => {
 
     const work = () => {
       isDue = !isVisible
-      if (!isVisible) return
+      if (isVisible) draw()
+    }
+    const draw = () => {
       const { view } = latest.current
       const runs = metrics.states()
       const wanted = view.range ?? Curves.domain(runs, axis) ?? [0, 1]
@@ -113,6 +123,7 @@ export const usePlot = (input: PlotInput) => {
       readout.name(curves, withoutNumber)
     }
 
+    element.addEventListener(drawEvent, draw)
     redraw.current = () => Frames.request(work)
     const visibility = new IntersectionObserver(
       ([entry]) => {
@@ -127,6 +138,7 @@ export const usePlot = (input: PlotInput) => {
     const unsubscribe = metrics.subscribe(redraw.current)
     return () => {
       unsubscribe()
+      element.removeEventListener(drawEvent, draw)
       visibility.disconnect()
       size.disconnect()
       redraw.current = () => {}
