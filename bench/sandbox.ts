@@ -6,10 +6,11 @@
  * (`.jsonl`) or `openai/openai_humaneval/test`; default: the bank of the environment `python-tests`. Other load on the
  * processor slows everything down; the processor time next to the wall time shows by how much.
  */
-import { Dataset, Sandbox } from "@atropos/core"
+import { Dataset } from "@atropos/core"
+import { Sandbox } from "@atropos/envs"
 import { Effect } from "effect"
 import { performance } from "node:perf_hooks"
-import { hostile, tests as doubleTests } from "../packages/core/test/sandbox/Hostile.ts"
+import { hostile, tests as doubleTests } from "../packages/envs/test/sandbox/Hostile.ts"
 import { bank } from "../packages/envs/src/code/Bank.ts"
 import * as Problem from "../packages/envs/src/code/Problem.ts"
 

@@ -4,7 +4,8 @@
  * Every game is a tracked session: all its answers are one sequence, with the exact sampled tokens and logprobs, and
  * only they are trained on. Run it: `npx node --conditions=atropos-src examples/05-multi-turn.ts`.
  */
-import { Budget, Environment, Message, ServerManager, Trajectory } from "@atropos/core"
+import { Environment, Message, ServerManager, Trajectory } from "@atropos/core"
+import { Budget } from "@atropos/envs"
 import { Console, Effect, Layer, Option, Schema, Stream } from "effect"
 
 const settings = Environment.settings({ turns: Environment.field(Schema.Int, 4, "guesses per game") })

@@ -6,7 +6,8 @@
  * V(s') - V(s), with V the probability of winning by random moves. Run it: `npx node --conditions=atropos-src
  * examples/10-step-wise.ts`.
  */
-import { Environment, Episode, Message, ServerManager } from "@atropos/core"
+import { Environment, Message, ServerManager } from "@atropos/core"
+import { Episode } from "@atropos/envs"
 import { Console, Effect, Layer, Stream } from "effect"
 
 const goal = 10

@@ -5,7 +5,8 @@
  * This judge prefers the shorter answer, but if both are long it picks the first one. That favours no answer, because
  * each is shown first once; and the bias is measured. Run it: `npx node --conditions=atropos-src examples/11-judge.ts`.
  */
-import { Environment, Judge, Message, PairwiseJudge, ServerManager, type Trajectory } from "@atropos/core"
+import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
+import { Judge, PairwiseJudge } from "@atropos/envs"
 import { Console, Effect, Layer, Stream } from "effect"
 
 const settings = Environment.settings(PairwiseJudge.fields)

@@ -4,7 +4,8 @@
  * A picture is sent as a data URL, in the user's message to the model and in the group's `images` to the service, whose
  * viewer shows it. Run it: `npx node --conditions=atropos-src examples/12-pictures.ts`.
  */
-import { Environment, Picture, ServerManager, type Trajectory } from "@atropos/core"
+import { Environment, ServerManager, type Trajectory } from "@atropos/core"
+import { Picture } from "@atropos/envs"
 import { Console, Effect, Layer, Stream } from "effect"
 
 const svg = (dots: number): string => {

@@ -4,7 +4,8 @@
  * A program runs apart from its tests, which see only plain values: one that claims to pass, or equals everything,
  * fails. Run it: `npx node --conditions=atropos-src examples/14-sandbox.ts`.
  */
-import { Environment, Message, Sandbox, ServerManager, type Trajectory } from "@atropos/core"
+import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
+import { Sandbox } from "@atropos/envs"
 import { Console, Effect, Layer, Stream } from "effect"
 
 export const layer = Environment.layer("times", Environment.settings({}), ({ groupSize, maxTokenLength }) =>

@@ -4,16 +4,8 @@
  * A tool's failure (`ToolError`) is shown to the model, which may retry; calls, turns and time are bounded. Run it:
  * `npx node --conditions=atropos-src examples/16-tools.ts`.
  */
-import {
-  Environment,
-  Message,
-  ServerManager,
-  Tool,
-  Toolbox,
-  ToolCalls,
-  ToolEpisode,
-  type Trajectory
-} from "@atropos/core"
+import { Environment, Message, ServerManager, ToolCalls, type Trajectory } from "@atropos/core"
+import { Tool, Toolbox, ToolEpisode } from "@atropos/envs"
 import { Console, Effect, Layer, Schema, Stream } from "effect"
 
 const prices = new Map([

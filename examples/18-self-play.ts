@@ -8,7 +8,8 @@
  * average win per game of a perfect opponent (0.458 against random play, 0 in equilibrium; Kuhn, A simplified
  * two-person poker, 1950).
  */
-import { Environment, Message, Seats, SeededRandom, ServerManager } from "@atropos/core"
+import { Environment, Message, SeededRandom, ServerManager } from "@atropos/core"
+import { Seats } from "@atropos/envs"
 import { Effect, Schema, Stream } from "effect"
 
 type Action = "p" | "b"

@@ -18,7 +18,7 @@ const libraries = ["core", "api", "envs", "trainer"]
 const smoke = [
   "packages/core/test/rollout/Rollout.test.ts",
   "packages/core/test/inference/tokenizer/Tokenizer.test.ts",
-  "packages/core/test/verify/math/MathAnswer.test.ts",
+  "packages/envs/test/verify/math/MathAnswer.test.ts",
   "packages/api/test/v1/V1.test.ts",
   "packages/trainer/test/run/Trainer.test.ts",
   "packages/trainer/test/server/PolicyServer.test.ts"

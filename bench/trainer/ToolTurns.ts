@@ -7,7 +7,8 @@
  * times and then answers. Its requests, token by token, are replayed on an engine with a small model of random weights,
  * which samples as many tokens as the script did; the answers in later prompts are the script's.
  */
-import { Dataset, Environment, Message, Sandbox, ServerManager } from "@atropos/core"
+import { Dataset, Environment, Message, ServerManager } from "@atropos/core"
+import { Sandbox } from "@atropos/envs"
 import { ToolUse } from "@atropos/envs"
 import * as Engine from "@atropos/trainer/engine/Engine"
 import * as Model from "@atropos/trainer/model/Model"

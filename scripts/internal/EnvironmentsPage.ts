@@ -2,7 +2,8 @@
  * Generates the parts of docs/environments.md that follow from registry entries and settings: between two marks at the
  * end of each section, and the list at the start of the page.
  */
-import { EnvironmentSettings, Settings, SingleTurn } from "@atropos/core"
+import { EnvironmentSettings, Settings } from "@atropos/core"
+import { SingleTurn } from "@atropos/envs"
 import { type RegistryEntry, registry } from "@atropos/envs"
 import { SchemaAST } from "effect"
 

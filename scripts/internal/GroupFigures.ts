@@ -2,21 +2,12 @@
  * Generates the group figures of docs/environments.md: each environment with its `FigureWorld`, seed 0, and all other
  * servers in this process or on its loopback.
  */
-import {
-  Dataset,
-  Environment,
-  Judge,
-  MathVerifier,
-  Opponent,
-  Sandbox,
-  ServerManager,
-  Teacher,
-  Tokenizer
-} from "@atropos/core"
+import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
+import { Judge, MathVerifier, Opponent, Sandbox, Teacher } from "@atropos/envs"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { registry } from "@atropos/envs"
-import * as Jail from "@atropos/core/sandbox/Jail"
+import * as Jail from "@atropos/envs/sandbox/Jail"
 import { Effect, Layer, Result, type Schema } from "effect"
 import * as Python from "../../packages/core/test/Python.ts"
 import * as FigureServers from "./FigureServers.ts"

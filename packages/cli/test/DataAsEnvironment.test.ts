@@ -1,14 +1,8 @@
 /** Environments that bring what is to be learnt with them, trained in the closed loop on a model from scratch. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Dataset,
-  type Environment,
-  MemoryTrajectoryClient,
-  ServerManager,
-  Teacher,
-  type Tokenizer
-} from "@atropos/core"
+import { Dataset, type Environment, MemoryTrajectoryClient, ServerManager, type Tokenizer } from "@atropos/core"
+import { Teacher } from "@atropos/envs"
 import { Distill, SftLoader } from "@atropos/envs"
 import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import * as ClosedLoop from "@atropos/trainer/run/ClosedLoop"

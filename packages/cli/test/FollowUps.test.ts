@@ -10,7 +10,6 @@ import {
   Environment,
   Evaluation,
   Message,
-  Rewards,
   Rollout,
   type ScoredGroup,
   ServerManager,
@@ -19,6 +18,7 @@ import {
   TrajectoryClient,
   TrajectoryClientHttp
 } from "@atropos/core"
+import { Rewards } from "@atropos/envs"
 import { NodeHttpClient } from "@effect/platform-node"
 import * as Advantages from "../../trainer/src/learn/Advantages.ts"
 import { Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"

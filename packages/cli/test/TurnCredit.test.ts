@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Result, Stream } from "effect"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import * as Sandbox from "../../core/src/sandbox/Sandbox.ts"
+import * as Sandbox from "@atropos/envs/sandbox/Sandbox"
 import * as TrainingSequence from "../../trainer/src/learn/TrainingSequence.ts"
 
 const file = fileURLToPath(new URL("../../envs/test/fixtures/dialogues.jsonl", import.meta.url))

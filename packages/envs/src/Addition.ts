@@ -4,7 +4,8 @@
  * The digits come most significant first, so a model trained from scratch has to foresee the carry. Reward 1 for the
  * exact sum, else 0. With two digits there are 8,100 pairs, a tenth of them held out.
  */
-import { Environment, ExactAnswer, SeededRandom, ServerManager } from "@atropos/core"
+import { Environment, SeededRandom, ServerManager } from "@atropos/core"
+import * as ExactAnswer from "./kit/ExactAnswer.ts"
 import { Effect, Schema } from "effect"
 
 export const settings = Environment.settings({

@@ -7,17 +7,11 @@
  * `format_group_threshold` successful groups until the others have caught up. Behaviour: answer_format_environment.py
  * of the original.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  Message,
-  ServerManager,
-  SingleTurn,
-  TextAnswer,
-  Thinking,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as TextAnswer from "./verify/Text.ts"
+import * as Thinking from "./kit/Thinking.ts"
 import { Effect, Result, Schema, Stream } from "effect"
 import * as Balance from "./answer-format/Balance.ts"
 import * as Marker from "./dataset/Marker.ts"

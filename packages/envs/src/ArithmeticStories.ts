@@ -5,15 +5,9 @@
  * steps, each an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if
  * the number of the answer (in the last box, or after "answer is", else the last one) equals the total, else 0.
  */
-import {
-  Environment,
-  Message,
-  NumberAnswer,
-  SeededRandom,
-  ServerManager,
-  SingleTurn,
-  type Trajectory
-} from "@atropos/core"
+import { Environment, Message, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
+import * as NumberAnswer from "./verify/Number.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Effect, Schema, Stream } from "effect"
 import { names, steps, things } from "./stories/Steps.ts"
 

@@ -5,19 +5,12 @@
  * by the sum of the weights. Defaults: GSM8K, accuracy of the boxed answer. Behaviour: dataset_env.py of the original,
  * which returned its groups unscored, ignored weights in sums, and scored zero if a reward failed.
  */
-import {
-  Environment,
-  ItemSource,
-  MathAnswer,
-  MathVerifier,
-  Message,
-  NotConfigured,
-  RewardComponents,
-  Rewards,
-  ServerManager,
-  SingleTurn,
-  type Trajectory
-} from "@atropos/core"
+import { Environment, Message, NotConfigured, RewardComponents, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as MathAnswer from "./verify/math/MathAnswer.ts"
+import * as MathVerifier from "./verify/MathVerifier.ts"
+import * as Rewards from "./rewards/index.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Context, Effect, Layer, Schema } from "effect"
 import * as Row from "./dataset/Row.ts"
 

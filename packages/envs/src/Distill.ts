@@ -6,17 +6,10 @@
  * the mean of the teacher's logprobs of the sampled tokens, in nats; a token outside the teacher's list counts as the
  * last one listed. Behaviour: teacher_distillation_env.py of the original. Default prompts: GSM8K, MIT.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  Message,
-  ServerManager,
-  SingleTurn,
-  Teacher,
-  Tokenizer,
-  Trajectory
-} from "@atropos/core"
+import { Columns, Environment, Message, ServerManager, Tokenizer, Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as Teacher from "./kit/Teacher.ts"
 import { Effect, Schema } from "effect"
 
 export const settings = Environment.settings({

@@ -11,14 +11,14 @@ import {
   Columns,
   Dataset,
   Environment,
-  ItemSource,
   Message,
-  NumberAnswer,
   type RewardComponents,
   ServerManager,
-  SingleTurn,
   type Trajectory
 } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as NumberAnswer from "./verify/Number.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Effect, Result, Schema } from "effect"
 import * as Prediction from "./markets/Prediction.ts"
 import * as Statements from "./markets/Statements.ts"

@@ -6,17 +6,10 @@
  * tokens count for the group's mean but are not trained on. Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168
  * (MIT). Behaviour: gsm8k_server.py of the original.
  */
-import {
-  Dataset,
-  Environment,
-  MathAnswer,
-  MathVerifier,
-  Message,
-  type RewardComponents,
-  ServerManager,
-  SingleTurn,
-  type Trajectory
-} from "@atropos/core"
+import { Dataset, Environment, Message, type RewardComponents, ServerManager, type Trajectory } from "@atropos/core"
+import * as MathAnswer from "./verify/math/MathAnswer.ts"
+import * as MathVerifier from "./verify/MathVerifier.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Effect, Schema, Stream } from "effect"
 import * as FormCredit from "./math/FormCredit.ts"
 

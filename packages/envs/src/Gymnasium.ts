@@ -6,7 +6,10 @@
  * The score is the sum of the rewards. All rollouts of a group start from the same seed; random draws are up to the
  * environment. Needs Python with the package (docs/python.md).
  */
-import { Environment, Episode, Message, NumberAnswer, SeededRandom, ServerManager, Thinking } from "@atropos/core"
+import { Environment, Message, SeededRandom, ServerManager } from "@atropos/core"
+import * as Episode from "./kit/Episode.ts"
+import * as NumberAnswer from "./verify/Number.ts"
+import * as Thinking from "./kit/Thinking.ts"
 import { Effect, Schema, Stream } from "effect"
 import * as Bridge from "./python/Bridge.ts"
 import * as PythonSettings from "./python/PythonSettings.ts"

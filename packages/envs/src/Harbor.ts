@@ -9,7 +9,7 @@
  * https://www.harborframework.com/docs/tasks, schema 1.4.
  */
 import { Environment, type Trajectory } from "@atropos/core"
-import * as Jail from "@atropos/core/sandbox/Jail"
+import * as Jail from "./sandbox/Jail.ts"
 import * as Reason from "@atropos/core/base/Reason"
 import { Effect, type FileSystem, type Path, Result, type Scope } from "effect"
 import { resolve } from "node:path"

@@ -8,18 +8,11 @@
  * al. 2023, https://arxiv.org/abs/2311.07911. Behaviour: instruction_following_algorithm_environment.py of the
  * original, six of whose checkers could not be satisfied.
  */
-import {
-  Environment,
-  Evaluation,
-  ItemQueue,
-  ItemSource,
-  Message,
-  type RewardComponents,
-  ServerManager,
-  SingleTurn,
-  Thinking,
-  type Trajectory
-} from "@atropos/core"
+import { Environment, Evaluation, Message, type RewardComponents, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemQueue from "./kit/ItemQueue.ts"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as Thinking from "./kit/Thinking.ts"
 import { Effect, Schema, Stream } from "effect"
 import * as Checkers from "./instructions/Checkers.ts"
 import { isCopy, isFiller } from "./instructions/Filler.ts"

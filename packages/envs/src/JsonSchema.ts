@@ -6,16 +6,10 @@
  * deadline, so that none can stall the process. A row whose schema cannot be compiled makes its group unscorable. After
  * pydantic_schema_following_environment.py of the original, which ran model code from the data.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  Message,
-  ServerManager,
-  SingleTurn,
-  Thinking,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as Thinking from "./kit/Thinking.ts"
 import { Effect, Equal, Result, Schema } from "effect"
 import * as Bank from "./json-schema/Bank.ts"
 import * as SchemaVerifier from "./json-schema/SchemaVerifier.ts"

@@ -7,17 +7,9 @@
  * for models trained from scratch on characters: `r:strawberry=` is answered by `3`, `rw:strawberry=` by `3,1`.
  * Behaviour: letter_counting_environment.py of the original.
  */
-import {
-  Columns,
-  Curriculum,
-  Dataset,
-  Environment,
-  Evaluation,
-  Message,
-  ServerManager,
-  SingleTurn,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Dataset, Environment, Evaluation, Message, ServerManager, type Trajectory } from "@atropos/core"
+import * as Curriculum from "./kit/Curriculum.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Effect, Result, Schema, Stream } from "effect"
 import * as Form from "./letters/Form.ts"
 import { type Item, itemAt } from "./letters/Items.ts"

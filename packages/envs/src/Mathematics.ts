@@ -11,17 +11,11 @@
  * `prompt_style: base` has no chat template (`math/BasePrompt`) and no follow-ups; with `start_token_length` the
  * maximum answer length grows with training. Behaviour: math_server.py and math_server_zero.py of the original.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  MathAnswer,
-  MathVerifier,
-  type RewardComponents,
-  ServerManager,
-  SingleTurn,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, type RewardComponents, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as MathAnswer from "./verify/math/MathAnswer.ts"
+import * as MathVerifier from "./verify/MathVerifier.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Effect, Result, Schema } from "effect"
 import * as Bank from "./math/Bank.ts"
 import * as BasePrompt from "./math/BasePrompt.ts"

@@ -6,22 +6,14 @@
  * turn has its own advantage: the share of its calls that succeeded (`ToolEpisode`). Turns, calls, tokens and time are
  * bounded. With `source`, rows of questions and answers about the server's data.
  */
-import {
-  Columns,
-  Dataset,
-  Environment,
-  Episode,
-  ItemSource,
-  Message,
-  RewardComponents,
-  ServerManager,
-  SingleTurn,
-  TextAnswer,
-  Thinking,
-  Toolbox,
-  ToolEpisode,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Dataset, Environment, Message, RewardComponents, ServerManager, type Trajectory } from "@atropos/core"
+import * as Episode from "./kit/Episode.ts"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as TextAnswer from "./verify/Text.ts"
+import * as Thinking from "./kit/Thinking.ts"
+import * as Toolbox from "./kit/tools/Toolbox.ts"
+import * as ToolEpisode from "./kit/tools/ToolEpisode.ts"
 import { Effect, Result, Schema } from "effect"
 import { fileURLToPath } from "node:url"
 import * as McpTools from "./tools/McpTools.ts"

@@ -8,15 +8,15 @@
  */
 import {
   Environment,
-  type ExactAnswer,
-  ItemSource,
   Message,
   type RewardComponents,
   SeededRandom,
   ServerManager,
-  SingleTurn,
   type Trajectory
 } from "@atropos/core"
+import type * as ExactAnswer from "./kit/ExactAnswer.ts"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Effect, Schema } from "effect"
 import * as Bank from "./mcqa/Bank.ts"
 import * as Form from "./mcqa/Form.ts"

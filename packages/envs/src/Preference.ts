@@ -10,18 +10,11 @@
  * none of them; an answer's prompt is in its chat and in its override `system_prompt`. Behaviour: rlaif_server.py of
  * the original.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  Judge,
-  Message,
-  PairwiseJudge,
-  SeededRandom,
-  ServerManager,
-  SingleTurn,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, Message, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as Judge from "./kit/Judge.ts"
+import * as PairwiseJudge from "./kit/PairwiseJudge.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Effect, Schema } from "effect"
 
 const nullable = Schema.NullOr(Schema.NonEmptyString)

@@ -6,17 +6,10 @@
  * the last code block of the reply. One that runs too long, prints too much, crashes or tries to cheat fails; a broken
  * sandbox fails the rollout instead and is never scored. docs/sandbox.md states what the tests can see of a program.
  */
-import {
-  Columns,
-  Dataset,
-  Environment,
-  ItemSource,
-  Message,
-  Sandbox,
-  ServerManager,
-  SingleTurn,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Dataset, Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as Sandbox from "./sandbox/Sandbox.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Effect, Schema, Stream } from "effect"
 import { bank } from "./code/Bank.ts"
 import { contests } from "./code/ContestBank.ts"

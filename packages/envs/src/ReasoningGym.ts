@@ -7,7 +7,9 @@
  * the whole text is used. Scores are the package's, from 0 to 1; an answer that makes its scorer raise an exception
  * scores 0 and is counted. Needs Python with the package (docs/python.md).
  */
-import { Environment, Message, SeededRandom, ServerManager, SingleTurn, Thinking, type Trajectory } from "@atropos/core"
+import { Environment, Message, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as Thinking from "./kit/Thinking.ts"
 import { Effect, Schema, Stream } from "effect"
 import * as Bridge from "./python/Bridge.ts"
 import * as Mix from "./python/Mix.ts"

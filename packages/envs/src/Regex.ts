@@ -7,17 +7,10 @@
  * counts as invalid. Tasks are generated, or rows with texts to accept and to reject, some of which are hidden.
  * Behaviour: regex_generation of the original, whose policy was shown all texts, and could hang the matcher.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  Message,
-  SeededRandom,
-  ServerManager,
-  SingleTurn,
-  Thinking,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, Message, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as Thinking from "./kit/Thinking.ts"
 import { Effect, Result, Schema } from "effect"
 import * as Languages from "./regex/Languages.ts"
 import * as RegexVerifier from "./regex/RegexVerifier.ts"

@@ -6,17 +6,10 @@
  * has a field for it. A truncated answer is scored like any other and ignored by the trainer. Evaluation: the mean
  * reward of held-out prompts. Default prompts: UltraFeedback, MIT.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  Message,
-  Rewards,
-  ServerManager,
-  SingleTurn,
-  Tokenizer,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, Message, ServerManager, Tokenizer, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as Rewards from "./rewards/index.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
 import { Effect, Option, Schema } from "effect"
 
 export const settings = Environment.settings({

@@ -6,16 +6,11 @@
  * have been stated: 1 for both, else 0; components: `orders` and `told`. Each turn has its own advantage by the share
  * of its calls that succeeded. The customer's messages are not trained on.
  */
-import {
-  Environment,
-  ItemSource,
-  Opponent,
-  RewardComponents,
-  ServerManager,
-  SingleTurn,
-  ToolEpisode,
-  type Trajectory
-} from "@atropos/core"
+import { Environment, RewardComponents, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as Opponent from "./kit/Opponent.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as ToolEpisode from "./kit/tools/ToolEpisode.ts"
 import { Effect, Schema } from "effect"
 import * as Claims from "./desk/Claims.ts"
 import * as Conversation from "./desk/Conversation.ts"

@@ -5,7 +5,8 @@
  * exact answer, else 0. 10,000 words by default, a tenth of them held out; the limits of the settings leave enough of
  * both.
  */
-import { Environment, ExactAnswer, SeededRandom, ServerManager } from "@atropos/core"
+import { Environment, SeededRandom, ServerManager } from "@atropos/core"
+import * as ExactAnswer from "./kit/ExactAnswer.ts"
 import { Effect, Schema } from "effect"
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz"

@@ -6,7 +6,9 @@
  * what the game shows its player since its last turn. All rollouts of a group start from the same seed. Needs Python
  * with the package (docs/python.md).
  */
-import { Environment, Message, Opponent, SeededRandom, Seats, ServerManager } from "@atropos/core"
+import { Environment, Message, SeededRandom, ServerManager } from "@atropos/core"
+import * as Opponent from "./kit/Opponent.ts"
+import * as Seats from "./kit/Seats.ts"
 import { Effect, Schema, Stream } from "effect"
 import * as Bridge from "./python/Bridge.ts"
 import * as PythonSettings from "./python/PythonSettings.ts"

@@ -7,16 +7,10 @@
  * the shape of NousResearch/TextReversalDataset. `prompt_style: compact`, for models trained from scratch on
  * characters: `cjhb=` is answered by `bhjc`. Behaviour: text_reversal_environment.py of the original.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  Message,
-  ServerManager,
-  SingleTurn,
-  Thinking,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as Thinking from "./kit/Thinking.ts"
 import { Effect, Result, Schema } from "effect"
 import { compactPrompt, type Item, lettersOf, likeness, phrase, reversed } from "./reversal/Items.ts"
 

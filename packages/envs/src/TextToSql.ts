@@ -7,7 +7,10 @@
  * and limited (`sql/SqlWorker`). An item whose gold query fails or returns nothing is unscorable. Behaviour:
  * sql_query_env of the original, which compared on one table.
  */
-import { Environment, ItemSource, Message, ServerManager, SingleTurn, Thinking, type Trajectory } from "@atropos/core"
+import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as Thinking from "./kit/Thinking.ts"
 import { Effect, FileSystem, Schema } from "effect"
 import { blocksOf } from "./code/Blocks.ts"
 import * as Bank from "./sql/Bank.ts"

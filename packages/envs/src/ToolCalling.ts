@@ -11,15 +11,15 @@ import {
   Columns,
   Dataset,
   Environment,
-  ItemSource,
   Message,
   type RewardComponents,
   ServerManager,
-  SingleTurn,
-  Thinking,
   ToolCalls,
   type Trajectory
 } from "@atropos/core"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as Thinking from "./kit/Thinking.ts"
 import { Effect, Result, Schema } from "effect"
 import * as Requests from "./tools/Requests.ts"
 

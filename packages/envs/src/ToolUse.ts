@@ -7,23 +7,16 @@
  * With `source` the items are pre-written dialogues with tool calls and replies (`tools/Scripted`): nothing is run, and
  * making the same calls is rewarded.
  */
-import {
-  Columns,
-  Environment,
-  Episode,
-  ItemSource,
-  Message,
-  RewardComponents,
-  Sandbox,
-  ServerManager,
-  SingleTurn,
-  TextAnswer,
-  Thinking,
-  Tool,
-  Toolbox,
-  ToolEpisode,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, Message, RewardComponents, ServerManager, type Trajectory } from "@atropos/core"
+import * as Episode from "./kit/Episode.ts"
+import * as ItemSource from "./kit/ItemSource.ts"
+import * as Sandbox from "./sandbox/Sandbox.ts"
+import * as SingleTurn from "./kit/SingleTurn.ts"
+import * as TextAnswer from "./verify/Text.ts"
+import * as Thinking from "./kit/Thinking.ts"
+import * as Tool from "./kit/tools/Tool.ts"
+import * as Toolbox from "./kit/tools/Toolbox.ts"
+import * as ToolEpisode from "./kit/tools/ToolEpisode.ts"
 import { Effect, Result, Schema } from "effect"
 import * as Computations from "./tools/Computations.ts"
 import * as Gazetteer from "./tools/Gazetteer.ts"

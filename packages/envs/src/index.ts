@@ -56,7 +56,7 @@ export type { Collecting, PlainDefinition, Scoring } from "./agent/PlainEnvironm
 export type { AskOptions, PlainModel, PlainSession } from "./agent/PlainModel.ts"
 export type { Judged } from "./agent/SessionGroup.ts"
 
-export type { Demonstration } from "@atropos/core/environment/ExactAnswer"
+export type { Demonstration } from "./kit/ExactAnswer.ts"
 export { Addition }
 export { AnswerFormat }
 export { ArithmeticStories }
@@ -98,6 +98,35 @@ export { TravelPlanning }
 export { Verifiers }
 export { VqaDataset }
 export { Wordle }
+
+export * as Budget from "./kit/Budget.ts"
+export * as ChoiceAnswer from "./verify/choice/Choice.ts"
+export * as Curriculum from "./kit/Curriculum.ts"
+export * as Driven from "./kit/driven/DrivenEnvironment.ts"
+export * as Episode from "./kit/Episode.ts"
+export * as ExactAnswer from "./kit/ExactAnswer.ts"
+export * as GameEnvironment from "./kit/GameEnvironment.ts"
+export * as ItemQueue from "./kit/ItemQueue.ts"
+export * as ItemSource from "./kit/ItemSource.ts"
+export * as Judge from "./kit/Judge.ts"
+export * as MathAnswer from "./verify/math/MathAnswer.ts"
+export * as MathVerifier from "./verify/MathVerifier.ts"
+export * as NumberAnswer from "./verify/Number.ts"
+export * as Opponent from "./kit/Opponent.ts"
+export * as PairwiseJudge from "./kit/PairwiseJudge.ts"
+export * as Picture from "./kit/Picture.ts"
+export * as PictureQuestion from "./kit/PictureQuestion.ts"
+export * as QuestionThreads from "./verify/QuestionThreads.ts"
+export * as Rewards from "./rewards/index.ts"
+export * as Sandbox from "./sandbox/Sandbox.ts"
+export * as Seats from "./kit/Seats.ts"
+export * as SingleTurn from "./kit/SingleTurn.ts"
+export * as Teacher from "./kit/Teacher.ts"
+export * as TextAnswer from "./verify/Text.ts"
+export * as Thinking from "./kit/Thinking.ts"
+export * as Tool from "./kit/tools/Tool.ts"
+export * as Toolbox from "./kit/tools/Toolbox.ts"
+export * as ToolEpisode from "./kit/tools/ToolEpisode.ts"
 
 export { registry } from "./Registry.ts"
 export type { Family, Listing, Need, RegistryEntry } from "./RegistryEntry.ts"

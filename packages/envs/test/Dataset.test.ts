@@ -1,5 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Dataset as Rows, Environment, Laws, MathVerifier, ServerManager, Tokenizer } from "@atropos/core"
+import { Dataset as Rows, Environment, Laws, ServerManager, Tokenizer } from "@atropos/core"
+import { MathVerifier } from "@atropos/envs"
 import { Dataset } from "@atropos/envs"
 import { Effect, Layer, Option, Stream } from "effect"
 import * as Template from "../src/dataset/Template.ts"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dataset, Environment, ServerManager, Teacher, Tokenizer } from "@atropos/core"
+import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
+import { Teacher } from "@atropos/envs"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { Distill } from "@atropos/envs"
 import { Effect, Layer, Option, Result, Stream } from "effect"

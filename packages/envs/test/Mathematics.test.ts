@@ -3,7 +3,6 @@ import {
   Dataset,
   Environment,
   Laws,
-  MathVerifier,
   Message,
   RewardComponents,
   ServerManager,
@@ -11,6 +10,7 @@ import {
   TrainingProgress,
   type Trajectory
 } from "@atropos/core"
+import { MathVerifier } from "@atropos/envs"
 import { Mathematics } from "@atropos/envs"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 import * as Items from "../src/math/Items.ts"

@@ -1,14 +1,6 @@
 /** The `mcp` environment against MCP servers that run: our warehouse, and the reference server "everything". */
-import {
-  Dataset,
-  Environment,
-  Message,
-  ServerManager,
-  Toolbox,
-  ToolCalls,
-  ToolEpisode,
-  type Trajectory
-} from "@atropos/core"
+import { Dataset, Environment, Message, ServerManager, ToolCalls, type Trajectory } from "@atropos/core"
+import { Toolbox, ToolEpisode } from "@atropos/envs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { createRequire } from "node:module"

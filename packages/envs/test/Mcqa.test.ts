@@ -1,5 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Dataset, ItemSource, Laws, SeededRandom, ServerManager, Tokenizer } from "@atropos/core"
+import { Dataset, Laws, SeededRandom, ServerManager, Tokenizer } from "@atropos/core"
+import { ItemSource } from "@atropos/envs"
 import { Mcqa } from "@atropos/envs"
 import { Effect, Layer, Option, Result, Schema } from "effect"
 import * as Bank from "../src/mcqa/Bank.ts"

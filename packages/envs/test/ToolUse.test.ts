@@ -1,14 +1,6 @@
 /** Tools that run: sums, programs in the sandbox, and articles that are looked up. */
-import {
-  Dataset,
-  Environment,
-  Message,
-  Sandbox,
-  SeededRandom,
-  ServerManager,
-  ToolCalls,
-  ToolEpisode
-} from "@atropos/core"
+import { Dataset, Environment, Message, SeededRandom, ServerManager, ToolCalls } from "@atropos/core"
+import { Sandbox, ToolEpisode } from "@atropos/envs"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import * as Computations from "../src/tools/Computations.ts"

@@ -21,19 +21,19 @@ const cubic = 32
 
 const exceptions: ReadonlyArray<Exception> = [
   {
-    file: "packages/core/src/verify/text/Boxes.ts",
+    file: "packages/envs/src/verify/text/Boxes.ts",
     begins: "^[\\s$\"'`<[(]*(?:\\\\(?:text",
     why: "a placeholder is short",
     bound: 60
   },
   {
-    file: "packages/core/src/verify/text/Boxes.ts",
+    file: "packages/envs/src/verify/text/Boxes.ts",
     begins: "[a-zA-Z](?:_\\{?\\w+\\}?)?\\s*=",
     why: "it reads gaps between boxes",
     bound: 60
   },
   {
-    file: "packages/core/src/verify/text/Formulas.ts",
+    file: "packages/envs/src/verify/text/Formulas.ts",
     begins: "(?<!\\\\)\\$\\$([^$]+)",
     why: "it reads the end of an answer, and no formula of more than 2,000 characters",
     bound: 20_000

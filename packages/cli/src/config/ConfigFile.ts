@@ -5,7 +5,8 @@
  * An unknown key is an error that names file, line, key and the nearest valid key, also in sections the command does
  * not use. Values are checked after all sources are merged.
  */
-import { Judge, MetricsSettings, Opponent, ServerSettings, Settings, Teacher } from "@atropos/core"
+import { MetricsSettings, ServerSettings, Settings } from "@atropos/core"
+import { Judge, Opponent, Teacher } from "@atropos/envs"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Option, Predicate, type Schema } from "effect"
 import { Flag } from "effect/cli"

@@ -5,17 +5,8 @@
  * servers it was written for (one map or a list, snake_case), `recipe` the way `up` trains a small model on it from
  * scratch.
  */
-import type {
-  Dataset,
-  Environment,
-  Judge,
-  MathVerifier,
-  Opponent,
-  Sandbox,
-  ServerManager,
-  Teacher,
-  Tokenizer
-} from "@atropos/core"
+import type { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
+import type { Judge, MathVerifier, Opponent, Sandbox, Teacher } from "@atropos/envs"
 import { hint } from "@atropos/core/base/Nearest"
 import { registry, type RegistryEntry } from "@atropos/envs"
 import {

@@ -3,7 +3,8 @@
  *
  * A value out of range is an error that names the flag or key it came from.
  */
-import { EnvironmentSettings, Judge, Opponent, ServerSettings, Settings, Teacher } from "@atropos/core"
+import { EnvironmentSettings, ServerSettings, Settings } from "@atropos/core"
+import { Judge, Opponent, Teacher } from "@atropos/envs"
 import { Effect, Option, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import { Secrets } from "../base/Secrets.ts"

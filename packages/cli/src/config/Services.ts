@@ -1,17 +1,7 @@
 /** Builds the services an environment's run needs from its settings, and the environment on top of them. */
 import { TrainerError } from "@atropos/trainer/learn/TrainerError"
-import {
-  Dataset,
-  Driven,
-  Environment,
-  Judge,
-  MathVerifier,
-  Sandbox,
-  ServerManager,
-  Teacher,
-  Tokenizer,
-  Opponent
-} from "@atropos/core"
+import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
+import { Driven, Judge, MathVerifier, Sandbox, Teacher, Opponent } from "@atropos/envs"
 import type { Script } from "@atropos/core/inference/backend/Scripted"
 import * as ScriptedCalls from "@atropos/core/inference/backend/ScriptedCalls"
 import * as Reason from "@atropos/core/base/Reason"

@@ -1,4 +1,5 @@
 /** Checks the machine: Node, the installed packages, git, disk space, folders. */
+import * as EnvironmentLibraries from "@atropos/envs/kit/Libraries"
 import { Libraries } from "@atropos/core"
 import * as fsPromises from "node:fs/promises"
 import { Config, Effect, FileSystem, Option, Path } from "effect"
@@ -23,6 +24,7 @@ export const node: Effect.Effect<Finding> = Effect.sync(() => {
 /** Lazily loaded libraries: a missing one is better reported now than in the middle of a run. */
 const libraryLoaders: { readonly [name: string]: () => Promise<unknown> } = {
   ...Libraries.lazy,
+  ...EnvironmentLibraries.lazy,
   "hyparquet-writer": () => import("hyparquet-writer"),
   yaml: () => import("yaml")
 }

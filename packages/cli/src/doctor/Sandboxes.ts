@@ -1,5 +1,6 @@
 /** Checks the sandboxes for model-written code: each runs a program and checks its result. */
-import { Docs, Sandbox } from "@atropos/core"
+import { Docs } from "@atropos/core"
+import { Sandbox } from "@atropos/envs"
 import { Effect, type Layer } from "effect"
 import { broken, type Finding, note, ok } from "./Finding.ts"
 

@@ -3,7 +3,8 @@
  * one of the MCP actions `list_tools` and `call_tool`. Errors have the format of OpenEnv's own servers, with field and
  * fault.
  */
-import { type Driven, ExactJson } from "@atropos/core"
+import { ExactJson } from "@atropos/core"
+import { type Driven } from "@atropos/envs"
 import { Effect, Predicate, Schema, SchemaIssue } from "effect"
 
 const Metadata = Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)))

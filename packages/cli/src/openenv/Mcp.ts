@@ -6,7 +6,8 @@
  * `openenv/session/close`; a socket at `/ws?session_id=…` resets and steps the same episode. This matches OpenEnv's MCP
  * clients.
  */
-import { Driven, ExactJson } from "@atropos/core"
+import { ExactJson } from "@atropos/core"
+import { Driven } from "@atropos/envs"
 import { Effect, Predicate, Schema } from "effect"
 import type { ActionError } from "./Actions.ts"
 import * as Observations from "./Observations.ts"

@@ -6,7 +6,8 @@
  * (OpenEnv clients recognise an answer to `list_tools` by `tools`). The reward is the environment's score and comes at
  * the end; its components are in `metadata.rewards`.
  */
-import { type Driven, Message } from "@atropos/core"
+import { Message } from "@atropos/core"
+import { type Driven } from "@atropos/envs"
 import { Predicate } from "effect"
 
 type Values = { readonly [name: string]: unknown }

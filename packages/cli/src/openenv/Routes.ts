@@ -11,7 +11,8 @@
  * Episodes over HTTP are named by the id in the metadata of `reset`; it may be omitted if only one is open. Bodies
  * follow OpenEnv 0.10; errors are FastAPI's, `{ "detail": … }`.
  */
-import { BodyLimit, type Driven, ExactJson } from "@atropos/core"
+import { BodyLimit, ExactJson } from "@atropos/core"
+import { type Driven } from "@atropos/envs"
 import * as Reason from "@atropos/core/base/Reason"
 import { Effect, Option, Predicate, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -2,7 +2,8 @@
  * Serves an environment over OpenEnv's protocol to external trainers and clients: sockets with sessions, and HTTP.
  * Listens until the scope closes; without tokens only on this machine, unless `allowInsecure` is set.
  */
-import { BrowserGuard, Driven, type Environment } from "@atropos/core"
+import { BrowserGuard, type Environment } from "@atropos/core"
+import { Driven } from "@atropos/envs"
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as Connections from "@atropos/core/http/Connections"
 import * as Listening from "@atropos/core/http/Listening"

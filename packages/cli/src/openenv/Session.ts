@@ -2,7 +2,8 @@
  * Runs the session of a client: one episode at a time, with sequential resets and steps. A running episode ends with
  * the scope, or with the next reset.
  */
-import { Driven, ExactJson, Uuid } from "@atropos/core"
+import { ExactJson, Uuid } from "@atropos/core"
+import { Driven } from "@atropos/envs"
 import { Effect, Exit, Schema, Scope, Semaphore } from "effect"
 import * as Actions from "./Actions.ts"
 import * as Observations from "./Observations.ts"

@@ -2,7 +2,7 @@
  * Manages the open sessions, up to a limit. Socket sessions end with their socket; HTTP sessions are named by their
  * episode id and end when idle. Those of MCP clients: `SharedSessions`.
  */
-import type { Driven } from "@atropos/core"
+import type { Driven } from "@atropos/envs"
 import { Duration, Effect, Exit, Schema, Scope } from "effect"
 import * as Idle from "./Idle.ts"
 import * as Session from "./Session.ts"

@@ -4,7 +4,8 @@
  * continues. Above the session limit, a new client gets an error and is closed; so is an idle one. With `?session_id=…`
  * the socket joins a session created over HTTP (`SharedSessions`).
  */
-import { Driven, ExactJson } from "@atropos/core"
+import { ExactJson } from "@atropos/core"
+import { Driven } from "@atropos/envs"
 import * as JsonBounds from "@atropos/core/base/JsonBounds"
 import { Duration, Effect, Option, Predicate, Result } from "effect"
 import { Socket } from "effect/socket"

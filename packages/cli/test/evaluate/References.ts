@@ -2,7 +2,8 @@
  * Answers with the values that a reference implementation gave them, and where a suite gives them others:
  * `scripts/make-evaluation-fixtures.py` made the files.
  */
-import { Dataset, Environment, Judge, MathVerifier, Message, Sandbox, ServerManager, Tokenizer } from "@atropos/core"
+import { Dataset, Environment, Message, ServerManager, Tokenizer } from "@atropos/core"
+import { Judge, MathVerifier, Sandbox } from "@atropos/envs"
 import { Suite } from "@atropos/envs"
 import { assert } from "@effect/vitest"
 import { Effect, Layer, Option, Schema, Stream } from "effect"

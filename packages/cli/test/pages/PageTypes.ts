@@ -46,7 +46,7 @@ const around: ReadonlyArray<{
 }> = [
   {
     has: "yield* Sandbox.Sandbox",
-    before: `import { Sandbox } from "@atropos/core"
+    before: `import { Sandbox } from "@atropos/envs"
 import { Effect } from "effect"
 declare const program: string
 export const part = Effect.gen(function* () {`,
@@ -71,7 +71,7 @@ declare const reply: (text: string, secret: number) => string`
   },
   {
     has: "Seats.groups(",
-    before: `import { Seats } from "@atropos/core"
+    before: `import { Seats } from "@atropos/envs"
 import { Effect } from "effect"
 declare const game: Seats.SeatedGame<string>
 declare const start: string
@@ -81,7 +81,8 @@ export const part = Effect.gen(function* () {`,
   },
   {
     has: "Tool.make(",
-    before: `import { Environment, Message, Tool, Toolbox, ToolEpisode, type Trajectory } from "@atropos/core"
+    before: `import { Environment, Message, type Trajectory } from "@atropos/core"
+import { Tool, Toolbox, ToolEpisode } from "@atropos/envs"
 import { Effect, Schema, Stream } from "effect"
 declare const prices: ReadonlyMap<string, number>
 declare const outcomes: (thing: string, group: ReadonlyArray<Trajectory.Trajectory>) => ReadonlyArray<number>`,
@@ -92,7 +93,8 @@ items: (cursor: number) => Stream.fromIterable(Array.from(prices.keys()).slice(c
   },
   {
     has: "Curriculum.make(",
-    before: `import { Curriculum, Environment, Evaluation, type Trajectory } from "@atropos/core"
+    before: `import { Environment, Evaluation, type Trajectory } from "@atropos/core"
+import { Curriculum } from "@atropos/envs"
 import { Effect, Stream } from "effect"
 interface Problem { readonly level: number }
 declare const problem: (index: number, level: number) => Problem

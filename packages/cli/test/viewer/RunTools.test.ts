@@ -34,17 +34,15 @@ describe.skipIf(!Browser.isPresent)(`the tools of a run's pages${Browser.absence
       look: (page: Page, url: string) => Promise<void>,
       options: Parameters<typeof open>[1] = {}
     ) =>
-      it.effect(
-        name,
-        () =>
-          Effect.gen(function* () {
-            const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-            const at = `${url}/ui#${path}?run=${BrokenRun.name}`
-            const { errors, page } = yield* Effect.promise(() => open(at, options))
-            yield* Effect.promise(() => look(page, url))
-            assert.deepStrictEqual(errors, [])
-            yield* Effect.promise(() => page.context().close())
-          })
+      it.effect(name, () =>
+        Effect.gen(function* () {
+          const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+          const at = `${url}/ui#${path}?run=${BrokenRun.name}`
+          const { errors, page } = yield* Effect.promise(() => open(at, options))
+          yield* Effect.promise(() => look(page, url))
+          assert.deepStrictEqual(errors, [])
+          yield* Effect.promise(() => page.context().close())
+        })
       )
 
     seen("say where a step's time goes, as lanes, and save it", "/", async (page) => {

@@ -4,9 +4,7 @@
  */
 export const lazy: { readonly [name: string]: () => Promise<unknown> } = {
   "@huggingface/tokenizers": () => import("@huggingface/tokenizers"),
-  "@runno/wasi": () => import("@runno/wasi"),
   openai: () => import("#openai"),
   "csv-parse": () => import("#csv-parse"),
-  "compute-engine": () => import("#latex-syntax"),
   hyparquet: () => import("hyparquet")
 }

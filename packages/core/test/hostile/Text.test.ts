@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ChoiceAnswer, NumberAnswer, Rewards, TextAnswer, Thinking, ToolCalls } from "@atropos/core"
+import { ToolCalls } from "@atropos/core"
+import { ChoiceAnswer, NumberAnswer, Rewards, TextAnswer, Thinking } from "@atropos/envs"
 import { Effect } from "effect"
 import * as Growth from "../base/Growth.ts"
 

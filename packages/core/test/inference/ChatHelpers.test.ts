@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import * as ChatMask from "../../src/inference/ChatMask.ts"
 import * as Labels from "../../src/Labels.ts"
 import type { Message } from "../../src/Message.ts"
-import * as Thinking from "../../src/environment/Thinking.ts"
+import * as Thinking from "@atropos/envs/kit/Thinking"
 import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
 import * as ToolCalls from "../../src/inference/ToolCalls.ts"
 

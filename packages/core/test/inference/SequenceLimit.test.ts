@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryTrajectoryClient, SequenceLimit, Tokenizer, TrackedSequences } from "@atropos/core"
 import { Effect, Option, Result, Schema, Stream } from "effect"
-import * as Budget from "../../src/environment/Budget.ts"
+import * as Budget from "@atropos/envs/kit/Budget"
 import { InferenceError } from "../../src/inference/backend/Inference.ts"
 import * as Scripted from "../../src/inference/backend/Scripted.ts"
 import { claim, finish, folder, layerParts, numbers, settle, start, trajectory } from "../rollout/RolloutTest.ts"

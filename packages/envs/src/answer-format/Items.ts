@@ -1,6 +1,7 @@
 /** Draws the format and question of an item, by seed and index, among the open formats. */
 import { hint } from "@atropos/core/base/Nearest"
-import { ItemSource, SeededRandom } from "@atropos/core"
+import { SeededRandom } from "@atropos/core"
+import * as ItemSource from "../kit/ItemSource.ts"
 import { Stream } from "effect"
 import * as Composed from "./Composed.ts"
 import { formats as known } from "./Formats.ts"

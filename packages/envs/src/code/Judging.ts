@@ -2,7 +2,7 @@
  * Computes the share of its tests that a program passes in the sandbox: assertions, which run in the same program, or
  * cases of a contest, each a separate run with its own time limit.
  */
-import type { Sandbox } from "@atropos/core"
+import type * as Sandbox from "../sandbox/Sandbox.ts"
 import { Effect } from "effect"
 import * as Contest from "./Contest.ts"
 import * as Output from "./Output.ts"

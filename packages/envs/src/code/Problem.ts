@@ -5,7 +5,8 @@
  * `entry_point`. MBPP (Austin et al. 2021, https://arxiv.org/abs/2108.07732): `text` or `prompt`, `code`, `test_list`,
  * and `test_setup_code` or `test_imports`. Contests: `Contest`.
  */
-import { Columns, Thinking } from "@atropos/core"
+import { Columns } from "@atropos/core"
+import * as Thinking from "../kit/Thinking.ts"
 import { Option, Result, Schema } from "effect"
 import { blocksOf } from "./Blocks.ts"
 import * as Contest from "./Contest.ts"

@@ -1,6 +1,6 @@
 /** Reads the settings of the command environment before anything runs; errors explain how to fix them. */
 import * as Reason from "@atropos/core/base/Reason"
-import * as Jail from "@atropos/core/sandbox/Jail"
+import * as Jail from "../sandbox/Jail.ts"
 import { Effect, FileSystem, Result } from "effect"
 import { resolve } from "node:path"
 import type { Settings } from "./CommandSettings.ts"

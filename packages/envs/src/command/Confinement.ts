@@ -7,7 +7,7 @@
 import { homedir } from "node:os"
 import { existsSync, realpathSync } from "node:fs"
 import { delimiter, dirname, isAbsolute, join } from "node:path"
-import * as Jail from "@atropos/core/sandbox/Jail"
+import * as Jail from "../sandbox/Jail.ts"
 
 export interface Options {
   readonly words: ReadonlyArray<string>

@@ -1,5 +1,6 @@
 /** Converts a row of a configured data set to an item with prompt and answer. */
-import { Columns, type ItemSource, Message } from "@atropos/core"
+import { Columns, Message } from "@atropos/core"
+import type * as ItemSource from "../kit/ItemSource.ts"
 import { Result } from "effect"
 import * as Marker from "./Marker.ts"
 import * as Template from "./Template.ts"

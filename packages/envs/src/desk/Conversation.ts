@@ -5,7 +5,11 @@
  * The customer speaks first, and ends the conversation by a mark. The outcome follows from the messages: the calls are
  * replayed in order on the initial shop.
  */
-import { Budget, Message, type Opponent, ServerManager, TextAnswer, Thinking, type Trajectory } from "@atropos/core"
+import { Message, ServerManager, type Trajectory } from "@atropos/core"
+import * as Budget from "../kit/Budget.ts"
+import type * as Opponent from "../kit/Opponent.ts"
+import * as TextAnswer from "../verify/Text.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
 import { Effect, Option, Result, Schema, type Scope } from "effect"
 import * as Shop from "./Shop.ts"

@@ -5,7 +5,7 @@
  * The tools enforce the rules: nothing about orders is shown or changed before the customer has been verified by name
  * and postcode; only pending orders can be cancelled or redirected; only items of delivered orders can be returned.
  */
-import { Tool } from "@atropos/core"
+import * as Tool from "../kit/tools/Tool.ts"
 import { Effect, Result, Schema } from "effect"
 
 export interface Thing {

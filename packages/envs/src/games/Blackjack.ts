@@ -7,7 +7,10 @@
  * compact`, for models trained from scratch: `M-0=` (M: sixteen, from A for four; -: no ace that counts eleven; 0: the
  * dealer shows ten) is answered by `h` or `s`. All rollouts of a group are dealt the same cards.
  */
-import { Environment, Episode, GameEnvironment, Message, SeededRandom, Thinking } from "@atropos/core"
+import { Environment, Message, SeededRandom } from "@atropos/core"
+import * as Episode from "../kit/Episode.ts"
+import * as GameEnvironment from "../kit/GameEnvironment.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { Effect, Schema } from "effect"
 import * as BlackjackRules from "./BlackjackRules.ts"
 

@@ -6,7 +6,10 @@
  * + V(s') - V(s), with V by shortest paths. An answer without an action between tags changes nothing and costs as much
  * as a refused action. The original (gym_taxi) described three landmarks wrong and took a step west for picking up.
  */
-import { Environment, Episode, GameEnvironment, Message, RewardComponents, Thinking } from "@atropos/core"
+import { Environment, Message, RewardComponents } from "@atropos/core"
+import * as Episode from "../kit/Episode.ts"
+import * as GameEnvironment from "../kit/GameEnvironment.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { Effect, Schema } from "effect"
 import * as TaxiRules from "./TaxiRules.ts"
 

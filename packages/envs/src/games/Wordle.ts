@@ -6,7 +6,10 @@
  * information they add. An answer without a listed word between `<guess>` tags uses up a guess. All rollouts of a group
  * have the same hidden word.
  */
-import { Environment, Episode, GameEnvironment, Message, RewardComponents, Thinking } from "@atropos/core"
+import { Environment, Message, RewardComponents } from "@atropos/core"
+import * as Episode from "../kit/Episode.ts"
+import * as GameEnvironment from "../kit/GameEnvironment.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { Effect } from "effect"
 import * as WordleRules from "./WordleRules.ts"
 import { words } from "./Words.ts"

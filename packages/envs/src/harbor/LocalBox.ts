@@ -10,7 +10,7 @@
  */
 import { posix } from "node:path"
 import { Effect, FileSystem, type Path, type Scope } from "effect"
-import * as Jail from "@atropos/core/sandbox/Jail"
+import * as Jail from "../sandbox/Jail.ts"
 import * as CommandVariables from "../command/Variables.ts"
 import * as Confinement from "../command/Confinement.ts"
 import * as Program from "../command/Program.ts"

@@ -1,5 +1,6 @@
 /** Items with constraints, addressed by number: generated, or rows of a data set. */
-import { Columns, Dataset, ItemSource, SeededRandom } from "@atropos/core"
+import { Columns, Dataset, SeededRandom } from "@atropos/core"
+import * as ItemSource from "../kit/ItemSource.ts"
 import { Effect, Result, type Stream } from "effect"
 import * as Bank from "./Bank.ts"
 import type { Checkers } from "./Checkers.ts"

@@ -5,7 +5,7 @@
  * A schema has at most 32,768 characters and 32 levels, an answer at most 65,536 characters; references outside of the
  * schema are not resolved. A timeout counts as invalid.
  */
-import { QuestionThreads } from "@atropos/core"
+import * as QuestionThreads from "../verify/QuestionThreads.ts"
 import * as Thread from "@atropos/core/base/Thread"
 import { type Duration, Effect, Metric, Result } from "effect"
 import type { Question, Verdict } from "./SchemaWorker.ts"

@@ -1,5 +1,5 @@
 /** Writes and judges questions of letter counting: in a chat, or in a few characters. */
-import { Thinking } from "@atropos/core"
+import * as Thinking from "../kit/Thinking.ts"
 import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
 import { Option, Schema } from "effect"
 import { count, type Question } from "./Tiers.ts"

@@ -1,5 +1,7 @@
 /** Items of letter counting by tier, seed and index, and demonstrations of the compact task. */
-import { type ExactAnswer, ItemSource, SeededRandom } from "@atropos/core"
+import { SeededRandom } from "@atropos/core"
+import type * as ExactAnswer from "../kit/ExactAnswer.ts"
+import * as ItemSource from "../kit/ItemSource.ts"
 import { compactPrompt } from "./Form.ts"
 import * as Tiers from "./Tiers.ts"
 

@@ -1,5 +1,7 @@
 /** Parses and scores an answer's prediction of a metric. Pure. */
-import { NumberAnswer, type RewardComponents, Thinking } from "@atropos/core"
+import { type RewardComponents } from "@atropos/core"
+import * as NumberAnswer from "../verify/Number.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import type { Direction, Report } from "./Statements.ts"
 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")

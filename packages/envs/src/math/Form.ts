@@ -2,7 +2,8 @@
  * Checks the form of an answer in addition to its value, so that repeating the problem's formula is not an answer:
  * `\frac{1}{2} + \frac{1}{3}` is not the requested fraction, and `(x+1)(x+2)` is not expanded.
  */
-import { MathAnswer, NumberAnswer } from "@atropos/core"
+import * as MathAnswer from "../verify/math/MathAnswer.ts"
+import * as NumberAnswer from "../verify/Number.ts"
 
 /**
  * A number or fraction, optionally with a unit; a sum without brackets; a multiple of the root of a square-free number.

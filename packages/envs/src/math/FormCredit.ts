@@ -6,7 +6,9 @@
  * The component `form` of a wrong answer is 1 if a box can be read after the thinking, 0.5 if there is at least a
  * number, else 0; right answers do not have it, so that their scores are unchanged and above those of every wrong one.
  */
-import { Environment, MathAnswer, type RewardComponents, Thinking } from "@atropos/core"
+import { Environment, type RewardComponents } from "@atropos/core"
+import * as MathAnswer from "../verify/math/MathAnswer.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { Schema } from "effect"
 
 export const field = Environment.field(

@@ -5,15 +5,10 @@
  * hint, and the verdict's score is the share of right tries. Tries with mixed results become a separate item, already
  * scored.
  */
-import {
-  Environment,
-  MathAnswer,
-  type MathVerifier,
-  PairwiseJudge,
-  type ServerManager,
-  TrainingProgress,
-  type Trajectory
-} from "@atropos/core"
+import { Environment, type ServerManager, TrainingProgress, type Trajectory } from "@atropos/core"
+import * as MathAnswer from "../verify/math/MathAnswer.ts"
+import type * as MathVerifier from "../verify/MathVerifier.ts"
+import * as PairwiseJudge from "../kit/PairwiseJudge.ts"
 import { Effect } from "effect"
 import * as BasePrompt from "./BasePrompt.ts"
 import * as Form from "./Form.ts"

@@ -2,15 +2,10 @@
  * Scores attempts and verdicts, and derives follow-up items. Pure: the original's random choices are drawn from a seed
  * that depends only on the group, regardless of its order.
  */
-import {
-  MathAnswer,
-  type RewardComponents,
-  type ScoredGroup,
-  SeededRandom,
-  TextAnswer,
-  Thinking,
-  type Trajectory
-} from "@atropos/core"
+import { type RewardComponents, type ScoredGroup, SeededRandom, type Trajectory } from "@atropos/core"
+import * as MathAnswer from "../verify/math/MathAnswer.ts"
+import * as TextAnswer from "../verify/Text.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import * as FormCredit from "./FormCredit.ts"
 import type { Item, Normal } from "./Items.ts"
 import { problemOf } from "./Problem.ts"

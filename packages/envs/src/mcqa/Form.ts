@@ -1,5 +1,6 @@
 /** Writes and judges multiple-choice questions: in a chat, or in a few characters. */
-import { ChoiceAnswer, Thinking } from "@atropos/core"
+import * as ChoiceAnswer from "../verify/choice/Choice.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { letterOf, type Question } from "./Question.ts"
 
 /** The vocabulary of the compact task. */

@@ -4,7 +4,8 @@
  * Unreadable rows are skipped and reported (`Columns`). If the right answer has its own column among those of the
  * choices, it would always have the same position, so the choices are shuffled by the question's text.
  */
-import { Columns, type Dataset, ItemSource, SeededRandom } from "@atropos/core"
+import { Columns, type Dataset, SeededRandom } from "@atropos/core"
+import * as ItemSource from "../kit/ItemSource.ts"
 import { type Effect, Result } from "effect"
 import { choices, type Choices, columnsOf } from "./Choices.ts"
 import type { Question } from "./Question.ts"

@@ -2,7 +2,8 @@
  * Converts an answer to an action: one field with the answer, in the type that the server declares, plus constant
  * fields.
  */
-import { ExactJson, Thinking } from "@atropos/core"
+import { ExactJson } from "@atropos/core"
+import * as Thinking from "../kit/Thinking.ts"
 import { Option, Result } from "effect"
 import type { Described, Field } from "./Described.ts"
 

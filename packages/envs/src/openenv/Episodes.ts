@@ -4,16 +4,10 @@
  * The score is the sum of the rewards of its steps. If the last observation's metadata has reward components
  * (`rewards`, as `atropos openenv` serves them), they are added as components.
  */
-import {
-  type Environment,
-  Episode,
-  Message,
-  RewardComponents,
-  ServerManager,
-  Toolbox,
-  ToolEpisode,
-  type Trajectory
-} from "@atropos/core"
+import { type Environment, Message, RewardComponents, ServerManager, type Trajectory } from "@atropos/core"
+import * as Episode from "../kit/Episode.ts"
+import * as Toolbox from "../kit/tools/Toolbox.ts"
+import * as ToolEpisode from "../kit/tools/ToolEpisode.ts"
 import { Effect, Option } from "effect"
 import type { Action } from "./Acting.ts"
 import type { Connection, Observed } from "./Connection.ts"

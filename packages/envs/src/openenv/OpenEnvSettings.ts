@@ -1,5 +1,6 @@
 /** Settings of the environment `openenv`. */
-import { Environment, GameEnvironment } from "@atropos/core"
+import { Environment } from "@atropos/core"
+import * as GameEnvironment from "../kit/GameEnvironment.ts"
 import { Schema } from "effect"
 import * as Visible from "./Visible.ts"
 

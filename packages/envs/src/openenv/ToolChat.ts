@@ -3,7 +3,8 @@
  *
  * A tool's error is shown to the model; a failing server fails the rollout.
  */
-import { ExactJson, Tool } from "@atropos/core"
+import { ExactJson } from "@atropos/core"
+import * as Tool from "../kit/tools/Tool.ts"
 import { Effect, Predicate, Result, Schema } from "effect"
 import type { Connection, Observed } from "./Connection.ts"
 import { make as failed, type OpenEnvError } from "./OpenEnvError.ts"

@@ -5,18 +5,14 @@
  * characters wrong, so that nearly right answers have a learning signal. Receipts, signs and pictures follow from the
  * seed.
  */
-import {
-  Environment,
-  ItemSource,
-  NumberAnswer,
-  Picture,
-  PictureQuestion,
-  ServerManager,
-  SingleTurn,
-  TextAnswer,
-  Thinking,
-  type Trajectory
-} from "@atropos/core"
+import { Environment, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "../kit/ItemSource.ts"
+import * as NumberAnswer from "../verify/Number.ts"
+import * as Picture from "../kit/Picture.ts"
+import * as PictureQuestion from "../kit/PictureQuestion.ts"
+import * as SingleTurn from "../kit/SingleTurn.ts"
+import * as TextAnswer from "../verify/Text.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { Effect, Schema } from "effect"
 import * as TextItems from "./TextItems.ts"
 

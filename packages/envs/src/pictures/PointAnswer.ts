@@ -4,7 +4,7 @@
  * as JSON, `[{"x": 10.5, "y": 20}]` or `[[10.5, 20]]`. `<point>none</point>`, `<points></points>` and `[]` mean that
  * there are none.
  */
-import { Thinking } from "@atropos/core"
+import * as Thinking from "../kit/Thinking.ts"
 import { Option, Schema } from "effect"
 import type { Point } from "./Regions.ts"
 

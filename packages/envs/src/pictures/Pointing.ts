@@ -8,18 +8,12 @@
  * `correct`). Pictures are generated, or rows in the layouts of PixMo (Deitke et al. 2024, arXiv:2409.17146).
  * Behaviour: pixmo_count.py of the original; its pixmo_point_explanations.py compares texts instead of points.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  Picture,
-  PictureQuestion,
-  ServerManager,
-  SeededRandom,
-  SingleTurn,
-  Thinking,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, ServerManager, SeededRandom, type Trajectory } from "@atropos/core"
+import * as ItemSource from "../kit/ItemSource.ts"
+import * as Picture from "../kit/Picture.ts"
+import * as PictureQuestion from "../kit/PictureQuestion.ts"
+import * as SingleTurn from "../kit/SingleTurn.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { Effect, Schema, Stream } from "effect"
 import * as PointAnswer from "./PointAnswer.ts"
 import * as PointItems from "./PointItems.ts"

@@ -5,16 +5,12 @@
  * `How many red circles are there?` is answered by `<answer>2</answer>`. Scenes, pictures and questions follow from the
  * seed.
  */
-import {
-  Environment,
-  ItemSource,
-  Picture,
-  PictureQuestion,
-  ServerManager,
-  SingleTurn,
-  TextAnswer,
-  type Trajectory
-} from "@atropos/core"
+import { Environment, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "../kit/ItemSource.ts"
+import * as Picture from "../kit/Picture.ts"
+import * as PictureQuestion from "../kit/PictureQuestion.ts"
+import * as SingleTurn from "../kit/SingleTurn.ts"
+import * as TextAnswer from "../verify/Text.ts"
 import { Effect, Schema } from "effect"
 import * as SceneItems from "./SceneItems.ts"
 

@@ -6,17 +6,12 @@
  * picture that is too large, of an unsupported format or broken is skipped, reporting its question and the reason. The
  * answer column holds a text, or a list of alternative right texts. Score 1 for the answer, else 0.
  */
-import {
-  Columns,
-  Environment,
-  ItemSource,
-  Picture,
-  PictureQuestion,
-  ServerManager,
-  SingleTurn,
-  TextAnswer,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Environment, ServerManager, type Trajectory } from "@atropos/core"
+import * as ItemSource from "../kit/ItemSource.ts"
+import * as Picture from "../kit/Picture.ts"
+import * as PictureQuestion from "../kit/PictureQuestion.ts"
+import * as SingleTurn from "../kit/SingleTurn.ts"
+import * as TextAnswer from "../verify/Text.ts"
 import { Effect, Result, Schema, Stream } from "effect"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))

@@ -1,7 +1,8 @@
 /** Chooses the Python for a package: the user's choice, else uv, which installs the package, else python3. */
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
-import { Environment, GameEnvironment } from "@atropos/core"
+import { Environment } from "@atropos/core"
+import * as GameEnvironment from "../kit/GameEnvironment.ts"
 import { Effect, Schema } from "effect"
 import * as Words from "../command/Words.ts"
 import { PythonError } from "./PythonError.ts"

@@ -3,7 +3,7 @@
  *
  * An expression that times out counts as invalid.
  */
-import { QuestionThreads } from "@atropos/core"
+import * as QuestionThreads from "../verify/QuestionThreads.ts"
 import * as Thread from "@atropos/core/base/Thread"
 import { type Duration, Effect, Metric } from "effect"
 import type { Question, Verdict } from "./RegexWorker.ts"

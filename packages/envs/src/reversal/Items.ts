@@ -1,5 +1,8 @@
 /** Generates texts to reverse, and demonstrations of the compact task. */
-import { type ExactAnswer, ItemSource, SeededRandom, TextAnswer } from "@atropos/core"
+import { SeededRandom } from "@atropos/core"
+import type * as ExactAnswer from "../kit/ExactAnswer.ts"
+import * as ItemSource from "../kit/ItemSource.ts"
+import * as TextAnswer from "../verify/Text.ts"
 import { words } from "../letters/Words.ts"
 
 export interface Item {

@@ -2,7 +2,8 @@
  * Reads rows of a user's data set in three layouts: WikiSQL's, Spider's with its database files, or with the SQL that
  * creates the database in a column (as in gretelai/synthetic_text_to_sql).
  */
-import { Columns, type Dataset, ItemSource } from "@atropos/core"
+import { Columns, type Dataset } from "@atropos/core"
+import * as ItemSource from "../kit/ItemSource.ts"
 import { Effect, FileSystem, Result } from "effect"
 import * as WikiSql from "./WikiSql.ts"
 

@@ -5,7 +5,7 @@
  * A query that takes too long, returns too much or does anything except read does not execute. SQLite is loaded with
  * the first question.
  */
-import { QuestionThreads } from "@atropos/core"
+import * as QuestionThreads from "../verify/QuestionThreads.ts"
 import * as Thread from "@atropos/core/base/Thread"
 import { type Duration, Effect, Metric } from "effect"
 import type { Question, Source, Verdict } from "./SqlWorker.ts"

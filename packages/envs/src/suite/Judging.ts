@@ -4,7 +4,8 @@
  * An unreadable verdict counts as `otherwise` specifies, or leaves the item without a score; it is counted and never
  * taken for a bad answer.
  */
-import { Environment, Judge, Message } from "@atropos/core"
+import { Environment, Message } from "@atropos/core"
+import * as Judge from "../kit/Judge.ts"
 import { Effect, Result } from "effect"
 import { fill } from "./Item.ts"
 import * as Reading from "./Reading.ts"

@@ -5,7 +5,8 @@
  * Score 1 if every test passes; `NAME_tests` is the share that passes, except for contests, which stop at the first
  * failing case. A broken sandbox is an error.
  */
-import { Environment, Sandbox } from "@atropos/core"
+import { Environment } from "@atropos/core"
+import * as Sandbox from "../sandbox/Sandbox.ts"
 import { Effect, Result } from "effect"
 import * as Judging from "../code/Judging.ts"
 import * as Problem from "../code/Problem.ts"

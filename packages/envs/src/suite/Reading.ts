@@ -3,7 +3,8 @@
  *
  * Only the text after the thinking is read, and only the end of a very long text.
  */
-import { ChoiceAnswer, Thinking } from "@atropos/core"
+import * as ChoiceAnswer from "../verify/choice/Choice.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import * as AnswerLine from "./AnswerLine.ts"
 import * as Boxed from "./Boxed.ts"
 import type { Reading } from "./ScoreSpec.ts"

@@ -1,5 +1,7 @@
 /** Builds the scores of a suite from its YAML; requires services only for scores that use them. */
-import { Environment, MathAnswer, MathVerifier } from "@atropos/core"
+import { Environment } from "@atropos/core"
+import * as MathAnswer from "../verify/math/MathAnswer.ts"
+import * as MathVerifier from "../verify/MathVerifier.ts"
 import { Effect, Result } from "effect"
 import * as Ifeval from "./ifeval/Ifeval.ts"
 import * as Language from "./ifeval/Language.ts"

@@ -1,5 +1,5 @@
 /** Scores that are functions of the answer's text: the extracted answer compared with the references. */
-import { NumberAnswer } from "@atropos/core"
+import * as NumberAnswer from "../verify/Number.ts"
 import { dropGolds } from "./DropRow.ts"
 import * as Grid from "./Grid.ts"
 import * as Latex from "./Latex.ts"

@@ -1,5 +1,8 @@
 /** The input and the result of a score. */
-import type { Environment, Judge, MathVerifier, NotConfigured, Sandbox, ServerManager } from "@atropos/core"
+import type { Environment, NotConfigured, ServerManager } from "@atropos/core"
+import type * as Judge from "../kit/Judge.ts"
+import type * as MathVerifier from "../verify/MathVerifier.ts"
+import type * as Sandbox from "../sandbox/Sandbox.ts"
 import type { Effect } from "effect"
 import type { Item } from "./Item.ts"
 

@@ -4,7 +4,8 @@
  * A result that the server marks as an error is shown to the model; a server that cannot be started or is gone is an
  * `McpError` and fails the rollout. A server that ended is restarted for the next call.
  */
-import { ExactJson, Tool } from "@atropos/core"
+import { ExactJson } from "@atropos/core"
+import * as Tool from "../kit/tools/Tool.ts"
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { Effect, RcRef, Schema } from "effect"
 

@@ -9,17 +9,10 @@
  * tool_use_multiturn_server.py and tool_use_turnlevel_advantage_server.py of the original, without its bonus for words
  * of apology.
  */
-import {
-  Budget,
-  type Environment,
-  Message,
-  type RewardComponents,
-  ServerManager,
-  Thinking,
-  ToolCalls,
-  ToolEpisode,
-  Trajectory
-} from "@atropos/core"
+import { type Environment, Message, type RewardComponents, ServerManager, ToolCalls, Trajectory } from "@atropos/core"
+import * as Budget from "../kit/Budget.ts"
+import * as Thinking from "../kit/Thinking.ts"
+import * as ToolEpisode from "../kit/tools/ToolEpisode.ts"
 import { Effect, Option, type Scope } from "effect"
 import * as Script from "./Script.ts"
 

@@ -9,7 +9,8 @@
  * right (there they cost 0.3): mainly those of `seek_information`, whose question is in the policy's own words.
  */
 import { Predicate } from "effect"
-import { NumberAnswer, type RewardComponents, type ToolCalls } from "@atropos/core"
+import { type RewardComponents, type ToolCalls } from "@atropos/core"
+import * as NumberAnswer from "../verify/Number.ts"
 
 interface Shares {
   readonly precision: number

@@ -8,19 +8,11 @@
  * reported. Conversations are generated, or rows in the layout of capitalone/T1 (arXiv:2505.16986). Behaviour:
  * t1_tool_planning of the original.
  */
-import {
-  Budget,
-  Columns,
-  Dataset,
-  Environment,
-  ItemSource,
-  Message,
-  ServerManager,
-  SingleTurn,
-  Thinking,
-  ToolCalls,
-  type Trajectory
-} from "@atropos/core"
+import { Columns, Dataset, Environment, Message, ServerManager, ToolCalls, type Trajectory } from "@atropos/core"
+import * as Budget from "../kit/Budget.ts"
+import * as ItemSource from "../kit/ItemSource.ts"
+import * as SingleTurn from "../kit/SingleTurn.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { Effect, Option, Result, Schema, Stream } from "effect"
 import * as Scripted from "../tools/Scripted.ts"
 import * as CallScores from "./CallScores.ts"

@@ -1,5 +1,6 @@
 /** A clerk and a customer: the shop's rules, what wishes come to, and conversations with a scripted customer. */
-import { Environment, Laws, Message, Opponent, SeededRandom, ServerManager, Tokenizer, ToolCalls } from "@atropos/core"
+import { Environment, Laws, Message, SeededRandom, ServerManager, Tokenizer, ToolCalls } from "@atropos/core"
+import { Opponent } from "@atropos/envs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Result, Schema, Stream } from "effect"
 import * as Claims from "../../src/desk/Claims.ts"

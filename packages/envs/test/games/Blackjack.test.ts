@@ -1,4 +1,5 @@
-import { Episode, Environment, Message, ServerManager } from "@atropos/core"
+import { Environment, Message, ServerManager } from "@atropos/core"
+import { Episode } from "@atropos/envs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import * as Blackjack from "../../src/games/Blackjack.ts"

@@ -1,4 +1,5 @@
-import { Episode, Message, SeededRandom } from "@atropos/core"
+import { Message, SeededRandom } from "@atropos/core"
+import { Episode } from "@atropos/envs"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as TaxiRules from "../../src/games/TaxiRules.ts"

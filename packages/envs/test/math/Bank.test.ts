@@ -1,5 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { MathVerifier, SeededRandom } from "@atropos/core"
+import { SeededRandom } from "@atropos/core"
+import { MathVerifier } from "@atropos/envs"
 import { Effect, Schema } from "effect"
 import * as Algebra from "../../src/math/Algebra.ts"
 import * as Calculus from "../../src/math/Calculus.ts"

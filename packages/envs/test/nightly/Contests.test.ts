@@ -6,7 +6,7 @@
  */
 import { readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
-import { Sandbox } from "@atropos/core"
+import { Sandbox } from "@atropos/envs"
 import { Effect, Result, Schema } from "effect"
 import * as Judging from "../../src/code/Judging.ts"
 import * as Problem from "../../src/code/Problem.ts"

@@ -1,4 +1,5 @@
-import { Columns, Dataset, Environment, Laws, Picture, SeededRandom, ServerManager } from "@atropos/core"
+import { Columns, Dataset, Environment, Laws, SeededRandom, ServerManager } from "@atropos/core"
+import { Picture } from "@atropos/envs"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"

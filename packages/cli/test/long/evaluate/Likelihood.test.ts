@@ -4,7 +4,8 @@
  * that comes with the command.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Dataset, Environment, Judge, MathVerifier, Sandbox, ServerManager, Tokenizer } from "@atropos/core"
+import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
+import { Judge, MathVerifier, Sandbox } from "@atropos/envs"
 import { Suite } from "@atropos/envs"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"

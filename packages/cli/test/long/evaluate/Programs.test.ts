@@ -4,7 +4,7 @@
  * `ATROPOS_EVALUATION_FIXTURES` names a folder with more, of rows that are not in this project: HumanEval's own
  * (`scripts/make-evaluation-fixtures.py --only programs --humaneval FILE --out FOLDER`, then `FOLDER/programs/`).
  */
-import { Sandbox } from "@atropos/core"
+import { Sandbox } from "@atropos/envs"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -12,6 +12,7 @@ import { Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from
 import { bytes } from "./ByteTokenizer.ts"
 import * as HubFiles from "../../data/HubFiles.ts"
 import type { HuggingFaceTokenizer } from "./HuggingFaceTokenizer.ts"
+import packageJson from "../../../package.json" with { type: "json" }
 import * as Optional from "../../base/Optional.ts"
 import * as Reason from "../../base/Reason.ts"
 import * as LocalPath from "../../base/LocalPath.ts"
@@ -95,11 +96,13 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const failure = (message: string, cause?: unknown): TokenizerError =>
     new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
   // Before anything is downloaded.
-  const library = yield* Optional.attempt(
-    ["@huggingface/tokenizers"],
-    "a tokenizer of the Hugging Face hub",
-    () => import("./HuggingFaceTokenizer.ts")
-  ).pipe(Effect.mapError((cause) => failure(cause.message, cause)))
+  const library = yield* Optional.of(packageJson, import.meta.url)
+    .attempt(
+      ["@huggingface/tokenizers"],
+      "a tokenizer of the Hugging Face hub",
+      () => import("./HuggingFaceTokenizer.ts")
+    )
+    .pipe(Effect.mapError((cause) => failure(cause.message, cause)))
   const local = yield* Effect.mapError(LocalPath.folder(name), (message) => failure(message))
   const folder = Option.isSome(local) ? local.value : yield* download(name)
   const present = yield* files

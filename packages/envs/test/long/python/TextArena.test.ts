@@ -1,6 +1,7 @@
 /** Games of TextArena, played to their end by answers drawn from the moves that the game names. */
 import { assert, describe, it } from "@effect/vitest"
-import { Environment, Message, Opponent, SeededRandom, ServerManager } from "@atropos/core"
+import { Environment, Message, SeededRandom, ServerManager } from "@atropos/core"
+import { Opponent } from "@atropos/envs"
 import { Effect, Layer, Stream } from "effect"
 import * as TextArena from "../../../src/TextArena.ts"
 import { having, interpreter } from "../../../../core/test/Python.ts"

@@ -1,0 +1,179 @@
+/**
+ * A judge: another model that compares or grades the policy's answers.
+ *
+ * It has its own servers and limits, separate from rollouts. The same request gets the same answers (`AnswerCache`), so
+ * that scores are reproducible and cost is paid once; calls, tokens and cost are counted as reported by the server. An
+ * environment that depends on one uses `required`.
+ */
+import { Context, Effect, Layer, Option, Schema, Struct } from "effect"
+import { field, fromFields } from "@atropos/core/base/Settings"
+import type { ChatRequest, Choice } from "@atropos/core/inference/backend/Inference"
+import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import type { Answer } from "@atropos/core/inference/backend/Backend"
+import * as AnswerCache from "./AnswerCache.ts"
+import * as Platform from "@atropos/core/base/Platform"
+import * as NotConfigured from "@atropos/core/base/NotConfigured"
+import * as ServerManager from "@atropos/core/inference/ServerManager"
+import * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"
+import type { SlurmError } from "@atropos/core/inference/backend/Slurm"
+import type { TokenizerError } from "@atropos/core/inference/tokenizer/Tokenizer"
+
+export { AnswerCacheError } from "./AnswerCache.ts"
+
+export interface Usage {
+  /** Requests, including cached ones. */
+  readonly asked: number
+  /** Requests sent to a server. */
+  readonly calls: number
+  readonly promptTokens: number
+  readonly completionTokens: number
+  /** In the currency of the prices. */
+  readonly cost: number
+}
+
+export interface JudgeShape {
+  readonly isConfigured: boolean
+  readonly modelName: string
+  /** n answers to a chat; cached ones for a repeated request. */
+  readonly ask: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
+  readonly usage: Effect.Effect<Usage>
+  /** The usage as metrics `judge/…`, for a definition's `metrics`. */
+  readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
+}
+
+export class Judge extends Context.Service<Judge, JudgeShape>()("@atropos/core/Judge") {}
+
+/** The judge; fails if none is configured. */
+export const required = Effect.filterOrFail(
+  Judge,
+  ({ isConfigured }) => isConfigured,
+  () => missing
+)
+
+const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
+
+/** Settings of a judge: `--judge.<field>`, and the map or list `judge:` of a file. */
+export const settings = fromFields({
+  baseUrl: field(Schema.String, "", "URL of the judge's server, including /v1; if empty, there is no judge"),
+  apiKey,
+  modelName,
+  timeout,
+  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "concurrent requests to the judge"),
+  nKwargIsIgnored,
+  healthCheck,
+  cacheSize: field(
+    Schema.Natural,
+    10_000,
+    "number of answers to cache, so that the same request is paid for once; 0 turns the cache off (with several servers, the first one's setting counts)"
+  ),
+  cacheFile: field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "JSONL file that caches answers across runs (with several servers, the first one's setting counts)"
+  ),
+  promptPrice: field(
+    Schema.Finite,
+    0,
+    "price per million prompt tokens (with several servers, the first one's setting counts)"
+  ),
+  completionPrice: field(
+    Schema.Finite,
+    0,
+    "price per million sampled tokens (with several servers, the first one's setting counts)"
+  )
+})
+export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
+
+const missing = NotConfigured.make(
+  "judge",
+  "--judge.base_url http://host:port/v1 --judge.model_name NAME (any OpenAI-compatible server), or judge: in the file of --config"
+)
+
+/** Placeholder without a configured judge: every request fails and states how to configure one. */
+export const layerNone: Layer.Layer<Judge> = Layer.succeed(Judge, {
+  isConfigured: false,
+  modelName: "none",
+  ask: () => Effect.fail(new InferenceError({ reason: "noServer", server: "judge", message: missing.message })),
+  usage: Effect.succeed({ asked: 0, calls: 0, promptTokens: 0, completionTokens: 0, cost: 0 }),
+  metrics: Effect.succeed({})
+})
+
+/** The judge on one or several servers; the placeholder if no server has an address. */
+export const layer = (
+  servers: ReadonlyArray<Partial<Settings>>,
+  manager: Partial<ServerSettings.Manager> = {}
+): Layer.Layer<Judge, SlurmError | TokenizerError | AnswerCache.AnswerCacheError> => {
+  const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
+  const [first] = all
+  if (first === undefined) return layerNone
+  const own = ServerManager.layer({
+    ...manager,
+    isTrainedOn: false,
+    servers: all.map(Struct.omit(["cacheFile", "cacheSize", "completionPrice", "promptPrice"]))
+  })
+  return layerNoDeps(first).pipe(
+    // Its own manager, not the policy's.
+    Layer.provide(Layer.fresh(own)),
+    Layer.provide(Platform.layer)
+  )
+}
+
+export const layerScripted = (
+  script: Parameters<typeof ServerManager.layerScripted>[0],
+  given: Partial<Settings> = {}
+): Layer.Layer<Judge, AnswerCache.AnswerCacheError> =>
+  layerNoDeps(settings.complete(given)).pipe(
+    Layer.provide(Layer.fresh(ServerManager.layerScripted(script))),
+    Layer.provide(Platform.layer)
+  )
+
+const layerNoDeps = (given: Settings) =>
+  Layer.effect(
+    Judge,
+    Effect.gen(function* () {
+      const servers = yield* ServerManager.ServerManager
+      let questions = 0
+      let calls = 0
+      let promptTokens = 0
+      let completionTokens = 0
+      const count = ({ choices, usage }: Answer): ReadonlyArray<Choice> => {
+        calls++
+        promptTokens += usage?.promptTokens ?? 0
+        completionTokens += usage?.completionTokens ?? 0
+        return choices
+      }
+      const ask = (request: ChatRequest) => Effect.map(servers.ask(request), count)
+      const cached =
+        given.cacheSize === 0
+          ? ask
+          : yield* AnswerCache.make({
+              ask,
+              capacity: given.cacheSize,
+              file: Option.fromNullOr(given.cacheFile),
+              model: servers.modelName
+            })
+      const usage = Effect.sync(() => ({
+        asked: questions,
+        calls,
+        promptTokens,
+        completionTokens,
+        cost: (promptTokens * given.promptPrice + completionTokens * given.completionPrice) / 1e6
+      }))
+      return Judge.of({
+        isConfigured: true,
+        modelName: servers.modelName,
+        ask: Effect.fn("Judge.ask")((request: ChatRequest) => {
+          questions++
+          return cached(request)
+        }),
+        usage,
+        metrics: Effect.map(usage, (used) => ({
+          "judge/asked": used.asked,
+          "judge/calls": used.calls,
+          "judge/prompt_tokens": used.promptTokens,
+          "judge/completion_tokens": used.completionTokens,
+          "judge/cost": used.cost
+        }))
+      })
+    })
+  )

@@ -1,0 +1,118 @@
+/**
+ * Another model as a player: an opponent, or a simulated user.
+ *
+ * It has its own servers and limits, like a judge, and is never trained. `player` assigns it to a player slot of
+ * `Seats`. Its answers are sampled, and never cached. An environment that depends on one uses `required`.
+ */
+import { Context, Effect, Layer, Schema } from "effect"
+import { field, fromFields } from "@atropos/core/base/Settings"
+import { type ChatRequest, InferenceError, type SamplingOptions } from "@atropos/core/inference/backend/Inference"
+import type { Message } from "@atropos/core/Message"
+import * as NotConfigured from "@atropos/core/base/NotConfigured"
+import * as ServerManager from "@atropos/core/inference/ServerManager"
+import * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"
+import type { SlurmError } from "@atropos/core/inference/backend/Slurm"
+import type { TokenizerError } from "@atropos/core/inference/tokenizer/Tokenizer"
+
+export interface OpponentShape {
+  readonly isConfigured: boolean
+  readonly modelName: string
+  readonly say: (request: ChatRequest) => Effect.Effect<string, InferenceError>
+  /** `opponent/calls`, `opponent/prompt_tokens`, `opponent/completion_tokens`, for a definition's `metrics`. */
+  readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
+}
+
+export class Opponent extends Context.Service<Opponent, OpponentShape>()("@atropos/core/Opponent") {}
+
+const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
+
+/** Settings of an opponent: `--opponent.<field>`, and the map or list `opponent:` of a file. */
+export const settings = fromFields({
+  baseUrl: field(
+    Schema.String,
+    "",
+    "URL of the server of the opponent or simulated user, including /v1; if empty, there is none"
+  ),
+  apiKey,
+  modelName,
+  timeout,
+  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "concurrent requests to the opponent"),
+  nKwargIsIgnored,
+  healthCheck
+})
+export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
+
+const missing = NotConfigured.make(
+  "opponent",
+  "--opponent.base_url http://host:port/v1 --opponent.model_name NAME (any OpenAI-compatible server), or opponent: in the file of --config"
+)
+
+/** The opponent; fails if none is configured. */
+export const required = Effect.filterOrFail(
+  Opponent,
+  ({ isConfigured }) => isConfigured,
+  () => missing
+)
+
+/** Placeholder without a configured opponent: every request fails and states how to configure one. */
+export const layerNone: Layer.Layer<Opponent> = Layer.succeed(Opponent, {
+  isConfigured: false,
+  modelName: "none",
+  say: () => Effect.fail(new InferenceError({ reason: "noServer", server: "opponent", message: missing.message })),
+  metrics: Effect.succeed({})
+})
+
+/** The opponent on one or several servers; the placeholder if no server has an address. */
+export const layer = (
+  servers: ReadonlyArray<Partial<Settings>>,
+  manager: Partial<ServerSettings.Manager> = {}
+): Layer.Layer<Opponent, SlurmError | TokenizerError> => {
+  const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
+  if (all.length === 0) return layerNone
+  // Its own manager, not the policy's.
+  return Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layer({ ...manager, servers: all, isTrainedOn: false })))
+}
+
+export const layerScripted = (script: Parameters<typeof ServerManager.layerScripted>[0]): Layer.Layer<Opponent> =>
+  Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layerScripted(script)))
+
+/** The servers in the context as an opponent, for example an earlier policy in this process. */
+export const layerNoDeps: Layer.Layer<Opponent, never, ServerManager.ServerManager> = Layer.effect(
+  Opponent,
+  Effect.gen(function* () {
+    const servers = yield* ServerManager.ServerManager
+    const used = { calls: 0, promptTokens: 0, completionTokens: 0 }
+    return {
+      isConfigured: true,
+      modelName: servers.modelName,
+      say: Effect.fn("Opponent.say")(function* (request) {
+        const { choices, usage } = yield* servers.ask({ ...request, n: 1 })
+        used.calls++
+        used.promptTokens += usage?.promptTokens ?? 0
+        used.completionTokens += usage?.completionTokens ?? 0
+        const [choice] = choices
+        if (choice !== undefined) return choice.text
+        return yield* new InferenceError({
+          reason: "malformed",
+          server: servers.modelName,
+          message: "the opponent's server gave no answer"
+        })
+      }),
+      metrics: Effect.sync(() => ({
+        "opponent/calls": used.calls,
+        "opponent/prompt_tokens": used.promptTokens,
+        "opponent/completion_tokens": used.completionTokens
+      }))
+    }
+  })
+)
+
+/** The opponent as a player of `Seats`. `instructions` precede its observations: its role. */
+export const player =
+  (
+    { say }: Pick<OpponentShape, "say">,
+    instructions: ReadonlyArray<Message> = [],
+    sampling: Pick<SamplingOptions, "maxTokens" | "temperature" | "topP" | "stop"> = {}
+  ) =>
+  ({ messages }: { readonly messages: ReadonlyArray<Message> }): Effect.Effect<string, InferenceError> =>
+    say({ messages: [...instructions, ...messages], ...sampling })
