@@ -7,7 +7,7 @@
  * line feed.
  */
 import type { Settings } from "./base/Settings.ts"
-import type { Message } from "./Message.ts"
+import type { Message } from "./trajectory/Message.ts"
 
 /**
  * A prompt with a completion to imitate, which may be wrong: demonstrations teach the format, the reward teaches the

@@ -3,7 +3,7 @@
  * expected answers (`group_overrides.gold`) and each parsed answer (`overrides[i].parsed`, null if it could not be
  * parsed). Trainers ignore them. Pure.
  */
-import type { Overrides } from "./ScoredGroup.ts"
+import type { Overrides } from "./trajectory/ScoredGroup.ts"
 
 type Sample = { readonly [name: string]: unknown } | undefined
 

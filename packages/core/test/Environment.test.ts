@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, Option, References, Schema, Stream } from "effect"
 import * as Environment from "../src/Environment.ts"
-import * as EnvironmentSettings from "../src/EnvironmentSettings.ts"
-import type { Trajectory } from "../src/Trajectory.ts"
+import * as EnvironmentSettings from "../src/definition/EnvironmentSettings.ts"
+import type { Trajectory } from "../src/trajectory/Trajectory.ts"
 import { trajectory } from "./rollout/RolloutTest.ts"
 
 const silent = Effect.provideService(References.MinimumLogLevel, "None")

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"
 import * as Environment from "../src/Environment.ts"
 import * as RolloutMetrics from "../src/rollout/RolloutMetrics.ts"
-import { maskFrom, type Trajectory } from "../src/Trajectory.ts"
+import { maskFrom, type Trajectory } from "../src/trajectory/Trajectory.ts"
 
 const length = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 }))
 

@@ -3,9 +3,9 @@
  * encoded. Stored payloads were validated, so an unreadable one is a broken invariant.
  */
 import { Effect, Result } from "effect"
-import type * as ScoredGroup from "@atropos/core/ScoredGroup"
-import * as Timings from "@atropos/core/Timings"
-import * as TrainedLogprobs from "@atropos/core/TrainedLogprobs"
+import type * as ScoredGroup from "@atropos/core/trajectory/ScoredGroup"
+import * as Timings from "@atropos/core/trajectory/Timings"
+import * as TrainedLogprobs from "@atropos/core/service/TrainedLogprobs"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import * as WireGroup from "@atropos/core/service/WireGroup"
 import type { Payload } from "./TrajectoryStore.ts"

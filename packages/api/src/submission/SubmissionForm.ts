@@ -8,7 +8,7 @@
  */
 import * as ContentId from "@atropos/core/base/ContentId"
 import { Predicate, Result, Schema } from "effect"
-import * as ScoredGroup from "@atropos/core/ScoredGroup"
+import * as ScoredGroup from "@atropos/core/trajectory/ScoredGroup"
 import { packedContentType } from "@atropos/core/service/api/Fields"
 import * as ApiError from "@atropos/core/service/api/TrajectoryApiError"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"

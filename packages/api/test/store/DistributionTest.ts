@@ -1,7 +1,7 @@
 /** Tests the distributions of scores, advantages and lengths over a run's steps, and the groups of each bin. */
 import { assert } from "@effect/vitest"
 import { type TrajectoryApi } from "@atropos/core"
-import * as ScoreAdvantage from "@atropos/core/ScoreAdvantage"
+import * as ScoreAdvantage from "@atropos/core/reward/ScoreAdvantage"
 import { Effect, Option } from "effect"
 import * as SampleGroups from "../SampleGroups.ts"
 import { chats, chatSubmission, indexed } from "./ChatGroups.ts"

@@ -10,7 +10,7 @@
 // Imported individually: this thread should not load all of core before it answers.
 import type { SampleHead } from "@atropos/core/evaluation/SampleHead"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
-import type { TrainedLogprobs } from "@atropos/core/TrainedLogprobs"
+import type { TrainedLogprobs } from "@atropos/core/service/TrainedLogprobs"
 import * as LineReader from "./LineReader.ts"
 import * as LineSearch from "./LineSearch.ts"
 import * as LineTable from "./LineTable.ts"

@@ -7,7 +7,7 @@ import * as RolloutText from "@atropos/api/rollout/RolloutText"
 // Imported individually: this thread should not load all of core before it answers.
 import * as SampleHead from "@atropos/core/evaluation/SampleHead"
 import * as SavedGroup from "@atropos/core/service/SavedGroup"
-import * as ScoredGroup from "@atropos/core/ScoredGroup"
+import * as ScoredGroup from "@atropos/core/trajectory/ScoredGroup"
 import * as LineFile from "./LineFile.ts"
 import * as LineTable from "./LineTable.ts"
 

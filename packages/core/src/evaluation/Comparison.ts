@@ -6,7 +6,7 @@
  * score if the environment does not define correctness: an item is fixed if that rose, regressed if it fell. Items in
  * only one evaluation are counted and not compared.
  */
-import * as Evaluation from "../Evaluation.ts"
+import * as Evaluation from "./Statistics.ts"
 import * as Paired from "./Paired.ts"
 
 export interface Answer {

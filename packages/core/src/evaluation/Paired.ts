@@ -6,7 +6,7 @@
  * test, the binomial test over changed items. Otherwise Student's interval of the mean difference (Miller 2024,
  * https://arxiv.org/abs/2411.00640, section 4.2).
  */
-import * as Evaluation from "../Evaluation.ts"
+import * as Evaluation from "./Statistics.ts"
 
 export interface Difference {
   readonly value: number

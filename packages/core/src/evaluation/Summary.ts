@@ -2,7 +2,7 @@
  * Summarizes the answers of an evaluation: shares and means over items with 95% intervals, in total and by category.
  * Pure; also runs in browsers.
  */
-import * as Evaluation from "../Evaluation.ts"
+import * as Evaluation from "./Statistics.ts"
 import { type Answer, isJudged, type Items, shareOf } from "./Comparison.ts"
 
 export interface Estimate {

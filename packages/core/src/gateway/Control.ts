@@ -13,11 +13,11 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import * as Body from "./Body.ts"
 import { Failure } from "./dialect/Dialect.ts"
 import * as Failures from "./session/Failures.ts"
-import * as Labels from "../Labels.ts"
+import * as Labels from "../trajectory/Labels.ts"
 import * as Opening from "./session/Opening.ts"
 import type { Session } from "./session/Session.ts"
 import type { Sessions } from "./session/Sessions.ts"
-import type { Trajectory } from "../Trajectory.ts"
+import type { Trajectory } from "../trajectory/Trajectory.ts"
 
 const urlsOf = (session: Session) => ({
   id: session.id,

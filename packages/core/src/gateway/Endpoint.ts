@@ -18,7 +18,7 @@ import {
   type Turn
 } from "./dialect/Dialect.ts"
 import type { Choice } from "../inference/backend/Inference.ts"
-import { text as textOf } from "../Message.ts"
+import { text as textOf } from "../trajectory/Message.ts"
 import type { Asked, Respondent } from "./session/OpenSession.ts"
 
 export interface Endpoint<To = Respondent> {

@@ -6,8 +6,8 @@
  * its chats (`{ "messages": […] }`), as in fine-tuning data sets. Anything unsound is excluded, with its reason.
  */
 import { Effect, Result } from "effect"
-import * as Judgement from "../Judgement.ts"
-import * as RewardComponents from "../RewardComponents.ts"
+import * as Judgement from "../definition/ToScoredGroup.ts"
+import * as RewardComponents from "../reward/RewardComponents.ts"
 import type { Session } from "./session/Session.ts"
 import * as TotalReward from "./session/TotalReward.ts"
 import * as SavedGroup from "../service/SavedGroup.ts"

@@ -4,7 +4,7 @@ import type { ChatRequest, Choice, Listener, TextRequest, TokenChoice } from "./
 import type { OutputFormat } from "./format/OutputFormat.ts"
 import * as Growing from "./Growing.ts"
 import * as StopString from "./backend/StopString.ts"
-import { type Message, text as textOf } from "../Message.ts"
+import { type Message, text as textOf } from "../trajectory/Message.ts"
 import type { Translator } from "./ToolCalls.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 

@@ -10,9 +10,9 @@
  */
 import { Result, Schema } from "effect"
 import type { Answer, AnswerChoice } from "./backend/Backend.ts"
-import type { Message } from "../Message.ts"
+import type { Message } from "../trajectory/Message.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
-import { type FinishReason, maskFrom, notSampled, type Trajectory } from "../Trajectory.ts"
+import { type FinishReason, maskFrom, notSampled, type Trajectory } from "../trajectory/Trajectory.ts"
 
 /** The template renders the beginning of a chat differently once more messages follow, so no mask can be computed. */
 export class ChatMaskError extends Schema.TaggedError<ChatMaskError>()("ChatMaskError", {

@@ -33,7 +33,7 @@ import * as ServerSettings from "./backend/ServerSettings.ts"
 import type { SlurmError } from "./backend/Slurm.ts"
 import { bytes, layerNamed, Tokenizer, TokenizerError, type TokenizerShape } from "./tokenizer/Tokenizer.ts"
 import * as TrackedSequences from "./TrackedSequences.ts"
-import type { Trajectory } from "../Trajectory.ts"
+import type { Trajectory } from "../trajectory/Trajectory.ts"
 
 export * from "./backend/Inference.ts"
 export type { Answer, Backend, Capabilities } from "./backend/Backend.ts"

@@ -16,15 +16,15 @@ import type {
   TextRequest,
   TrackedSession
 } from "./backend/Inference.ts"
-import type { Message } from "../Message.ts"
+import type { Message } from "../trajectory/Message.ts"
 import * as Recordings from "./Recordings.ts"
 import * as Relation from "./session/Relation.ts"
-import * as Sampling from "../Sampling.ts"
+import * as Sampling from "../trajectory/Sampling.ts"
 import * as SequenceLimit from "./SequenceLimit.ts"
 import * as SessionTree from "./session/SessionTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
-import type { Turn } from "../Timings.ts"
-import type { Trajectory } from "../Trajectory.ts"
+import type { Turn } from "../trajectory/Timings.ts"
+import type { Trajectory } from "../trajectory/Trajectory.ts"
 import type { Answer, AnswerChoice, Backend } from "./backend/Backend.ts"
 
 /** The stored prompt: its text, unless it is a chat's. */

@@ -8,7 +8,7 @@
  */
 import { Option, Result } from "effect"
 import type { ChatRequest } from "./backend/Inference.ts"
-import { type Message, text as textOf } from "../Message.ts"
+import { type Message, text as textOf } from "../trajectory/Message.ts"
 import * as ChatPrompt from "./tokenizer/ChatPrompt.ts"
 import type { PromptEncoder } from "./tokenizer/PromptEncoder.ts"
 import * as Relation from "./session/Relation.ts"

@@ -15,16 +15,16 @@
  * Sharing is computed over the sequences that are kept, so an excluded path masks nothing in others.
  */
 import type { RecordedSequence, Recording, TrainedTurn } from "./backend/Inference.ts"
-import type { Message } from "../Message.ts"
+import type { Message } from "../trajectory/Message.ts"
 import * as Alignment from "./session/Alignment.ts"
-import * as Sampling from "../Sampling.ts"
+import * as Sampling from "../trajectory/Sampling.ts"
 import * as RoutedPath from "./session/RoutedPath.ts"
 import { chatOf } from "./session/SessionTree.ts"
 import * as Recordings from "./Recordings.ts"
 import * as TokenText from "./TokenText.ts"
 import * as TokenTree from "./TokenTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
-import { notSampled } from "../Trajectory.ts"
+import { notSampled } from "../trajectory/Trajectory.ts"
 
 type Links = ReturnType<typeof TokenTree.links>
 

@@ -10,9 +10,9 @@ import type { TokenChoice } from "./backend/Inference.ts"
 import * as RoutedPath from "./session/RoutedPath.ts"
 import type { Answer, Prompt } from "./session/SessionTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
-import type { Turn } from "../Timings.ts"
-import type { FinishReason } from "../Trajectory.ts"
-import type * as Sampling from "../Sampling.ts"
+import type { Turn } from "../trajectory/Timings.ts"
+import type { FinishReason } from "../trajectory/Trajectory.ts"
+import type * as Sampling from "../trajectory/Sampling.ts"
 
 /** The tokens that a prompt continues. */
 export interface Base {

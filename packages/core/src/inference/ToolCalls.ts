@@ -10,9 +10,9 @@ import { Effect, Predicate, Random } from "effect"
 import * as CallJson from "./format/CallJson.ts"
 import * as Formats from "./format/Formats.ts"
 import type { Call, OutputFormat, ReadContext } from "./format/OutputFormat.ts"
-import type { Message, ToolCall } from "../Message.ts"
+import type { Message, ToolCall } from "../trajectory/Message.ts"
 import { isSameJson } from "./session/SameMessage.ts"
-import type { FinishReason } from "../Trajectory.ts"
+import type { FinishReason } from "../trajectory/Trajectory.ts"
 
 export type { Call } from "./format/OutputFormat.ts"
 

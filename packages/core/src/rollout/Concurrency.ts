@@ -8,7 +8,7 @@
  * `max_num_workers` also limits reserved shares.
  */
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
-import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
+import type * as EnvironmentSettings from "../definition/EnvironmentSettings.ts"
 
 export type EvaluationHandling = EnvironmentSettings.Common["evalHandling"]
 

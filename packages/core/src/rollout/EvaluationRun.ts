@@ -7,12 +7,12 @@
  */
 import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory, isUnusable } from "../Environment.ts"
-import * as Evaluation from "../Evaluation.ts"
+import * as Evaluation from "../evaluation/Statistics.ts"
 import * as Reason from "../base/Reason.ts"
 import * as Uuid from "../base/Uuid.ts"
 import type { EvaluationRecord } from "../service/EvaluationRecord.ts"
 import type { TelemetryClientShape } from "../service/TelemetryClient.ts"
-import * as RewardComponents from "../RewardComponents.ts"
+import * as RewardComponents from "../reward/RewardComponents.ts"
 
 export interface EvaluatedItem {
   readonly item: string

@@ -4,8 +4,8 @@
  */
 import { Effect, Option, Result } from "effect"
 import type { RolledOut, Unscorable } from "../Environment.ts"
-import type { Common } from "../EnvironmentSettings.ts"
-import type { ScoredGroup } from "../ScoredGroup.ts"
+import type { Common } from "../definition/EnvironmentSettings.ts"
+import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import type { ServerManagerShape } from "../inference/ServerManager.ts"
 import type { TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
 import * as TokenizerIdentity from "../inference/tokenizer/TokenizerIdentity.ts"

@@ -7,10 +7,10 @@
  * percentile, and groups count as sent once the service has answered for them.
  */
 import { Effect, Metric } from "effect"
-import * as Evaluation from "../Evaluation.ts"
-import * as RewardComponents from "../RewardComponents.ts"
-import type { ScoredGroup } from "../ScoredGroup.ts"
-import * as Scoring from "../Scoring.ts"
+import * as Evaluation from "../evaluation/Statistics.ts"
+import * as RewardComponents from "../reward/RewardComponents.ts"
+import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
+import * as Scoring from "../definition/Scoring.ts"
 import * as Spread from "./Spread.ts"
 import * as EqualAnswers from "./submit/EqualAnswers.ts"
 import { completionLengths, type DropReason, type FilterOptions, tooShort } from "./submit/GroupFilter.ts"

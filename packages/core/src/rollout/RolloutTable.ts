@@ -7,10 +7,10 @@
  * the table is taken.
  */
 import { Effect, Option } from "effect"
-import type { Common } from "../EnvironmentSettings.ts"
-import { type Message, text } from "../Message.ts"
+import type { Common } from "../definition/EnvironmentSettings.ts"
+import { type Message, text } from "../trajectory/Message.ts"
 import type { Recorder } from "../metrics/MetricsSink.ts"
-import type { ScoredGroup } from "../ScoredGroup.ts"
+import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import type { TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
 
 export interface RolloutTable {

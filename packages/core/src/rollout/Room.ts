@@ -3,7 +3,7 @@
  * at a staleness bound, the permits granted by the service.
  */
 import { Effect, Stream } from "effect"
-import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
+import type * as EnvironmentSettings from "../definition/EnvironmentSettings.ts"
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import * as Concurrency from "./Concurrency.ts"
 import type { OnPolicy } from "./Options.ts"

@@ -6,7 +6,7 @@
  */
 import { Effect, FileSystem, Option, Path, type Scope } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
-import type { Common } from "../EnvironmentSettings.ts"
+import type { Common } from "../definition/EnvironmentSettings.ts"
 import * as MetricsSink from "../metrics/MetricsSink.ts"
 import { ServerManager, type ServerManagerShape } from "../inference/ServerManager.ts"
 import { Tokenizer, type TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"

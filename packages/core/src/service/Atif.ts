@@ -11,8 +11,8 @@ import { Effect, Predicate, Result, Schema } from "effect"
 import * as ExactJson from "../base/ExactJson.ts"
 import * as Nesting from "../base/Nesting.ts"
 import { type Content, Document, type Step, type StepMetrics, version } from "./AtifDocument.ts"
-import { type ContentPart, type Message, text as textOf, type ToolCall } from "../Message.ts"
-import { isSampled, notSampled } from "../Trajectory.ts"
+import { type ContentPart, type Message, text as textOf, type ToolCall } from "../trajectory/Message.ts"
+import { isSampled, notSampled } from "../trajectory/Trajectory.ts"
 
 /** A sequence: its chat, and its ids if known (empty otherwise). */
 export interface Sequence {

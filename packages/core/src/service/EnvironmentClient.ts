@@ -10,7 +10,7 @@ import * as PackedGroup from "./PackedGroup.ts"
 import * as RunReader from "./RunReader.ts"
 import type * as ServiceApi from "./ServiceApi.ts"
 import * as ServiceHttp from "./ServiceHttp.ts"
-import type { ScoredGroup } from "../ScoredGroup.ts"
+import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import * as Api from "./TrajectoryApi.ts"
 import { reconnecting, TrajectoryError } from "./TrajectoryError.ts"
 

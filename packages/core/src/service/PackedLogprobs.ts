@@ -11,7 +11,7 @@
  * `from` is the first of the `count` tokens with logprobs.
  */
 import { Result, Schema } from "effect"
-import type { TrainedRow } from "../TrainedLogprobs.ts"
+import type { TrainedRow } from "./TrainedLogprobs.ts"
 import { failed, PackedGroupError, preludeBytes, readPrelude, writePrelude } from "./wire/PackedFrame.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"

@@ -7,7 +7,7 @@
  */
 import { Context, Duration, Effect, Option, Result, Schema } from "effect"
 import { HttpClientRequest } from "effect/http"
-import type { Batch } from "../Batch.ts"
+import type { Batch } from "../trajectory/Batch.ts"
 import * as PackedGroup from "./PackedGroup.ts"
 import * as RunReader from "./RunReader.ts"
 import type * as ServiceApi from "./ServiceApi.ts"

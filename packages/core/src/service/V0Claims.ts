@@ -5,7 +5,7 @@
  */
 import { Clock, Duration, Effect, Option, Ref } from "effect"
 import { HttpClientRequest } from "effect/http"
-import type { Batch } from "../Batch.ts"
+import type { Batch } from "../trajectory/Batch.ts"
 import type { ServiceHttp } from "./ServiceHttp.ts"
 import type { TrainerClientShape } from "./TrainerClient.ts"
 import { TrajectoryError } from "./TrajectoryError.ts"

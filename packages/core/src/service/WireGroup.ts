@@ -23,8 +23,8 @@ import * as Scalars from "./wire/Scalars.ts"
 import * as ScanGroup from "./wire/ScanGroup.ts"
 import { skipSpace } from "./wire/ScanNumbers.ts"
 import { WireError } from "./wire/WireError.ts"
-import type { Message } from "../Message.ts"
-import type { ScoredGroup } from "../ScoredGroup.ts"
+import type { Message } from "../trajectory/Message.ts"
+import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 
 export { type Detail, type Loc, parse, WireError }
 

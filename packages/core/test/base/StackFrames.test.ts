@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url"
 import * as StackFrames from "../../src/base/StackFrames.ts"
 
 const here = (file: string) => pathToFileURL(`${process.cwd()}/${file}`).href
-const own = new URL("../../src/Laws.ts", import.meta.url).href
+const own = new URL("../../src/definition/Laws.ts", import.meta.url).href
 
 const stack = [
   "TypeError: no such thing",

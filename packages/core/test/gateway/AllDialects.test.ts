@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { Message } from "../../src/Message.ts"
+import type { Message } from "../../src/trajectory/Message.ts"
 import * as DialectClients from "./DialectClients.ts"
 import * as TestGateway from "./TestGateway.ts"
 import * as TokenLog from "./TokenLog.ts"

@@ -3,8 +3,8 @@
  * SDK would: calls by their parsed arguments, words and thinking.
  */
 import { Predicate } from "effect"
-import type { Message } from "../../src/Message.ts"
-import { text as textOf } from "../../src/Message.ts"
+import type { Message } from "../../src/trajectory/Message.ts"
+import { text as textOf } from "../../src/trajectory/Message.ts"
 
 export interface DialectClient {
   /** What follows a session's `/v1`. */

@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import OpenAI, { BadRequestError, NotFoundError } from "openai"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
 import { InferenceError } from "../../src/inference/backend/Inference.ts"
-import { text as textOf } from "../../src/Message.ts"
+import { text as textOf } from "../../src/trajectory/Message.ts"
 import * as TestGateway from "./TestGateway.ts"
 
 const { assertExact, call } = TestGateway

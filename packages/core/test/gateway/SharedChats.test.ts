@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as SharedChats from "../../src/gateway/session/SharedChats.ts"
-import type { Message } from "../../src/Message.ts"
+import type { Message } from "../../src/trajectory/Message.ts"
 
 const said = (role: Message["role"], content: string): Message => ({ role, content })
 const again = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>

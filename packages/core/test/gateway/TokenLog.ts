@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Backend } from "../../src/inference/backend/Backend.ts"
-import type { Trajectory } from "../../src/Trajectory.ts"
+import type { Trajectory } from "../../src/trajectory/Trajectory.ts"
 
 export interface Sampled {
   readonly inputIds: ReadonlyArray<number>

@@ -3,7 +3,7 @@ import { Effect, Option, Schema } from "effect"
 import * as EvaluationRun from "../../src/rollout/EvaluationRun.ts"
 import * as RolloutMetrics from "../../src/rollout/RolloutMetrics.ts"
 import * as RolloutTable from "../../src/rollout/RolloutTable.ts"
-import type { ScoredGroup } from "../../src/ScoredGroup.ts"
+import type { ScoredGroup } from "../../src/trajectory/ScoredGroup.ts"
 import { group, trajectory } from "./RolloutTest.ts"
 
 const scored = (scores: ReadonlyArray<number>, further: Partial<ScoredGroup> = {}): ScoredGroup => ({

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { Message } from "../../src/Message.ts"
+import type { Message } from "../../src/trajectory/Message.ts"
 import * as Atif from "../../src/service/Atif.ts"
 
 const agent = { name: "tester", version: "1" }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 import * as PackedGroup from "../../src/service/PackedGroup.ts"
-import type * as ScoredGroup from "../../src/ScoredGroup.ts"
+import type * as ScoredGroup from "../../src/trajectory/ScoredGroup.ts"
 
 const full: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 2, 0x7fff_ffff), new Int32Array()],

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as PackedLogprobs from "../../src/service/PackedLogprobs.ts"
 import * as SavedGroup from "../../src/service/SavedGroup.ts"
-import * as TrainedLogprobs from "../../src/TrainedLogprobs.ts"
+import * as TrainedLogprobs from "../../src/service/TrainedLogprobs.ts"
 
 const record: PackedLogprobs.RecordedLogprobs = {
   leaseToken: "a lease",

@@ -6,7 +6,7 @@
  * group, unless `scoreFailure` scores it.
  */
 import { type Dataset, Environment, Laws, type ServerManager, type Trajectory } from "@atropos/core"
-import { DefinitionFault } from "@atropos/core/EnvironmentError"
+import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
 import * as OwnCopy from "@atropos/core/base/OwnCopy"
 import * as Platform from "@atropos/core/base/Platform"
 import { Effect, Option } from "effect"

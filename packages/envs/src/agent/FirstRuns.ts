@@ -5,7 +5,7 @@
  * provider instead. Runs that reached it and then threw, timed out or had no reward count in training only, and the
  * limit is higher, since a weak model may fail often. After the first usable run nothing is counted any more.
  */
-import { EnvironmentUnusable } from "@atropos/core/EnvironmentError"
+import { EnvironmentUnusable } from "@atropos/core/definition/EnvironmentError"
 import { Effect } from "effect"
 import type { Failed } from "./Outcome.ts"
 

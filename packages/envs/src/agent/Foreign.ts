@@ -6,7 +6,7 @@
  * timer that throws) and calls of `process.exit`. An unhandled error after the function has ended is logged. After an
  * interruption everything is ignored.
  */
-import { DefinitionFault } from "@atropos/core/EnvironmentError"
+import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
 import * as Reason from "@atropos/core/base/Reason"
 import * as StackFrames from "@atropos/core/base/StackFrames"
 import * as StrayErrors from "@atropos/core/base/StrayErrors"

@@ -8,7 +8,7 @@
  * working directory; a path from the settings only to the working directory.
  */
 import { Dataset, type Environment } from "@atropos/core"
-import { DefinitionFault } from "@atropos/core/EnvironmentError"
+import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Effect, FileSystem, Option, Path, Predicate, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"

@@ -22,7 +22,7 @@ import {
 } from "effect"
 import { createHash } from "node:crypto"
 import type { ChatRequest, Choice, InferenceError } from "@atropos/core/inference/backend/Inference"
-import { Message, ToolCall } from "@atropos/core/Message"
+import { Message, ToolCall } from "@atropos/core/trajectory/Message"
 import * as Reason from "@atropos/core/base/Reason"
 
 export class AnswerCacheError extends Schema.TaggedError<AnswerCacheError>()("AnswerCacheError", {

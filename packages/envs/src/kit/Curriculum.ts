@@ -8,7 +8,7 @@
  * `afterScore`, `state` and `metrics` unchanged.
  */
 import { Effect, Ref, Schema } from "effect"
-import * as Evaluation from "@atropos/core/Evaluation"
+import * as Evaluation from "@atropos/core/evaluation/Statistics"
 
 export interface Options {
   /** Max level. */

@@ -11,12 +11,12 @@
  * rewards. Several players: `Seats`.
  */
 import { Effect, type Scope } from "effect"
-import * as Advantage from "@atropos/core/Advantage"
+import * as Advantage from "@atropos/core/reward/TurnAdvantage"
 import type { RolloutGroup } from "@atropos/core/Environment"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
-import { assistant, type Message, text, user } from "@atropos/core/Message"
+import { assistant, type Message, text, user } from "@atropos/core/trajectory/Message"
 import { ServerManager } from "@atropos/core/inference/ServerManager"
-import { maskFrom, type Trajectory } from "@atropos/core/Trajectory"
+import { maskFrom, type Trajectory } from "@atropos/core/trajectory/Trajectory"
 import * as PolicySeat from "./PolicySeat.ts"
 
 /** The result of an answer. */

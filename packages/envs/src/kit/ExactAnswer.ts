@@ -10,7 +10,7 @@ import * as ItemSource from "./ItemSource.ts"
 import type { SeededRandom } from "@atropos/core/base/SeededRandom"
 import type { ServerManagerShape } from "@atropos/core/inference/ServerManager"
 import * as SingleTurn from "./SingleTurn.ts"
-import type { Trajectory } from "@atropos/core/Trajectory"
+import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 
 export interface Question {
   readonly prompt: string

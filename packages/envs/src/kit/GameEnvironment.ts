@@ -8,12 +8,12 @@
 import { Effect, Schema, Stream } from "effect"
 import * as Environment from "@atropos/core/Environment"
 import * as Episode from "./Episode.ts"
-import type { Common } from "@atropos/core/EnvironmentSettings"
+import type { Common } from "@atropos/core/definition/EnvironmentSettings"
 import type { InferenceError } from "@atropos/core/inference/backend/Inference"
 import { seeded, type SeededRandom } from "@atropos/core/base/SeededRandom"
-import type { Rewards } from "@atropos/core/RewardComponents"
+import type { Rewards } from "@atropos/core/reward/RewardComponents"
 import { ServerManager } from "@atropos/core/inference/ServerManager"
-import type { Trajectory } from "@atropos/core/Trajectory"
+import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 

@@ -7,7 +7,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { field, fromFields } from "@atropos/core/base/Settings"
 import { type ChatRequest, InferenceError, type SamplingOptions } from "@atropos/core/inference/backend/Inference"
-import type { Message } from "@atropos/core/Message"
+import type { Message } from "@atropos/core/trajectory/Message"
 import * as NotConfigured from "@atropos/core/base/NotConfigured"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
 import * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"

@@ -7,14 +7,14 @@
  * rlaif_server.py of the original, for groups of any size.
  */
 import { Effect, Schema } from "effect"
-import { Unscorable } from "@atropos/core/EnvironmentError"
+import { Unscorable } from "@atropos/core/definition/EnvironmentError"
 import { field } from "@atropos/core/base/Settings"
 import type { InferenceError } from "@atropos/core/inference/backend/Inference"
 import type { JudgeShape } from "./Judge.ts"
-import { type Message, system, user } from "@atropos/core/Message"
+import { type Message, system, user } from "@atropos/core/trajectory/Message"
 import { hashOf } from "@atropos/core/base/SeededRandom"
 import { spoken } from "./Thinking.ts"
-import type { Trajectory } from "@atropos/core/Trajectory"
+import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 

@@ -8,7 +8,7 @@
  */
 import { Effect, Schema } from "effect"
 import * as Optional from "./Optional.ts"
-import type { Message } from "@atropos/core/Message"
+import type { Message } from "@atropos/core/trajectory/Message"
 
 export class PictureRefused extends Schema.TaggedError<PictureRefused>()("PictureRefused", {
   /** The name of the picture: a row and column, a file. */

@@ -8,10 +8,10 @@
 import { Effect } from "effect"
 import type { RolloutGroup } from "@atropos/core/Environment"
 import type { InferenceError } from "@atropos/core/inference/backend/Inference"
-import { type Message, system } from "@atropos/core/Message"
+import { type Message, system } from "@atropos/core/trajectory/Message"
 import * as Picture from "./Picture.ts"
 import type { ServerManagerShape } from "@atropos/core/inference/ServerManager"
-import type { Rule } from "@atropos/core/RewardComponents"
+import type { Rule } from "@atropos/core/reward/RewardComponents"
 import type { Options } from "./SingleTurn.ts"
 import * as Thinking from "./Thinking.ts"
 

@@ -8,8 +8,8 @@ import { Effect, Option, type Scope } from "effect"
 import * as Budget from "./Budget.ts"
 import type { InferenceError, SamplingOptions } from "@atropos/core/inference/backend/Inference"
 import { ServerManager } from "@atropos/core/inference/ServerManager"
-import { assistant, type Message, text } from "@atropos/core/Message"
-import type { Trajectory } from "@atropos/core/Trajectory"
+import { assistant, type Message, text } from "@atropos/core/trajectory/Message"
+import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 
 /** The form of the prompt: a chat, or plain text (the concatenated messages), for models without chat support. */
 export type Form = "chat" | "text"

@@ -12,8 +12,8 @@ import { Effect, type Scope } from "effect"
 import type { RolloutGroup } from "@atropos/core/Environment"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
 import { ServerManager } from "@atropos/core/inference/ServerManager"
-import { type Message, user } from "@atropos/core/Message"
-import type { Trajectory } from "@atropos/core/Trajectory"
+import { type Message, user } from "@atropos/core/trajectory/Message"
+import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 import * as PolicySeat from "./PolicySeat.ts"
 
 /** Rules of a game for seats 0, 1, … `E` and `R` are those of a world whose step is an effect. */

@@ -6,14 +6,14 @@
  * short and known: one token more than its characters suffices, including the end.
  */
 import { Effect, Schema } from "effect"
-import type { Rule } from "@atropos/core/RewardComponents"
+import type { Rule } from "@atropos/core/reward/RewardComponents"
 import { lengthPenalty } from "../rewards/LengthPenalty.ts"
 import * as Settings from "@atropos/core/base/Settings"
 import type { InferenceError } from "@atropos/core/inference/backend/Inference"
-import type { Message } from "@atropos/core/Message"
+import type { Message } from "@atropos/core/trajectory/Message"
 import type { ServerManagerShape } from "@atropos/core/inference/ServerManager"
-import type { Score, ScoreDetails } from "@atropos/core/Score"
-import * as Trajectory from "@atropos/core/Trajectory"
+import type { Score, ScoreDetails } from "@atropos/core/reward/Score"
+import * as Trajectory from "@atropos/core/trajectory/Trajectory"
 
 /** Settings of items and sampling, to spread into those of an environment. */
 export const fields = {

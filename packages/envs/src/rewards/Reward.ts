@@ -6,7 +6,7 @@
  * atroposlib/envs/reward_fns of the original, whose `CombinedReward` ignored its parts' weights; ours does not.
  */
 import { Effect } from "effect"
-import type { Rewards, Rule } from "@atropos/core/RewardComponents"
+import type { Rewards, Rule } from "@atropos/core/reward/RewardComponents"
 
 export interface Reference {
   /** The expected answer. */

@@ -12,7 +12,7 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import { field } from "@atropos/core/base/Settings"
 import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
 import * as Reason from "@atropos/core/base/Reason"
-import type { Message } from "@atropos/core/Message"
+import type { Message } from "@atropos/core/trajectory/Message"
 import * as NotConfigured from "@atropos/core/base/NotConfigured"
 
 export class RewardEndpointError extends Schema.TaggedError<RewardEndpointError>()("RewardEndpointError", {

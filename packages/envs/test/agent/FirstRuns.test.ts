@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { EnvironmentUnusable } from "@atropos/core/EnvironmentError"
+import { EnvironmentUnusable } from "@atropos/core/definition/EnvironmentError"
 import { Effect, Exit } from "effect"
 import * as FirstRuns from "../../src/agent/FirstRuns.ts"
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import * as Budget from "../../src/kit/Budget.ts"
-import * as Message from "@atropos/core/Message"
+import * as Message from "@atropos/core/trajectory/Message"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
 import { layerBytes } from "@atropos/core/inference/tokenizer/Tokenizer"
 

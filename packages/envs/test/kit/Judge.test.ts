@@ -2,7 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, References } from "effect"
 import * as Judge from "../../src/kit/Judge.ts"
-import * as Message from "@atropos/core/Message"
+import * as Message from "@atropos/core/trajectory/Message"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
 
 const quiet = Layer.mergeAll(NodeServices.layer, Layer.succeed(References.MinimumLogLevel, "None"))

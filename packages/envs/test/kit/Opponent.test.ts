@@ -1,7 +1,7 @@
 /** Another model at a seat, with servers of its own. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { text, user } from "@atropos/core/Message"
+import { text, user } from "@atropos/core/trajectory/Message"
 import * as Opponent from "../../src/kit/Opponent.ts"
 import * as Seats from "../../src/kit/Seats.ts"
 import * as ServerManager from "@atropos/core/inference/ServerManager"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Judge from "../../src/kit/Judge.ts"
-import * as Message from "@atropos/core/Message"
+import * as Message from "@atropos/core/trajectory/Message"
 import * as PairwiseJudge from "../../src/kit/PairwiseJudge.ts"
 import type { ScriptedRequest } from "@atropos/core/inference/ServerManager"
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref } from "effect"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
-import { type Message, text, user } from "@atropos/core/Message"
+import { type Message, text, user } from "@atropos/core/trajectory/Message"
 import * as Seats from "../../src/kit/Seats.ts"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
 

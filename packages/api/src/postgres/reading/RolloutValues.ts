@@ -1,6 +1,6 @@
 /** Builds SQL expressions for per-rollout values of a group: scores, advantages, lengths. */
 import type { TrajectoryApi } from "@atropos/core"
-import * as ScoreAdvantage from "@atropos/core/ScoreAdvantage"
+import * as ScoreAdvantage from "@atropos/core/reward/ScoreAdvantage"
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"

@@ -2,7 +2,7 @@
  * Computes and describes advantages by the rule of the run's trainer. If the rule is unknown (the original's trainers,
  * files), the rule of the original's trainer is used and labelled as such.
  */
-import * as ScoreAdvantage from "@atropos/core/ScoreAdvantage"
+import * as ScoreAdvantage from "@atropos/core/reward/ScoreAdvantage"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 
 const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }

@@ -5,7 +5,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Prompt from "@atropos/api/rollout/Prompt"
-import * as Timings from "@atropos/core/Timings"
+import * as Timings from "@atropos/core/trajectory/Timings"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 import * as AdvantageRule from "./AdvantageRule.ts"
 import { type Image, imagesOf } from "./message/Image.ts"

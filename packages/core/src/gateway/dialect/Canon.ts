@@ -2,7 +2,7 @@
  * Normalizes what dialects express differently: the same chat in any dialect becomes the same messages and tools, and
  * so the same prompt.
  */
-import type { ContentPart, Message, ToolCall } from "../../Message.ts"
+import type { ContentPart, Message, ToolCall } from "../../trajectory/Message.ts"
 
 /** A tool in the form of chat templates, with the keys in the order that models know. */
 export const tool = (options: {

@@ -7,7 +7,7 @@
  */
 import { type Effect, Schema } from "effect"
 import type { ChatRequest, Choice, Piece } from "../../inference/backend/Inference.ts"
-import type { Message } from "../../Message.ts"
+import type { Message } from "../../trajectory/Message.ts"
 
 /** Reasons why a request fails; every dialect has an error for each. */
 export const FailureReason = Schema.Literals([

@@ -1,6 +1,6 @@
 /** Stores the newest answers of a session by id. */
 import type { Memory } from "../dialect/Dialect.ts"
-import type { Message } from "../../Message.ts"
+import type { Message } from "../../trajectory/Message.ts"
 import * as SameMessage from "../../inference/session/SameMessage.ts"
 
 interface Kept {

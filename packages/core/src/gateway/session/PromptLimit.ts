@@ -9,7 +9,7 @@ import { Failure } from "../dialect/Dialect.ts"
 import type { ChatRequest } from "../../inference/backend/Inference.ts"
 import * as PromptBound from "../../inference/tokenizer/PromptBound.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
-import * as Message from "../../Message.ts"
+import * as Message from "../../trajectory/Message.ts"
 import type { Limits } from "./Limits.ts"
 
 export interface Options {

@@ -9,7 +9,7 @@
  */
 import { Effect, Predicate } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
-import * as RewardComponents from "../../RewardComponents.ts"
+import * as RewardComponents from "../../reward/RewardComponents.ts"
 import type { ReportedReward } from "./Session.ts"
 
 const known = new Set(["reward", "rewards", "turn"])

@@ -2,8 +2,8 @@
 import { type Effect, Schema } from "effect"
 import type { InferenceError, Recording, SamplingOptions } from "../../inference/backend/Inference.ts"
 import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"
-import type { Message } from "../../Message.ts"
-import type { Trajectory } from "../../Trajectory.ts"
+import type { Message } from "../../trajectory/Message.ts"
+import type { Trajectory } from "../../trajectory/Trajectory.ts"
 
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", { message: Schema.String }) {}
 

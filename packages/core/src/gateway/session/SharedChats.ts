@@ -5,7 +5,7 @@
  * recent one reuses that one's messages, so that each message is stored only once. Reused values are equal; if only the
  * text is equal, only the text is reused. Linear in the chat.
  */
-import type { Message } from "../../Message.ts"
+import type { Message } from "../../trajectory/Message.ts"
 import * as SameMessage from "../../inference/session/SameMessage.ts"
 
 export interface SharedChats {

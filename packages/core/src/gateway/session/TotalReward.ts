@@ -2,7 +2,7 @@
  * The total reward of a session: for each component the last report about the whole session, plus all reports about
  * single answers. Undefined without any report.
  */
-import type { Rewards } from "../../RewardComponents.ts"
+import type { Rewards } from "../../reward/RewardComponents.ts"
 import type { ReportedReward } from "./Session.ts"
 
 export const of = (reported: ReadonlyArray<ReportedReward>): Rewards | undefined => {

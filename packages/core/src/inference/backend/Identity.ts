@@ -4,7 +4,7 @@
  * answers.
  */
 import * as Docs from "../../base/Docs.ts"
-import type { LogprobsMode } from "../../Sampling.ts"
+import type { LogprobsMode } from "../../trajectory/Sampling.ts"
 import type * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
 import type { Server } from "./ServerSettings.ts"
 

@@ -4,10 +4,10 @@
  * Re-exported by `ServerManager`, which is the public entry point.
  */
 import { type Effect, Schema } from "effect"
-import type { Message, ToolCall } from "../../Message.ts"
+import type { Message, ToolCall } from "../../trajectory/Message.ts"
 import type { Figures } from "./RollingBuffer.ts"
-import type { LogitBias, Sampling } from "../../Sampling.ts"
-import type { FinishReason, Trajectory } from "../../Trajectory.ts"
+import type { LogitBias, Sampling } from "../../trajectory/Sampling.ts"
+import type { FinishReason, Trajectory } from "../../trajectory/Trajectory.ts"
 import type { Relations } from "../session/Relation.ts"
 
 /** Kinds of failure of a request to an inference server. */

@@ -8,7 +8,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { InferenceError, PromptRequest, TokenChoice } from "./Inference.ts"
-import * as Sampling from "../../Sampling.ts"
+import * as Sampling from "../../trajectory/Sampling.ts"
 import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"

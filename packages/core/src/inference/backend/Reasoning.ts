@@ -5,8 +5,8 @@
  * `max_completion_tokens`; every other provider takes a `reasoning` object with either an effort or a token limit; the
  * effort takes precedence. Source: the original's ReasoningConfig (atroposlib/envs/server_handling/server_baseline.py).
  */
-import type { Common } from "../../EnvironmentSettings.ts"
-import type { Message } from "../../Message.ts"
+import type { Common } from "../../definition/EnvironmentSettings.ts"
+import type { Message } from "../../trajectory/Message.ts"
 import { isOfficial } from "./ServerSettings.ts"
 
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh"

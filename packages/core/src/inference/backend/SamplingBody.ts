@@ -7,7 +7,7 @@
  */
 import { Effect } from "effect"
 import type { InferenceError, SamplingOptions } from "./Inference.ts"
-import * as Sampling from "../../Sampling.ts"
+import * as Sampling from "../../trajectory/Sampling.ts"
 import { unsupported } from "./Backend.ts"
 import { type Identity, type Kind, nameOf } from "./Identity.ts"
 

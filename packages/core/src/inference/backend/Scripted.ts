@@ -7,11 +7,11 @@
  */
 import { Duration, Effect } from "effect"
 import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "./Inference.ts"
-import { type Message, text as textOf, type ToolCall } from "../../Message.ts"
-import * as Sampling from "../../Sampling.ts"
+import { type Message, text as textOf, type ToolCall } from "../../trajectory/Message.ts"
+import * as Sampling from "../../trajectory/Sampling.ts"
 import * as StopString from "./StopString.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
-import type { FinishReason } from "../../Trajectory.ts"
+import type { FinishReason } from "../../trajectory/Trajectory.ts"
 import { type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 
 /** The policy's output: a text, optionally with other fields that a server reports. */

@@ -15,7 +15,7 @@ import {
   type TextRequest,
   type TokenChoice
 } from "./Inference.ts"
-import * as Message from "../../Message.ts"
+import * as Message from "../../trajectory/Message.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import { type Answer, type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"

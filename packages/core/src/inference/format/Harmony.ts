@@ -8,7 +8,7 @@
  * The prompt ends with `<|start|>assistant`, so the first message begins in its middle. The template has its own frame
  * and keys, and one call per message, followed by its result.
  */
-import { type Message, text as textOf } from "../../Message.ts"
+import { type Message, text as textOf } from "../../trajectory/Message.ts"
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"
 import type { OutputFormat, ReadCall, Reading, ReadContext } from "./OutputFormat.ts"

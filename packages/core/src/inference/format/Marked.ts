@@ -3,7 +3,7 @@
  *
  * A grammar defines how calls are read and written; this module has the common part.
  */
-import { type Message, text as textOf } from "../../Message.ts"
+import { type Message, text as textOf } from "../../trajectory/Message.ts"
 import type { FormatName, OutputFormat, ReadCall, ReadContext } from "./OutputFormat.ts"
 import * as ThinkTags from "./ThinkTags.ts"
 

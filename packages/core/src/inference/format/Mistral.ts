@@ -8,7 +8,7 @@
  * Their templates check that roles alternate, excluding calls and results, so messages are passed with their
  * `tool_calls`; ids must have nine letters or digits, so others are replaced by one derived from them.
  */
-import type { Message } from "../../Message.ts"
+import type { Message } from "../../trajectory/Message.ts"
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"
 import type { OutputFormat, ReadCall } from "./OutputFormat.ts"

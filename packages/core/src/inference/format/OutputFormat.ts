@@ -6,8 +6,8 @@
  * text. `read` inverts `write`.
  */
 import { Schema } from "effect"
-import type { Message } from "../../Message.ts"
-import type { FinishReason } from "../../Trajectory.ts"
+import type { Message } from "../../trajectory/Message.ts"
+import type { FinishReason } from "../../trajectory/Trajectory.ts"
 
 export const FormatName = Schema.Literals([
   "hermes", // <tool_call>{"name": …, "arguments": …}</tool_call>: Hermes, Qwen2.5, Qwen3

@@ -1,5 +1,5 @@
 /** Checks that the tokens, mask and logprobs of a sequence are consistent. */
-import { isSampled, notSampled, type Trajectory } from "../../Trajectory.ts"
+import { isSampled, notSampled, type Trajectory } from "../../trajectory/Trajectory.ts"
 
 /** Describes an alignment error of a trajectory, with the surrounding positions; undefined if none. */
 export const violation = ({

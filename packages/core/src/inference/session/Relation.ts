@@ -12,7 +12,7 @@
  * summary is distinguished from a new chat by what it shares with the old one: its first messages after the system
  * prompt, an answer among its messages, or, under the same system prompt, the text of an answer in another message.
  */
-import { type Message, text as textOf } from "../../Message.ts"
+import { type Message, text as textOf } from "../../trajectory/Message.ts"
 import * as SameMessage from "./SameMessage.ts"
 import type { Place, SessionTree } from "./SessionTree.ts"
 

@@ -8,7 +8,7 @@
  *
  * `P` is the data stored with a prompt, `A` with an answer.
  */
-import type { Message } from "../../Message.ts"
+import type { Message } from "../../trajectory/Message.ts"
 import * as SameMessage from "./SameMessage.ts"
 
 export interface Prompt<P, A> {

@@ -7,8 +7,8 @@
  * <|im_start|>assistant
  * `.
  */
-import type { Message } from "../../Message.ts"
-import { text as textOf } from "../../Message.ts"
+import type { Message } from "../../trajectory/Message.ts"
+import { text as textOf } from "../../trajectory/Message.ts"
 import type { ChatTemplateOptions, TokenizerShape } from "./Tokenizer.ts"
 
 const byteSpecials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]

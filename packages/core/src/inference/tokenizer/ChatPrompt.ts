@@ -7,7 +7,7 @@
  * it is not (for example if tools move to the last question), there is no part, and the whole chat must be rendered.
  */
 import { Option, Result } from "effect"
-import { assistant, type Message, system, text as textOf, user } from "../../Message.ts"
+import { assistant, type Message, system, text as textOf, user } from "../../trajectory/Message.ts"
 import type { TokenizerShape } from "./Tokenizer.ts"
 
 export interface PromptOptions {

@@ -20,8 +20,8 @@ import * as JsonValues from "../jinja/JsonValues.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
 import * as TokenizerFiles from "./TokenizerFiles.ts"
-import type { Message } from "../../Message.ts"
-import { text as textOf } from "../../Message.ts"
+import type { Message } from "../../trajectory/Message.ts"
+import { text as textOf } from "../../trajectory/Message.ts"
 
 export class TokenizerError extends Schema.TaggedError<TokenizerError>()("TokenizerError", {
   tokenizer: Schema.String,

@@ -5,7 +5,7 @@
  */
 import { Cause, Effect, Exit, Latch, Pull, Result, Stream } from "effect"
 import type { EnvironmentError, Work } from "../../Environment.ts"
-import { isDefinitionFault } from "../../EnvironmentError.ts"
+import { isDefinitionFault } from "../../definition/EnvironmentError.ts"
 import * as Retry from "../../base/Retry.ts"
 import * as Reason from "../../base/Reason.ts"
 

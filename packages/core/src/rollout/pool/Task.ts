@@ -1,7 +1,7 @@
 /** An item on its way through the pool, and the possible outcomes of an attempt. */
 import { Cause } from "effect"
 import { EnvironmentError, type Work } from "../../Environment.ts"
-import { isDefinitionFault } from "../../EnvironmentError.ts"
+import { isDefinitionFault } from "../../definition/EnvironmentError.ts"
 import { InferenceError } from "../../inference/backend/Inference.ts"
 import * as Reason from "../../base/Reason.ts"
 

@@ -1,5 +1,5 @@
 /** Finds rollouts of a group with the same tokens: a grader that judges the answer should give them the same score. */
-import type { ScoredGroup } from "../../ScoredGroup.ts"
+import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 
 /** Rollouts with the same answer: their number, and the range of their scores. */
 export interface Equals {

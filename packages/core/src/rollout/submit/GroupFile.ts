@@ -7,7 +7,7 @@
  */
 import { Array, Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
 import * as Reason from "../../base/Reason.ts"
-import type { ScoredGroup } from "../../ScoredGroup.ts"
+import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import * as SavedGroup from "../../service/SavedGroup.ts"
 
 /** The file for groups cannot be created or written. */

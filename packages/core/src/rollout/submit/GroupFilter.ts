@@ -11,9 +11,9 @@
  */
 import { Result } from "effect"
 import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"
-import type { ContentPart, Message } from "../../Message.ts"
-import type { Overrides, ScoredGroup } from "../../ScoredGroup.ts"
-import { isTooShort, notSampled, trainedTokens } from "../../Trajectory.ts"
+import type { ContentPart, Message } from "../../trajectory/Message.ts"
+import type { Overrides, ScoredGroup } from "../../trajectory/ScoredGroup.ts"
+import { isTooShort, notSampled, trainedTokens } from "../../trajectory/Trajectory.ts"
 
 /** Reasons to drop a group, with explanations. */
 export const reasons = {

@@ -4,7 +4,7 @@
  * linked to the others.
  */
 import { Clock, Effect, Exit, type Tracer } from "effect"
-import type { ScoredGroup } from "../../ScoredGroup.ts"
+import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import * as Trace from "../../base/Trace.ts"
 import type { SubmitOutcome } from "../../service/TrajectoryApi.ts"
 import type { Delivery } from "./Delivery.ts"

@@ -9,7 +9,7 @@
  */
 import { Effect, Result } from "effect"
 import * as Reason from "../../base/Reason.ts"
-import type { ScoredGroup } from "../../ScoredGroup.ts"
+import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 import type { Telemetry } from "../../service/TelemetryClient.ts"
 import type { Registration } from "../../service/TrajectoryApi.ts"

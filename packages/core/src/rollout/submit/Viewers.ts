@@ -4,7 +4,7 @@
  * Only if the service stores it; failures affect nothing else.
  */
 import { Effect, Option } from "effect"
-import type { ScoredGroup } from "../../ScoredGroup.ts"
+import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import type { ServerManagerShape } from "../../inference/ServerManager.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 import type { TelemetryClientShape } from "../../service/TelemetryClient.ts"

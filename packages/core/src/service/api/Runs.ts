@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import * as Activity from "../../health/Activity.ts"
-import * as ScoreAdvantage from "../../ScoreAdvantage.ts"
+import * as ScoreAdvantage from "../../reward/ScoreAdvantage.ts"
 import { admins, Authorization, describe, RequestErrors, Roles, trainers } from "./Access.ts"
 import { bounds, int32, Name, positive, runParams, text, wire } from "./Fields.ts"
 import { common, wire as errors } from "./TrajectoryApiError.ts"

@@ -1,8 +1,8 @@
 /** The queue of the in-memory run, and its batches with their leases. */
 import { Clock, Duration, Effect } from "effect"
-import type { Batch } from "../../Batch.ts"
+import type { Batch } from "../../trajectory/Batch.ts"
 import * as Packing from "../Packing.ts"
-import { size, type ScoredGroup } from "../../ScoredGroup.ts"
+import { size, type ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import type { KeyedGroup } from "../EnvironmentClient.ts"
 import type { Leased } from "../TrainerClient.ts"
 import type { SubmitOutcome } from "../TrajectoryApi.ts"

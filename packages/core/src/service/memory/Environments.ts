@@ -1,7 +1,7 @@
 /** The environments of the in-memory run: their names and connections, and their views of the queue. */
 import { Effect } from "effect"
 import type * as Packing from "../Packing.ts"
-import { size, type ScoredGroup } from "../../ScoredGroup.ts"
+import { size, type ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import type { EnvironmentSpec, EnvironmentStatus } from "../TrajectoryApi.ts"
 import { TrajectoryError } from "../TrajectoryError.ts"
 

@@ -3,9 +3,9 @@
  * (`Labels`), and reward components in `overrides[i].rewards`. Data passed from one wire to another stays in this form,
  * so that labels that are neither the token nor -100 are preserved; other code uses a `ScoredGroup`.
  */
-import * as Labels from "../../Labels.ts"
-import * as RewardComponents from "../../RewardComponents.ts"
-import type { ScoredGroup } from "../../ScoredGroup.ts"
+import * as Labels from "../../trajectory/Labels.ts"
+import * as RewardComponents from "../../reward/RewardComponents.ts"
+import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 
 export interface LabelledGroup extends Omit<ScoredGroup, "masks" | "rewards"> {
   /** (G, T_i) the token id where trained, -100 elsewhere; or any mask the sender uses. */

@@ -1,7 +1,7 @@
 /** The rules of `WireGroup`, for groups that are not from JSON. */
 import { Result } from "effect"
-import * as RewardComponents from "../../RewardComponents.ts"
-import type { ScoredGroup } from "../../ScoredGroup.ts"
+import * as RewardComponents from "../../reward/RewardComponents.ts"
+import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import type { LabelledGroup } from "./LabelledGroup.ts"
 import { PackedGroupError } from "./PackedFrame.ts"
 

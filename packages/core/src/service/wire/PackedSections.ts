@@ -8,7 +8,7 @@ import * as JsonSpans from "./JsonSpans.ts"
 import * as Sections from "./Sections.ts"
 import * as ContentId from "../../base/ContentId.ts"
 import { traceparentPattern } from "../../base/Trace.ts"
-import * as Timings from "../../Timings.ts"
+import * as Timings from "../../trajectory/Timings.ts"
 
 const Section = Schema.Tuple([Schema.String, Schema.Literals(["i32", "f32", "f64"]), Schema.Natural])
 /** The stable id of an item, as in wires and addresses. */

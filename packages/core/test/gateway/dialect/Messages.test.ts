@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Failure } from "../../../src/gateway/dialect/Dialect.ts"
 import * as Messages from "../../../src/gateway/dialect/messages/Messages.ts"
-import type { Message } from "../../../src/Message.ts"
+import type { Message } from "../../../src/trajectory/Message.ts"
 import * as Client from "./MessagesClient.ts"
 
 const { decode, noMemory } = Client

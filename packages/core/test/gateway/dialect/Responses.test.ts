@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Cause, Effect, Exit, Option, Schema } from "effect"
 import * as Responses from "../../../src/gateway/dialect/responses/Responses.ts"
-import type { Message } from "../../../src/Message.ts"
+import type { Message } from "../../../src/trajectory/Message.ts"
 import { answer, decode, memory, refusal } from "./ResponsesTest.ts"
 
 const hello = { role: "user", content: "hello" }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import OpenAI from "openai"
 import * as Canon from "../../../src/gateway/dialect/Canon.ts"
-import type { Message } from "../../../src/Message.ts"
+import type { Message } from "../../../src/trajectory/Message.ts"
 import { answer, decode, events, memory } from "./ResponsesTest.ts"
 
 const Said = Schema.Struct({

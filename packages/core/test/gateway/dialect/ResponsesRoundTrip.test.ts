@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema, Struct } from "effect"
 import * as Canon from "../../../src/gateway/dialect/Canon.ts"
 import type { Item } from "../../../src/gateway/dialect/responses/Items.ts"
-import type { Message } from "../../../src/Message.ts"
+import type { Message } from "../../../src/trajectory/Message.ts"
 import { answer, decode, memory } from "./ResponsesTest.ts"
 
 const Answer = Schema.Struct({

@@ -4,7 +4,7 @@ import type { Memory, Turn } from "../../../src/gateway/dialect/Dialect.ts"
 import * as Responses from "../../../src/gateway/dialect/responses/Responses.ts"
 import type { Item } from "../../../src/gateway/dialect/responses/Items.ts"
 import type { Asked } from "../../../src/gateway/dialect/responses/Request.ts"
-import type { Message } from "../../../src/Message.ts"
+import type { Message } from "../../../src/trajectory/Message.ts"
 
 /** A memory that forgets nothing. */
 export const memory = (): Memory => {

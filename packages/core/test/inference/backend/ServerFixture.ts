@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs"
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { Effect, Schema } from "effect"
-import type { LogprobsMode } from "../../../src/Sampling.ts"
+import type { LogprobsMode } from "../../../src/trajectory/Sampling.ts"
 import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"
 import * as TestServer from "../TestServer.ts"
 

@@ -1,7 +1,7 @@
 /** How requests are counted, in sessions of both kinds. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Message, text as textOf } from "../../../src/Message.ts"
+import { type Message, text as textOf } from "../../../src/trajectory/Message.ts"
 import type { TrackedSession } from "../../../src/inference/backend/Inference.ts"
 import * as Scripted from "../../../src/inference/backend/Scripted.ts"
 import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ToolCalls } from "@atropos/core"
-import type { Message } from "../../../src/Message.ts"
+import type { Message } from "../../../src/trajectory/Message.ts"
 import * as SameMessage from "../../../src/inference/session/SameMessage.ts"
 
 const calling = (json: string): Message => ({

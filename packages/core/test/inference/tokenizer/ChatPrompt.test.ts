@@ -1,7 +1,7 @@
 /** Parts of prompts: the same text as in the whole, or none where a template's text depends on what came before. */
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result } from "effect"
-import { type Message, text as textOf } from "../../../src/Message.ts"
+import { type Message, text as textOf } from "../../../src/trajectory/Message.ts"
 import * as ChatPrompt from "../../../src/inference/tokenizer/ChatPrompt.ts"
 import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"
 

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { fileURLToPath } from "node:url"
 import * as ExactJson from "../../../src/base/ExactJson.ts"
-import type { Message } from "../../../src/Message.ts"
+import type { Message } from "../../../src/trajectory/Message.ts"
 import * as HubFiles from "../../../src/data/HubFiles.ts"
 import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"
 

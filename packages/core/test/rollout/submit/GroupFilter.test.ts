@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import type { ScoredGroup } from "../../../src/ScoredGroup.ts"
+import type { ScoredGroup } from "../../../src/trajectory/ScoredGroup.ts"
 import * as GroupFilter from "../../../src/rollout/submit/GroupFilter.ts"
 import { group } from "../RolloutTest.ts"
 

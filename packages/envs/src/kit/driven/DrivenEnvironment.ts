@@ -9,7 +9,7 @@
 import { Cause, Effect, Option, Queue, type Scope, Semaphore, Stream } from "effect"
 import * as Reason from "@atropos/core/base/Reason"
 import type { EnvironmentShape, Work } from "@atropos/core/Environment"
-import type { EnvironmentError } from "@atropos/core/EnvironmentError"
+import type { EnvironmentError } from "@atropos/core/definition/EnvironmentError"
 import * as DrivenEpisode from "./DrivenEpisode.ts"
 
 export { type Asked, type DrivenEpisode, DrivenError, type Over, type Turn } from "./DrivenEpisode.ts"

@@ -7,10 +7,10 @@
 import { Cause, Effect, Equal, Exit, Fiber, Queue, Schema, type Scope } from "effect"
 import * as Reason from "@atropos/core/base/Reason"
 import type { RolledOut, Work } from "@atropos/core/Environment"
-import { EnvironmentError, Unscorable } from "@atropos/core/EnvironmentError"
+import { EnvironmentError, Unscorable } from "@atropos/core/definition/EnvironmentError"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
-import type { Message } from "@atropos/core/Message"
-import type { Rewards } from "@atropos/core/RewardComponents"
+import type { Message } from "@atropos/core/trajectory/Message"
+import type { Rewards } from "@atropos/core/reward/RewardComponents"
 import * as OutsidePolicy from "./OutsidePolicy.ts"
 
 /** A request to the policy. */

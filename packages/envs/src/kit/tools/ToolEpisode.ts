@@ -7,15 +7,15 @@
  * MT-GRPO's (2505.11821).
  */
 import { Effect, Option, Result, type Scope } from "effect"
-import * as Advantage from "@atropos/core/Advantage"
+import * as Advantage from "@atropos/core/reward/TurnAdvantage"
 import * as Budget from "../Budget.ts"
 import type { Score } from "@atropos/core/Environment"
-import { mean } from "@atropos/core/Evaluation"
+import { mean } from "@atropos/core/evaluation/Statistics"
 import type { InferenceError, SamplingOptions } from "@atropos/core/inference/backend/Inference"
-import { type Message, text } from "@atropos/core/Message"
-import { type Rewards, type Rule, scoreOf } from "@atropos/core/RewardComponents"
+import { type Message, text } from "@atropos/core/trajectory/Message"
+import { type Rewards, type Rule, scoreOf } from "@atropos/core/reward/RewardComponents"
 import { ServerManager } from "@atropos/core/inference/ServerManager"
-import type { Trajectory } from "@atropos/core/Trajectory"
+import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 import type { Toolbox } from "./Toolbox.ts"
 
 export interface Options extends Pick<SamplingOptions, "maxTokens" | "temperature" | "seed" | "split"> {

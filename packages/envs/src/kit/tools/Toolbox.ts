@@ -9,7 +9,7 @@ import { Duration, Effect, Result, Schema } from "effect"
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import * as Nesting from "@atropos/core/base/Nesting"
 import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
-import type { Message, ToolCall } from "@atropos/core/Message"
+import type { Message, ToolCall } from "@atropos/core/trajectory/Message"
 import { definition, type Tool, ToolError } from "./Tool.ts"
 
 export interface Options {

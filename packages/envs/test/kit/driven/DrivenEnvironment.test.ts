@@ -8,9 +8,9 @@ import * as Episode from "../../../src/kit/Episode.ts"
 import * as Tool from "../../../src/kit/tools/Tool.ts"
 import * as Toolbox from "../../../src/kit/tools/Toolbox.ts"
 import * as ToolEpisode from "../../../src/kit/tools/ToolEpisode.ts"
-import * as Message from "@atropos/core/Message"
+import * as Message from "@atropos/core/trajectory/Message"
 import { ServerManager } from "@atropos/core/inference/ServerManager"
-import type { Trajectory } from "@atropos/core/Trajectory"
+import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 
 const settings = Environment.settings({})
 type Own = Omit<Environment.Definition<number, unknown, ServerManager>, "items" | "score">

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Environment from "@atropos/core/Environment"
 import * as ToolEpisode from "../../../src/kit/tools/ToolEpisode.ts"
-import type { Trajectory } from "@atropos/core/Trajectory"
+import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 
 const call = { id: "1", type: "function" as const, function: { name: "half", arguments: "{}" } }
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { text, type ToolCall } from "@atropos/core/Message"
+import { text, type ToolCall } from "@atropos/core/trajectory/Message"
 import * as Tool from "../../../src/kit/tools/Tool.ts"
 import * as Toolbox from "../../../src/kit/tools/Toolbox.ts"
 

@@ -2,7 +2,7 @@
  * Breaks down the time of rollouts into spans of waiting for a server, generating, tools or environment, waiting for
  * the group, and scoring, on one scale from the start of the item's rollout. Milliseconds. Pure.
  */
-import type { Timings } from "@atropos/core/Timings"
+import type { Timings } from "@atropos/core/trajectory/Timings"
 import type { Rollout } from "../Group.ts"
 
 /** In the order of legends. */

@@ -3,7 +3,7 @@ import type { Answered, Head, Streamed } from "../Dialect.ts"
 import { frame, pieces } from "../Frames.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import type { Choice } from "../../../inference/backend/Inference.ts"
-import { text as textOf, type ToolCall } from "../../../Message.ts"
+import { text as textOf, type ToolCall } from "../../../trajectory/Message.ts"
 
 const envelope = ({ createdAt, id, model }: Head, object: string) => ({
   id: `chatcmpl-${id}`,

@@ -9,7 +9,7 @@ import { Effect, Predicate } from "effect"
 import * as Canon from "../Canon.ts"
 import { said } from "./Parameters.ts"
 import type { Failure } from "../Dialect.ts"
-import type { ContentPart, Message, ToolCall } from "../../../Message.ts"
+import type { ContentPart, Message, ToolCall } from "../../../trajectory/Message.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
 
 /** More than any chat has; a list of millions would block the gateway. */

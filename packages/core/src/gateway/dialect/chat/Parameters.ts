@@ -9,7 +9,7 @@
  */
 import { Effect, Predicate } from "effect"
 import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
-import type { LogitBias } from "../../../Sampling.ts"
+import type { LogitBias } from "../../../trajectory/Sampling.ts"
 import { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
 import * as Wished from "../Wished.ts"

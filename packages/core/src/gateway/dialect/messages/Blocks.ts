@@ -6,7 +6,7 @@
  */
 import { Effect, Predicate, Result, Schema } from "effect"
 import * as Reason from "../../../base/Reason.ts"
-import type { ContentPart, Message } from "../../../Message.ts"
+import type { ContentPart, Message } from "../../../trajectory/Message.ts"
 import * as Canon from "../Canon.ts"
 import type { Failure } from "../Dialect.ts"
 import * as MessagesErrors from "./Errors.ts"

@@ -6,7 +6,7 @@
  * originally separate messages. A final assistant turn is a prefill of the answer.
  */
 import { Effect, Predicate } from "effect"
-import type { ContentPart, Message, ToolCall } from "../../../Message.ts"
+import type { ContentPart, Message, ToolCall } from "../../../trajectory/Message.ts"
 import * as Canon from "../Canon.ts"
 import type { Failure } from "../Dialect.ts"
 import * as MessagesBlocks from "./Blocks.ts"

@@ -3,7 +3,7 @@
  * a `refusal`) are text; images are passed by URL; files are rejected.
  */
 import { Effect, Schema } from "effect"
-import type { ContentPart, Message } from "../../../Message.ts"
+import type { ContentPart, Message } from "../../../trajectory/Message.ts"
 import * as Canon from "../Canon.ts"
 import type { Failure } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"

@@ -6,7 +6,7 @@
  * name.
  */
 import { Effect, Schema } from "effect"
-import { type Message, text as textOf, user } from "../../../Message.ts"
+import { type Message, text as textOf, user } from "../../../trajectory/Message.ts"
 import * as Canon from "../Canon.ts"
 import type { Failure, Memory } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"

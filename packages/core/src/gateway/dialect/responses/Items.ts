@@ -3,7 +3,7 @@
  *
  * An answer without calls has a message even if it is empty, so that a message is sent back.
  */
-import { type Message, type ToolCall, text as textOf } from "../../../Message.ts"
+import { type Message, type ToolCall, text as textOf } from "../../../trajectory/Message.ts"
 import * as ResponsesIds from "./Ids.ts"
 import * as ResponsesReasoning from "./Reasoning.ts"
 

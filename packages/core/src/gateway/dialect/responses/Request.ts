@@ -6,7 +6,7 @@
  */
 import { Effect } from "effect"
 import type { ChatRequest } from "../../../inference/backend/Inference.ts"
-import type { Message } from "../../../Message.ts"
+import type { Message } from "../../../trajectory/Message.ts"
 import { Failure, type Memory, type Turn } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Wished from "../Wished.ts"

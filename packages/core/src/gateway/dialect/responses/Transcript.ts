@@ -3,7 +3,7 @@
  * text, each call. They come back consecutively or with the outputs of calls between them, with or without ids, and are
  * joined into one message again.
  */
-import type { Message, ToolCall } from "../../../Message.ts"
+import type { Message, ToolCall } from "../../../trajectory/Message.ts"
 import * as Canon from "../Canon.ts"
 import type { Place } from "./Ids.ts"
 

@@ -3,10 +3,10 @@
  * definition). Arrays are base64 of their bytes, a third of the size of lists of numbers.
  */
 import { Schema, SchemaTransformation } from "effect"
-import * as Labels from "./Labels.ts"
-import { Message } from "./Message.ts"
-import { LogprobsMode } from "./Sampling.ts"
-import type { Trajectory } from "./Trajectory.ts"
+import * as Labels from "../trajectory/Labels.ts"
+import { Message } from "../trajectory/Message.ts"
+import { LogprobsMode } from "../trajectory/Sampling.ts"
+import type { Trajectory } from "../trajectory/Trajectory.ts"
 
 const toBase64 = ({ buffer, byteLength, byteOffset }: Int32Array | Float32Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("base64")

@@ -5,8 +5,8 @@
  * On the command line they are `--env.<name>`, in the original's snake_case.
  */
 import { Schema } from "effect"
-import { field, fromFields, type Settings } from "./base/Settings.ts"
-import { SamplingSettings } from "./SamplingSettings.ts"
+import { field, fromFields, type Settings } from "../base/Settings.ts"
+import { SamplingSettings } from "../inference/SamplingSettings.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 

@@ -1,10 +1,10 @@
 /** Rejects unknown keys in a definition: a misspelt key would otherwise be ignored silently. */
 import { Effect, Predicate } from "effect"
-import type { Definition, EvaluationDefinition, TestableClaims, Untestable } from "./Environment.ts"
+import type { Definition, EvaluationDefinition, TestableClaims, Untestable } from "../Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
-import { kindOf, wrong } from "./DefinitionCalls.ts"
-import * as RewardComponents from "./RewardComponents.ts"
-import { hint } from "./base/Nearest.ts"
+import { kindOf, wrong } from "./UserCode.ts"
+import * as RewardComponents from "../reward/RewardComponents.ts"
+import { hint } from "../base/Nearest.ts"
 
 type Keys<T> = { readonly [K in keyof Required<T>]: "function" | "other" }
 

@@ -8,9 +8,9 @@
  */
 import { Arbitrary, Effect, Schema } from "effect"
 import type { EnvironmentError, Unscorable } from "./EnvironmentError.ts"
-import { type Rule, scoreOf } from "./RewardComponents.ts"
-import type { Judged } from "./Score.ts"
-import { maskFrom, type Trajectory } from "./Trajectory.ts"
+import { type Rule, scoreOf } from "../reward/RewardComponents.ts"
+import type { Judged } from "../reward/Score.ts"
+import { maskFrom, type Trajectory } from "../trajectory/Trajectory.ts"
 
 /** Claims that `atropos validate` and property tests check. */
 export interface TestableClaims<Item> {

@@ -9,7 +9,7 @@
  * A JSON row begins at token 0 and ends with the last recorded token; 1 means "not recorded", as it means "not sampled"
  * in the sampler's logprobs; null if nothing was recorded for a sequence.
  */
-import * as Labels from "./Labels.ts"
+import * as Labels from "../trajectory/Labels.ts"
 
 /** A sequence of T tokens. */
 export interface TrainedRow {

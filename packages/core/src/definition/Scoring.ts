@@ -1,12 +1,12 @@
 /** Scores the groups of an environment with its definition, validates the scores, and decides which count as solved. */
 import { Effect, Option } from "effect"
-import * as DefinitionCalls from "./DefinitionCalls.ts"
+import * as DefinitionCalls from "./UserCode.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
-import type { Definition, EnvironmentShape, RolloutGroup } from "./Environment.ts"
+import type { Definition, EnvironmentShape, RolloutGroup } from "../Environment.ts"
 import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Range } from "./Laws.ts"
-import { type Rewards, ruleOf, type Weights } from "./RewardComponents.ts"
-import { type Judged, judged } from "./Score.ts"
+import { type Rewards, ruleOf, type Weights } from "../reward/RewardComponents.ts"
+import { type Judged, judged } from "../reward/Score.ts"
 
 /**
  * Decides which scores count as solved, in evaluations and rollout summaries. Undefined if the environment neither

@@ -6,7 +6,7 @@
  * metrics and the viewer. On the wire they are `overrides[i].rewards`, which an original service and trainer ignore.
  */
 import { Predicate } from "effect"
-import * as ValueText from "./base/ValueText.ts"
+import * as ValueText from "../base/ValueText.ts"
 
 /** Raw unweighted values by name. */
 export type Rewards = { readonly [component: string]: number }

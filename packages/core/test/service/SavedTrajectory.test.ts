@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { SavedTrajectory } from "../src/SavedTrajectory.ts"
+import { SavedTrajectory } from "../../src/service/SavedTrajectory.ts"
 
 const encode = Schema.encodeSync(SavedTrajectory)
 const decode = Schema.decodeUnknownSync(SavedTrajectory)

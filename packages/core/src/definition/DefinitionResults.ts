@@ -2,12 +2,12 @@
  * Validates the return values of a definition's functions: a file that runs without type checks may return anything.
  */
 import { Effect, Predicate } from "effect"
-import type { RolloutGroup, Rollouts, Score } from "./Environment.ts"
+import type { RolloutGroup, Rollouts, Score } from "../Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
-import * as Labels from "./Labels.ts"
-import * as RewardComponents from "./RewardComponents.ts"
-import type { Trajectory } from "./Trajectory.ts"
-import { kindOf, wrong } from "./DefinitionCalls.ts"
+import * as Labels from "../trajectory/Labels.ts"
+import * as RewardComponents from "../reward/RewardComponents.ts"
+import type { Trajectory } from "../trajectory/Trajectory.ts"
+import { kindOf, wrong } from "./UserCode.ts"
 
 const isTrajectory = (value: unknown): value is Trajectory =>
   Predicate.isObject(value) && "tokens" in value && "mask" in value && "messages" in value

@@ -4,9 +4,9 @@
  */
 import { Effect, Predicate, Stream } from "effect"
 import { DefinitionFault } from "./EnvironmentError.ts"
-import * as ContentId from "./base/ContentId.ts"
-import * as Reason from "./base/Reason.ts"
-import * as StackFrames from "./base/StackFrames.ts"
+import * as ContentId from "../base/ContentId.ts"
+import * as Reason from "../base/Reason.ts"
+import * as StackFrames from "../base/StackFrames.ts"
 
 /** Describes a value's type for messages: `an array`, `a Promise`, `nothing (undefined)`. */
 export const kindOf = (value: unknown): string => {

@@ -11,7 +11,7 @@ import {
   WireGroup
 } from "@atropos/core"
 import { Effect, Layer, Result, Schema, Stream } from "effect"
-import * as Scripted from "../src/inference/backend/Scripted.ts"
+import * as Scripted from "../../src/inference/backend/Scripted.ts"
 
 const share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 

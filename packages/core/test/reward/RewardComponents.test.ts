@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Logger, Option, Result, Schema, Stream } from "effect"
-import * as Environment from "../src/Environment.ts"
-import * as RewardComponents from "../src/RewardComponents.ts"
-import * as RolloutMetrics from "../src/rollout/RolloutMetrics.ts"
-import * as GroupFilter from "../src/rollout/submit/GroupFilter.ts"
-import type { ScoredGroup } from "../src/ScoredGroup.ts"
-import * as PackedGroup from "../src/service/PackedGroup.ts"
-import * as SavedGroup from "../src/service/SavedGroup.ts"
-import * as WireGroup from "../src/service/WireGroup.ts"
-import { group, trajectory } from "./rollout/RolloutTest.ts"
+import * as Environment from "../../src/Environment.ts"
+import * as RewardComponents from "../../src/reward/RewardComponents.ts"
+import * as RolloutMetrics from "../../src/rollout/RolloutMetrics.ts"
+import * as GroupFilter from "../../src/rollout/submit/GroupFilter.ts"
+import type { ScoredGroup } from "../../src/trajectory/ScoredGroup.ts"
+import * as PackedGroup from "../../src/service/PackedGroup.ts"
+import * as SavedGroup from "../../src/service/SavedGroup.ts"
+import * as WireGroup from "../../src/service/WireGroup.ts"
+import { group, trajectory } from "../rollout/RolloutTest.ts"
 
 /** An environment of one item whose two rollouts get these scores. */
 const scoring = (

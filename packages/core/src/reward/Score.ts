@@ -1,6 +1,6 @@
 /** The score of a rollout: a number, optionally with its components and details for the trainer. */
 import { type Rewards, type Rule, scoreOf } from "./RewardComponents.ts"
-import type { Overrides } from "./ScoredGroup.ts"
+import type { Overrides } from "../trajectory/ScoredGroup.ts"
 
 /** Details of a score: token-level advantages (T), and switches for the trainer. */
 export interface ScoreDetails {

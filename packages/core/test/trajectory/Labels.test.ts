@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import * as Labels from "../src/Labels.ts"
-import * as PackedGroup from "../src/service/PackedGroup.ts"
-import * as WireGroup from "../src/service/WireGroup.ts"
+import * as Labels from "../../src/trajectory/Labels.ts"
+import * as PackedGroup from "../../src/service/PackedGroup.ts"
+import * as WireGroup from "../../src/service/WireGroup.ts"
 
 const Position = Schema.Struct({ token: Schema.Natural.check(Schema.isLessThan(2 ** 31)), isTrained: Schema.Boolean })
 

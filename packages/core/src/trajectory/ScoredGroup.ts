@@ -8,7 +8,7 @@
  * meanings follow the original's `ScoredData` (atroposlib/api/server.py).
  */
 import type { Message } from "./Message.ts"
-import type { Rewards } from "./RewardComponents.ts"
+import type { Rewards } from "../reward/RewardComponents.ts"
 import type { Timings } from "./Timings.ts"
 
 /**

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Advantage } from "@atropos/core"
 import { Result, Schema } from "effect"
-import functions from "./fixtures/functions.json" with { type: "json" }
+import functions from "../fixtures/functions.json" with { type: "json" }
 
 const closeTo = (actual: ReadonlyArray<number>, expected: ReadonlyArray<number>) => {
   assert.strictEqual(actual.length, expected.length)

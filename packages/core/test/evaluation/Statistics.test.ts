@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Evaluation from "../src/Evaluation.ts"
-import * as SeededRandom from "../src/base/SeededRandom.ts"
+import * as Evaluation from "../../src/evaluation/Statistics.ts"
+import * as SeededRandom from "../../src/base/SeededRandom.ts"
 
 const choose = (n: number, k: number): number => {
   let value = 1

@@ -2,14 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as Environment from "../src/Environment.ts"
-import { layerBackends, ServerManager } from "../src/inference/ServerManager.ts"
-import * as Scripted from "../src/inference/backend/Scripted.ts"
-import * as Tokenizer from "../src/inference/tokenizer/Tokenizer.ts"
-import { type Message, user } from "../src/Message.ts"
-import * as PackedGroup from "../src/service/PackedGroup.ts"
-import * as SavedGroup from "../src/service/SavedGroup.ts"
-import * as Timings from "../src/Timings.ts"
+import * as Environment from "../../src/Environment.ts"
+import { layerBackends, ServerManager } from "../../src/inference/ServerManager.ts"
+import * as Scripted from "../../src/inference/backend/Scripted.ts"
+import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
+import { type Message, user } from "../../src/trajectory/Message.ts"
+import * as PackedGroup from "../../src/service/PackedGroup.ts"
+import * as SavedGroup from "../../src/service/SavedGroup.ts"
+import * as Timings from "../../src/trajectory/Timings.ts"
 
 /** Answers after two seconds. */
 const scripted = Scripted.make(["one", "two", "three", "four"], Tokenizer.bytes)

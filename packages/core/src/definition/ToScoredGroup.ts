@@ -1,12 +1,12 @@
 /** Converts judged trajectories into the group that is sent, with scores, advantages and overrides. */
-import type { RolloutGroup } from "./Environment.ts"
-import type { Rewards } from "./RewardComponents.ts"
-import * as Sampling from "./Sampling.ts"
-import type { Judged } from "./Score.ts"
-import * as Shown from "./Shown.ts"
-import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
-import * as Timings from "./Timings.ts"
-import { isTooShort } from "./Trajectory.ts"
+import type { RolloutGroup } from "../Environment.ts"
+import type { Rewards } from "../reward/RewardComponents.ts"
+import * as Sampling from "../trajectory/Sampling.ts"
+import type { Judged } from "../reward/Score.ts"
+import * as Shown from "../Shown.ts"
+import type { Overrides, ScoredGroup } from "../trajectory/ScoredGroup.ts"
+import * as Timings from "../trajectory/Timings.ts"
+import { isTooShort } from "../trajectory/Trajectory.ts"
 
 /** Marks a rollout that reached its token limit. */
 const cutOff: Overrides = { finish_reason: "length" }
