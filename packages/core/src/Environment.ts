@@ -20,7 +20,13 @@ import type { Solved } from "./definition/Scoring.ts"
 import type { ScoredGroup } from "./trajectory/ScoredGroup.ts"
 import type { Trajectory } from "./trajectory/Trajectory.ts"
 
-export { DefinitionFault, EnvironmentError, EnvironmentUnusable, isUnusable, Unscorable } from "./definition/EnvironmentError.ts"
+export {
+  DefinitionFault,
+  EnvironmentError,
+  EnvironmentUnusable,
+  isUnusable,
+  Unscorable
+} from "./definition/EnvironmentError.ts"
 export type { ItemStream } from "./ItemStream.ts"
 export type { ClaimedItem, Claims, TestableClaims, Untestable } from "./definition/Laws.ts"
 export type { Judged, Score, ScoreDetails } from "./reward/Score.ts"

@@ -128,7 +128,5 @@ export * as Tool from "./kit/tools/Tool.ts"
 export * as Toolbox from "./kit/tools/Toolbox.ts"
 export * as ToolEpisode from "./kit/tools/ToolEpisode.ts"
 
-
-
 export { registry } from "./Registry.ts"
 export type { Family, Listing, Need, RegistryEntry } from "./RegistryEntry.ts"

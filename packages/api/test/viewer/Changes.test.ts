@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Changes from "../../viewer/src/reverified/Changes.ts"
+import * as Changes from "../../viewer/src/metrics/Changes.ts"
 import type * as Wire from "../../viewer/src/source/Wire.ts"
 
 const reverified: Wire.Reverified = {

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Catalog from "../../viewer/src/run/Catalog.ts"
-import * as Curves from "../../viewer/src/run/Curves.ts"
-import * as MetricTable from "../../viewer/src/run/MetricTable.ts"
+import * as Catalog from "../../viewer/src/chart/Catalog.ts"
+import * as Curves from "../../viewer/src/chart/Curves.ts"
+import * as MetricTable from "../../viewer/src/metrics/MetricTable.ts"
 
 const row = (source: string, step: number, values: MetricTable.MetricsRow["values"]): MetricTable.MetricsRow => ({
   source,

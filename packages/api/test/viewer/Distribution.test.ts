@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Cells from "../../viewer/src/distribution/Cells.ts"
-import * as Filter from "../../viewer/src/groups/list/Filter.ts"
+import * as Filter from "../../viewer/src/query/Filter.ts"
 
 const distribution = {
   low: -1,

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Catalog from "../../viewer/src/run/Catalog.ts"
-import * as Curves from "../../viewer/src/run/Curves.ts"
-import * as Facets from "../../viewer/src/run/Facets.ts"
-import * as MetricTable from "../../viewer/src/run/MetricTable.ts"
+import * as Catalog from "../../viewer/src/chart/Catalog.ts"
+import * as Curves from "../../viewer/src/chart/Curves.ts"
+import * as Facets from "../../viewer/src/chart/Facets.ts"
+import * as MetricTable from "../../viewer/src/metrics/MetricTable.ts"
 
 const run = (name: string, tone: number, sources: ReadonlyArray<string>, values: { readonly [name: string]: number }) =>
   ({

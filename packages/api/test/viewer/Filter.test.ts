@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as RolloutOrder from "@atropos/core/service/api/RolloutOrder"
-import * as Filter from "../../viewer/src/groups/list/Filter.ts"
-import * as Presets from "../../viewer/src/groups/list/Presets.ts"
+import * as Filter from "../../viewer/src/query/Filter.ts"
+import * as Presets from "../../viewer/src/query/Presets.ts"
 
 const bound = Schema.NullOr(Schema.Finite)
 const step = Schema.NullOr(Schema.Int)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Headline from "../../viewer/src/run/Headline.ts"
-import * as MetricTable from "../../viewer/src/run/MetricTable.ts"
+import * as MetricTable from "../../viewer/src/metrics/MetricTable.ts"
 
 const steps = (rewards: ReadonlyArray<number>) =>
   MetricTable.make(

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Line from "../../viewer/src/run/Line.ts"
+import * as Line from "../../viewer/src/chart/Line.ts"
 
 const small = Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 1e6 }))
 const Ys = Schema.Array(small).check(Schema.isMaxLength(400))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as MetricTable from "../../viewer/src/run/MetricTable.ts"
+import * as MetricTable from "../../viewer/src/metrics/MetricTable.ts"
 
 const Row = Schema.Struct({
   source: Schema.Literals(["trainer", "sorting", "adding"]),

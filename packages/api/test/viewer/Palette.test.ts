@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import * as Curves from "../../viewer/src/run/Curves.ts"
+import * as Curves from "../../viewer/src/chart/Curves.ts"
 
 const css = readFileSync(new URL("../../viewer/src/styles/tokens.css", import.meta.url), "utf8")
 

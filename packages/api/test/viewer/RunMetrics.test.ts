@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as RunMetrics from "../../viewer/src/run/RunMetrics.ts"
+import * as RunMetrics from "../../viewer/src/metrics/RunMetrics.ts"
 import * as HttpSource from "../../viewer/src/source/HttpSource.ts"
 import { call, layer as serviceLayer, ServiceUrl } from "../TestService.ts"
 import * as TestStore from "../TestStore.ts"

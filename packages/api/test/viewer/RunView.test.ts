@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as PageView from "../../viewer/src/run/PageView.ts"
-import * as Quantity from "../../viewer/src/run/Quantity.ts"
-import * as Scales from "../../viewer/src/run/chart/Scales.ts"
+import * as Quantity from "../../viewer/src/ui/Quantity.ts"
+import * as Scales from "../../viewer/src/chart/Scales.ts"
 import * as Shares from "../../viewer/src/service/Shares.ts"
 
 const search = (parameters: { readonly [name: string]: string | number | null }) =>

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Arrangement from "../../viewer/src/run/Arrangement.ts"
-import * as Catalog from "../../viewer/src/run/Catalog.ts"
-import * as MetricTable from "../../viewer/src/run/MetricTable.ts"
-import * as Arrivals from "../../viewer/src/timeline/Arrivals.ts"
+import * as Catalog from "../../viewer/src/chart/Catalog.ts"
+import * as MetricTable from "../../viewer/src/metrics/MetricTable.ts"
+import * as Arrivals from "../../viewer/src/run/Arrivals.ts"
 import * as InlineSource from "../../viewer/src/source/InlineSource.ts"
 import type { RolloutRow } from "../../viewer/src/source/Wire.ts"
-import * as Timeline from "../../viewer/src/timeline/Timeline.ts"
+import * as Timeline from "../../viewer/src/run/Timeline.ts"
 
 const row = (source: string, step: number, values: { readonly [name: string]: number }) => ({
   source,

@@ -1,6 +1,6 @@
 /** Computes the cells of a distribution: positions, descriptions, and filters for the groups behind them. Pure. */
 import * as Guilty from "../health/Guilty.ts"
-import * as Filter from "../groups/list/Filter.ts"
+import * as Filter from "../query/Filter.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
 

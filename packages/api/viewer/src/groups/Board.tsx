@@ -5,7 +5,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { type ReactNode, useEffect, useLayoutEffect, useMemo, useState } from "react"
 import type { AdvantageRecipe } from "../source/Wire.ts"
-import * as Changes from "../reverified/Changes.ts"
+import * as Changes from "../metrics/Changes.ts"
 import { useReverified } from "../reverified/useReverified.ts"
 import { useHeight, useWidth } from "../ui/useSize.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"

@@ -1,7 +1,7 @@
 /** Lists phrases linked to high scores, with links to their groups. */
 import { useMemo, useState } from "react"
 import { Link } from "wouter"
-import * as Filter from "../groups/list/Filter.ts"
+import * as Filter from "../query/Filter.ts"
 import * as Guilty from "../health/Guilty.ts"
 import { type Column, DataTable } from "../service/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"

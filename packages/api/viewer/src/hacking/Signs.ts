@@ -5,7 +5,7 @@
  * unchanged length.
  */
 import * as Health from "@atropos/core/health/Health"
-import * as MetricTable from "../run/MetricTable.ts"
+import * as MetricTable from "../metrics/MetricTable.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as SignSteps from "./SignSteps.ts"
 

@@ -1,6 +1,6 @@
 /** Maps a finding to a list filter that has the groups behind it first. Pure. */
 import { window } from "@atropos/core/health/Health"
-import * as Filter from "../groups/list/Filter.ts"
+import * as Filter from "../query/Filter.ts"
 import { format } from "../route/Location.ts"
 import * as RewardNames from "../run/RewardNames.ts"
 import type { Finding } from "./useHealth.ts"

@@ -1,7 +1,7 @@
 /** Judges a run's health as its metrics arrive; returns the same array until something changes. */
 import * as Health from "@atropos/core/health/Health"
 import { useMemo, useSyncExternalStore } from "react"
-import type { RunMetrics } from "../run/RunMetrics.ts"
+import type { RunMetrics } from "../metrics/RunMetrics.ts"
 import type * as Wire from "../source/Wire.ts"
 
 export type Finding = ReturnType<typeof Health.judge>[number]

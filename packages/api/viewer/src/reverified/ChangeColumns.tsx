@@ -4,7 +4,7 @@ import { groupPath } from "../route/Location.ts"
 import type { Column } from "../service/DataTable.tsx"
 import { number } from "../ui/Format.ts"
 import { Signed } from "../groups/RolloutHead.tsx"
-import type { Change } from "./Changes.ts"
+import type { Change } from "../metrics/Changes.ts"
 
 const listed = (scores: ReadonlyArray<number>): string => scores.map((score) => number(score)).join(" ")
 

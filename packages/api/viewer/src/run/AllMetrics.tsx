@@ -1,8 +1,8 @@
 /** Shows every metric under its own name, grouped by prefix; only open groups have charts. */
 import { useMemo, useState } from "react"
-import * as Catalog from "./Catalog.ts"
+import * as Catalog from "../chart/Catalog.ts"
 import * as Format from "../ui/Format.ts"
-import { ChartCard, type ChartCardProps } from "./chart/ChartCard.tsx"
+import { ChartCard, type ChartCardProps } from "../chart/ChartCard.tsx"
 
 interface AllMetricsProps extends Omit<ChartCardProps, "chart"> {
   readonly names: ReadonlyArray<string>

@@ -2,8 +2,8 @@
  * Orders the charts of the run page by importance: the main charts first, then the sections. Each chart appears once,
  * and redundant ones are dropped. Pure.
  */
-import type { Chart, Section } from "./Catalog.ts"
-import type { RunData } from "./Curves.ts"
+import type { Chart, Section } from "../chart/Catalog.ts"
+import type { RunData } from "../chart/Curves.ts"
 
 export interface Arranged extends Section {
   readonly isMain: boolean

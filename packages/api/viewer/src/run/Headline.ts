@@ -1,6 +1,6 @@
 /** Computes the headline metrics of a run: progress, reward, speed. Pure; null while unknown. */
 import * as Health from "@atropos/core/health/Health"
-import type { MetricTable, Points } from "./MetricTable.ts"
+import type { MetricTable, Points } from "../metrics/MetricTable.ts"
 
 export interface Headline {
   readonly step: number | null

@@ -5,13 +5,13 @@ import { type Column, DataTable } from "../service/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"
 import * as Format from "../ui/Format.ts"
-import * as Catalog from "./Catalog.ts"
-import { Swatch } from "./chart/Legend.tsx"
+import * as Catalog from "../chart/Catalog.ts"
+import { Swatch } from "../chart/Legend.tsx"
 import * as Headline from "./Headline.ts"
-import { change, duration, quantity } from "./Quantity.ts"
-import type { RunMetrics, RunState } from "./RunMetrics.ts"
+import { change, duration, quantity } from "../ui/Quantity.ts"
+import type { RunMetrics, RunState } from "../metrics/RunMetrics.ts"
 import * as SampledAt from "./Temperatures.ts"
-import { useRunStates } from "./useRunMetrics.ts"
+import { useRunStates } from "../metrics/useRunMetrics.ts"
 
 interface HeadlinesProps {
   readonly metrics: RunMetrics

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
 import { Icon } from "../ui/Icon.tsx"
-import { Swatch } from "./chart/Legend.tsx"
+import { Swatch } from "../chart/Legend.tsx"
 
 interface RunPickerProps {
   readonly run: string

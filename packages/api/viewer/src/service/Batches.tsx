@@ -1,6 +1,6 @@
 /** Shows the newest batches: holder, lease and number of deliveries. */
 import { useState } from "react"
-import { duration } from "../run/Quantity.ts"
+import { duration } from "../ui/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"

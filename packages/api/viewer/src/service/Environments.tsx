@@ -1,5 +1,5 @@
 /** Shows the environments of a run: status, contributions, last errors. */
-import { compact } from "../run/Quantity.ts"
+import { compact } from "../ui/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"

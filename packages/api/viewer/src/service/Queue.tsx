@@ -1,5 +1,5 @@
 /** Shows the fill of the queue, and groups stuck in it. */
-import { duration } from "../run/Quantity.ts"
+import { duration } from "../ui/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"

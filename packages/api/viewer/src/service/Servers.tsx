@@ -1,5 +1,5 @@
 /** Shows the inference servers as seen by each environment. */
-import { duration, quantity } from "../run/Quantity.ts"
+import { duration, quantity } from "../ui/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"

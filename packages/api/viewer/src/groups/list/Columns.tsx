@@ -4,7 +4,7 @@ import type { ReactNode } from "react"
 import type * as Wire from "../../source/Wire.ts"
 import { Ago } from "../../ui/Ago.tsx"
 import { count, number } from "../../ui/Format.ts"
-import type { Sort } from "./Filter.ts"
+import type { Sort } from "../../query/Filter.ts"
 import { type Scale, ScoreStrip } from "./ScoreStrip.tsx"
 import { columnOf } from "./SortNames.ts"
 

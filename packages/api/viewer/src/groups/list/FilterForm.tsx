@@ -1,7 +1,7 @@
 /** Shows the filters of the group list, which apply immediately. */
 import { type RefObject, useState } from "react"
 import { Icon } from "../../ui/Icon.tsx"
-import * as Filter from "./Filter.ts"
+import * as Filter from "../../query/Filter.ts"
 import { MoreFilters } from "./MoreFilters.tsx"
 import { Range } from "./Range.tsx"
 import { useTyped } from "./useTyped.ts"

@@ -1,6 +1,6 @@
 /** Shows presets, the order of the list, and the rarer filters. */
-import * as Filter from "./Filter.ts"
-import * as Presets from "./Presets.ts"
+import * as Filter from "../../query/Filter.ts"
+import * as Presets from "../../query/Presets.ts"
 import { Range } from "./Range.tsx"
 import { nameOf, sortsOf } from "./SortNames.ts"
 

@@ -1,6 +1,6 @@
 /** Shows the rarer filters, collapsed unless one of them is set. */
 import { useState } from "react"
-import * as Filter from "./Filter.ts"
+import * as Filter from "../../query/Filter.ts"
 import { Range } from "./Range.tsx"
 import { useTyped } from "./useTyped.ts"
 

@@ -1,6 +1,6 @@
 /** Edits the bounds of a value; invalid numbers are reported and ignored. */
 import { useId, useState } from "react"
-import * as Filter from "./Filter.ts"
+import * as Filter from "../../query/Filter.ts"
 
 export const Range = ({
   from,

@@ -1,5 +1,5 @@
 /** Draws time spans as bars; their text is next to them. */
-import { duration } from "../../run/Quantity.ts"
+import { duration } from "../../ui/Quantity.ts"
 import { type Span, ticks, titles } from "./Waterfall.ts"
 
 const height = 14

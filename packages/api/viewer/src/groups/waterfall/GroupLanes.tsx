@@ -1,5 +1,5 @@
 /** Shows a lane for each rollout of a group on a common time scale. */
-import { duration } from "../../run/Quantity.ts"
+import { duration } from "../../ui/Quantity.ts"
 import { Bars } from "./Bars.tsx"
 import * as Waterfall from "./Waterfall.ts"
 

@@ -1,5 +1,5 @@
 /** Shows a rollout turn by turn: one row each, with bars and times. */
-import { duration, quantity } from "../../run/Quantity.ts"
+import { duration, quantity } from "../../ui/Quantity.ts"
 import { count } from "../../ui/Format.ts"
 import { Bars } from "./Bars.tsx"
 import * as Waterfall from "./Waterfall.ts"

@@ -1,6 +1,6 @@
 /** Shows the time breakdown of a group's rollouts: all on one scale, and one of them turn by turn. */
 import { useMemo, useRef } from "react"
-import { duration } from "../../run/Quantity.ts"
+import { duration } from "../../ui/Quantity.ts"
 import { drawElements } from "../../save/ElementPicture.ts"
 import { SaveMenu } from "../../save/SaveMenu.tsx"
 import { Empty } from "../../ui/Note.tsx"

@@ -3,11 +3,11 @@
  * per animation frame, and only while the chart is visible or about to be saved. The crosshair can be moved by keyboard.
  */
 import { useEffect, useRef, useState } from "react"
-import type { Finding } from "../../health/useHealth.ts"
-import type { Chart } from "../Catalog.ts"
-import * as Curves from "../Curves.ts"
-import type { PageView } from "../PageView.ts"
-import type { RunMetrics } from "../RunMetrics.ts"
+import type { Finding } from "../health/useHealth.ts"
+import type { Chart } from "./Catalog.ts"
+import * as Curves from "./Curves.ts"
+import type { PageView } from "../run/PageView.ts"
+import type { RunMetrics } from "../metrics/RunMetrics.ts"
 import * as Frames from "./Frames.ts"
 import { make, type Plot } from "./Plot.ts"
 import type { Mark, PlotStyle } from "./PlotStyle.ts"

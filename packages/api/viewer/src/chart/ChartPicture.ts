@@ -1,8 +1,8 @@
 /** Draws a chart to a canvas as shown on the page, with title and legend above it. */
-import { colorOf, type PlotStyle } from "../run/chart/PlotStyle.ts"
-import { drawNow } from "../run/chart/usePlot.ts"
-import type * as Curves from "../run/Curves.ts"
-import { colorsOf } from "./TablePicture.ts"
+import { colorOf, type PlotStyle } from "./PlotStyle.ts"
+import { drawNow } from "./usePlot.ts"
+import type * as Curves from "./Curves.ts"
+import { colorsOf } from "../save/TablePicture.ts"
 
 const [head, room, size] = [30, 12, 13]
 

@@ -1,6 +1,6 @@
 /** The colours of charts, updated when the theme changes. */
 import { useMemo } from "react"
-import { useColors } from "../../ui/useColors.ts"
+import { useColors } from "../ui/useColors.ts"
 import type { PlotStyle } from "./PlotStyle.ts"
 
 const series = ["series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7", "series-8"] as const

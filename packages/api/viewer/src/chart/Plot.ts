@@ -4,9 +4,9 @@
  * gets at most as many points as there are pixels.
  */
 import uPlot from "uplot"
-import type { Chart } from "../Catalog.ts"
-import type { Axis, Curve, Entry } from "../Curves.ts"
-import * as Line from "../Line.ts"
+import type { Chart } from "./Catalog.ts"
+import type { Axis, Curve, Entry } from "./Curves.ts"
+import * as Line from "./Line.ts"
 import { drawErrorBars, drawGaps, drawMarks } from "./Marks.ts"
 import { colorOf, dashOf, type Mark, type PlotStyle } from "./PlotStyle.ts"
 import { followClicks, followTouch } from "./Pointers.ts"

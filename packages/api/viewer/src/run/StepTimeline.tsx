@@ -4,15 +4,15 @@
 import { useMemo, useRef, useState } from "react"
 import { drawElements } from "../save/ElementPicture.ts"
 import { SaveMenu } from "../save/SaveMenu.tsx"
-import type { RunMetrics } from "../run/RunMetrics.ts"
-import { duration } from "../run/Quantity.ts"
-import { useRunStates } from "../run/useRunMetrics.ts"
+import type { RunMetrics } from "../metrics/RunMetrics.ts"
+import { duration } from "../ui/Quantity.ts"
+import { useRunStates } from "../metrics/useRunMetrics.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useRemote } from "../state/useRemote.ts"
 import { useWidth } from "../ui/useSize.ts"
 import * as Arrivals from "./Arrivals.ts"
 import * as Timeline from "./Timeline.ts"
-import "./timeline.css"
+import "../timeline/timeline.css"
 
 const most = 20
 const noRows: ReadonlyArray<Wire.RolloutRow> = []

@@ -1,8 +1,8 @@
 /** Saves a chart: its recorded values, and the shown curves as a picture. */
-import type { Chart } from "../run/Catalog.ts"
-import type * as Curves from "../run/Curves.ts"
+import type { Chart } from "./Catalog.ts"
+import type * as Curves from "./Curves.ts"
 import * as ChartTable from "./ChartTable.ts"
-import { SaveMenu } from "./SaveMenu.tsx"
+import { SaveMenu } from "../save/SaveMenu.tsx"
 
 interface ChartSaveProps {
   readonly chart: Chart

@@ -1,5 +1,5 @@
 /** Moves the crosshair by keyboard between the values of a curve. Pure. */
-import * as Line from "../Line.ts"
+import * as Line from "./Line.ts"
 
 const moves: { readonly [key: string]: number } = {
   ArrowRight: 1,

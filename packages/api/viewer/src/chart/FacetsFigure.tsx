@@ -3,12 +3,12 @@
  * facet shows its own values.
  */
 import { useCallback, useId, useMemo, useRef, useState } from "react"
-import type { Finding } from "../../health/useHealth.ts"
-import { drawFacets } from "../../save/ChartPicture.ts"
-import * as Curves from "../Curves.ts"
-import type { Facet } from "../Facets.ts"
-import type { PageView } from "../PageView.ts"
-import type { RunMetrics } from "../RunMetrics.ts"
+import type { Finding } from "../health/useHealth.ts"
+import { drawFacets } from "./ChartPicture.ts"
+import * as Curves from "./Curves.ts"
+import type { Facet } from "./Facets.ts"
+import type { PageView } from "../run/PageView.ts"
+import type { RunMetrics } from "../metrics/RunMetrics.ts"
 import type { FigureProps } from "./ChartFigure.tsx"
 import { ChartFoot } from "./ChartFoot.tsx"
 import { Legend, Swatch } from "./Legend.tsx"

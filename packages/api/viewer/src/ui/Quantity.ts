@@ -1,6 +1,6 @@
 /** Formats values with units for charts and tables. */
-import * as Format from "../ui/Format.ts"
-import type { Unit } from "./Catalog.ts"
+import * as Format from "./Format.ts"
+import type { Unit } from "../chart/Catalog.ts"
 
 /** `0.1234` as `12.3%`, `0.035` seconds as `35 ms`. */
 export const quantity = (value: number, unit: Unit): string => {

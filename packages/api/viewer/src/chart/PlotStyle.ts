@@ -1,5 +1,5 @@
 /** Defines colours and dashes of charts. */
-import type { Entry } from "../Curves.ts"
+import type { Entry } from "./Curves.ts"
 
 export interface PlotStyle {
   /** Colours of curves, as `rgb(1, 2, 3)`. */

@@ -4,12 +4,12 @@
  * canvas and legend directly, in portions per animation frame, and only while the chart is visible.
  */
 import { useId, useState } from "react"
-import type { Finding } from "../../health/useHealth.ts"
-import { drawChart } from "../../save/ChartPicture.ts"
-import type { Chart } from "../Catalog.ts"
-import type * as Curves from "../Curves.ts"
-import type { PageView } from "../PageView.ts"
-import type { RunMetrics } from "../RunMetrics.ts"
+import type { Finding } from "../health/useHealth.ts"
+import { drawChart } from "./ChartPicture.ts"
+import type { Chart } from "./Catalog.ts"
+import type * as Curves from "./Curves.ts"
+import type { PageView } from "../run/PageView.ts"
+import type { RunMetrics } from "../metrics/RunMetrics.ts"
 import { ChartFoot } from "./ChartFoot.tsx"
 import { Legend } from "./Legend.tsx"
 import { Marked, useMarked } from "./Marked.tsx"

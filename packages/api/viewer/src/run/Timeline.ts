@@ -2,7 +2,7 @@
  * Computes the time breakdown of the last steps, and the arrival of groups per environment, from the trainer's metrics,
  * whose rows are written at the end of a step, and the rows of groups. Pure.
  */
-import type { MetricTable } from "../run/MetricTable.ts"
+import type { MetricTable } from "../metrics/MetricTable.ts"
 import type * as Wire from "../source/Wire.ts"
 
 /** Parts of a step, in order. */

@@ -1,6 +1,6 @@
 /** Shows the footer of a chart: values table, save menu and log scale. */
 import type { ReactNode } from "react"
-import { ChartSave } from "../../save/ChartSave.tsx"
+import { ChartSave } from "./ChartSave.tsx"
 import type { FigureProps } from "./ChartFigure.tsx"
 import { LogToggle } from "./LogToggle.tsx"
 import { ValuesTable } from "./ValuesTable.tsx"

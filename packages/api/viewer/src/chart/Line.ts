@@ -2,7 +2,7 @@
  * Prepares lines for drawing: points by ascending x. Pure. `x` is a step, or seconds since the run's first row. A
  * non-finite `y` is a gap: it keeps its place, and is ignored in means and extremes.
  */
-import type { Points } from "./MetricTable.ts"
+import type { Points } from "../metrics/MetricTable.ts"
 
 export interface Line {
   readonly xs: Float64Array

@@ -1,7 +1,7 @@
 /** Renders a chart as one figure or small multiples; nothing without curves. */
-import * as Curves from "../Curves.ts"
-import * as Facets from "../Facets.ts"
-import { useRunShapes } from "../useRunMetrics.ts"
+import * as Curves from "./Curves.ts"
+import * as Facets from "./Facets.ts"
+import { useRunShapes } from "../metrics/useRunMetrics.ts"
 import { ChartFigure, type FigureProps } from "./ChartFigure.tsx"
 import { FacetsFigure } from "./FacetsFigure.tsx"
 import { useStable } from "./useStable.ts"

@@ -1,5 +1,5 @@
 /** Shows the legend of a chart: curves by colour and dashes, with their values. */
-import type * as Curves from "../Curves.ts"
+import type * as Curves from "./Curves.ts"
 import { colorOf, dashOf, type PlotStyle } from "./PlotStyle.ts"
 
 interface LegendProps {

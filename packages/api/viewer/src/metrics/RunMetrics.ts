@@ -8,8 +8,8 @@
  */
 import { type Source, SourceError, type Unwatch, type WatchState } from "../source/Source.ts"
 import type * as Wire from "../source/Wire.ts"
-import * as Catalog from "./Catalog.ts"
-import type { RunData } from "./Curves.ts"
+import * as Catalog from "../chart/Catalog.ts"
+import type { RunData } from "../chart/Curves.ts"
 import * as MetricTable from "./MetricTable.ts"
 
 export interface RunState extends RunData {

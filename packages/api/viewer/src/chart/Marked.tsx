@@ -1,9 +1,9 @@
 /** Lists the findings marked on curves, with links to their groups. */
 import { Link } from "wouter"
 import * as Health from "@atropos/core/health/Health"
-import * as Guilty from "../../health/Guilty.ts"
-import type { Finding } from "../../health/useHealth.ts"
-import type * as Curves from "../Curves.ts"
+import * as Guilty from "../health/Guilty.ts"
+import type { Finding } from "../health/useHealth.ts"
+import type * as Curves from "./Curves.ts"
 import { useStable } from "./useStable.ts"
 
 /** The findings about some curves; the same array as long as they are the same. */

@@ -1,7 +1,7 @@
 /** Converts the recorded values of a chart to a table: a row per step or second, a column per curve. Pure. */
-import type { Chart } from "../run/Catalog.ts"
-import * as Curves from "../run/Curves.ts"
-import type * as Save from "./Save.ts"
+import type { Chart } from "./Catalog.ts"
+import * as Curves from "./Curves.ts"
+import type * as Save from "../save/Save.ts"
 
 export const of = (chart: Chart, entries: ReadonlyArray<Curves.Entry>, axis: Curves.Axis): Save.Table => {
   const curves = Curves.draw({ ...chart, kind: "lines" }, entries, { axis, smoothing: 0 })

@@ -1,8 +1,8 @@
 /** Shows a chart's values at the crosshair, otherwise the last ones, in the legend and for screen readers. */
-import type { Chart } from "../Catalog.ts"
-import type * as Curves from "../Curves.ts"
-import * as Line from "../Line.ts"
-import { duration, quantity } from "../Quantity.ts"
+import type { Chart } from "./Catalog.ts"
+import type * as Curves from "./Curves.ts"
+import * as Line from "./Line.ts"
+import { duration, quantity } from "../ui/Quantity.ts"
 
 interface ReadoutOptions {
   /** Element with the chart's accessible name and values. */

@@ -3,9 +3,9 @@
  * service's query. Invalid parameters (`step_from=x`, `sort=x`) are ignored; a lower bound above the upper is reported
  * by `problemOf`.
  */
-import * as Format from "../../ui/Format.ts"
+import * as Format from "../ui/Format.ts"
 import * as RolloutOrder from "@atropos/core/service/api/RolloutOrder"
-import type { DistributionQuery, RolloutQuery, RolloutState } from "../../source/Wire.ts"
+import type { DistributionQuery, RolloutQuery, RolloutState } from "../source/Wire.ts"
 
 export type Sort = RolloutOrder.Sort
 export type Measure = DistributionQuery["measure"]

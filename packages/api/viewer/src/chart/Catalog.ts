@@ -2,9 +2,9 @@
  * Defines the charts and their metrics (docs/metrics.md) as plain values. A chart has a line per trace, source and run
  * with the metric; without any it is hidden. Metrics without a chart here are listed by name below.
  */
-import type { MetricTable } from "./MetricTable.ts"
-import * as RewardNames from "./RewardNames.ts"
-import * as Temperatures from "./Temperatures.ts"
+import type { MetricTable } from "../metrics/MetricTable.ts"
+import * as RewardNames from "../run/RewardNames.ts"
+import * as Temperatures from "../run/Temperatures.ts"
 
 /** Format of values: shares as percent, rates and durations with their unit. */
 export type Unit = "number" | "share" | "seconds" | "perSecond" | "nats" | "tokens"

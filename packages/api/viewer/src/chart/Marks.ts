@@ -1,6 +1,6 @@
 /** Draws overlays of a chart's curves: non-finite values, error bars, marked moments. */
 import uPlot from "uplot"
-import type { Curve } from "../Curves.ts"
+import type { Curve } from "./Curves.ts"
 import { colorOf, type Mark, type PlotStyle } from "./PlotStyle.ts"
 
 /** A vertical line with a flag at its top. */
