@@ -34,18 +34,15 @@ const ownProcess = [
   "packages/trainer/test/server/PolicyServer.test.ts"
 ]
 
-/** The same, of the long suites. */
-const longOwnProcess = ["packages/core/test/gateway/Memory.test.ts"]
-
 /**
  * Suites that start or kill programs, attack what they hold, drive a browser or train with whole programs: `npm run
  * test:all` runs them, as the build does, and `npm test` only one of each kind.
  */
 const oneOfEach = ["packages/cli/test/crash/Trainer.test.ts", "packages/cli/test/hostile/Inference.test.ts"]
 const kinds = [
-  "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpModel,UpScratch,DataAsEnvironment,Waiting,init/Init}.test.ts",
+  "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpModel,UpScratch,Waiting,init/Init}.test.ts",
   "packages/cli/test/agents/Project.test.ts",
-  "packages/cli/test/sets/{Resume,Service}.test.ts",
+  "packages/cli/test/sets/Service.test.ts",
   "packages/envs/test/command/{Command,Program}.test.ts",
   "packages/cli/test/openenv/Served.test.ts",
   "packages/api/test/database/*.test.ts",
@@ -60,7 +57,6 @@ const kinds = [
   "packages/envs/test/sandbox/Secrets.test.ts",
   "packages/trainer/test/exec/Telemetry.test.ts",
   "packages/api/test/regular/*.test.ts",
-  "packages/api/test/postgres/PgTrajectoryStore.processes.test.ts",
   "packages/trainer/test/run/{Killed,Reopening,SharedService}.test.ts",
   "packages/trainer/test/tinker/{BuiltInNumbers,TinkerNumbers,TinkerContract,TinkerEngine}.test.ts"
 ]
@@ -82,7 +78,6 @@ const longest = [
   "trainer/test/run/ClosedLoop",
   "trainer/test/loss/",
   "cli/test/Registry",
-  "api/test/postgres/PgTrajectoryStore.processes",
   "cli/test/hostile/",
   "cli/test/sets/",
   "cli/test/Bin",
@@ -94,7 +89,7 @@ const longest = [
  * Project by project, the longest of each first: a worker goes on to the next file with the modules that it has loaded
  * where that is of the same project, else it is ended and the next one loads them again.
  */
-const projects = ["long own process", "own process", "long", "shared"]
+const projects = ["own process", "long", "shared"]
 const rank = ({ moduleId, project }: TestSpecification): number => {
   const at = longest.findIndex((part) => moduleId.includes(part))
   return projects.indexOf(project.name) * (longest.length + 1) + (at === -1 ? longest.length : at)
@@ -135,13 +130,12 @@ export default defineConfig({
         test: {
           name: "shared",
           include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "**/test/nightly/**", ...ownProcess, ...longOwnProcess, ...long],
+          exclude: ["**/node_modules/**", "**/test/nightly/**", ...ownProcess, ...long],
           isolate: false
         }
       },
       // A long test that fails is repeated once, and named in the summary if it then passes.
-      { extends: true, test: { name: "long", include: long, isolate: false, retry: 1 } },
-      { extends: true, test: { name: "long own process", include: longOwnProcess, retry: 1 } }
+      { extends: true, test: { name: "long", include: long, isolate: false, retry: 1 } }
     ]
   }
 })

@@ -9,5 +9,5 @@ const { projects: _, ...test } = shared.test ?? {}
 
 export default mergeConfig(
   { ...shared, test },
-  defineConfig({ test: { include: ["{packages/*,examples}/test/nightly/*.test.ts"], maxWorkers: 2 } })
+  defineConfig({ test: { include: ["{packages/*,examples}/test/nightly/**/*.test.ts"], maxWorkers: 2 } })
 )

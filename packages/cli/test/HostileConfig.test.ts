@@ -107,7 +107,7 @@ describe("a settings file", () => {
         assert.isFalse(Cause.hasDies(exit.cause), Cause.pretty(exit.cause))
         assert.instanceOf(Cause.squash(exit.cause), UsageError)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: 100 } }
   )
 })
 

@@ -11,13 +11,13 @@ describe("atropos up, with an agent of the AI SDK", () => {
   // That its reward rises, nightly/UpAgent.test.ts shows.
   it.live("trains on its turns and evaluates it before and after", () =>
     Effect.gen(function* () {
-      const words = ["up", "--port", "0", "--policy_port", "0", "--env", agent, "--seed", "1", "--steps", "2"]
-      const { code, stderr, stdout } = yield* Bin.run([...words, "--env.evaluation_items", "8"], {
+      const words = ["up", "--port", "0", "--policy_port", "0", "--env", agent, "--seed", "1", "--steps", "1"]
+      const { code, stderr, stdout } = yield* Bin.run([...words, "--env.evaluation_items", "4"], {
         cwd: yield* Bin.folder
       })
       assert.strictEqual(code, 0, stderr)
       assert.match(stdout, /mean reward\s+(\d\.\d+) at the start, (\d\.\d+) at the end/)
-      assert.match(stdout, /\(\d of 8\) before, .*\(\d of 8\) after/)
+      assert.match(stdout, /\(\d of 4\) before, .*\(\d of 4\) after/)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

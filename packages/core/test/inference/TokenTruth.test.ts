@@ -257,7 +257,7 @@ const counting: Tokenizer.TokenizerShape = {
 
 describe("token truth", () => {
   it.effect.prop("holds over any chats of a client", [acts], ([plan]) => property(Tokenizer.bytes, plan, true), {
-    arbitrary: { runs: 300 }
+    arbitrary: { runs: 100 }
   })
 
   layer(Tokenizer.layerHuggingFace(tiny))((it) => {

@@ -105,19 +105,24 @@ const announced: ReadonlyArray<(n: string) => string> = [
 const minusSigns = "-\u2212\u2010\u2011\u2012\u2013\u2014\u2015\uff0d\ufe63\ufe58"
 
 describe("an announced number", () => {
-  it.prop("keeps its verdict whatever prose and punctuation stand around it", [whole, whole], ([n, m]) => {
-    const written = Math.abs(n).toLocaleString("en-US")
-    for (const sign of n < 0 ? minusSigns : [""]) {
-      for (const say of announced) {
-        const said = say(sign + written)
-        assert.isTrue(isAccepted(text(n), said), said)
-        assert.strictEqual(isAccepted(text(m), said), m === n, said)
-        assert.strictEqual(isAccepted(text(-n), said), n === 0, said)
-        // A comma behind a number is no separator in it.
-        if (Math.abs(n) > 999) assert.isFalse(isAccepted(text(Math.abs(n) % 1_000), said), said)
+  it.prop(
+    "keeps its verdict whatever prose and punctuation stand around it",
+    [whole, whole],
+    ([n, m]) => {
+      const written = Math.abs(n).toLocaleString("en-US")
+      for (const sign of n < 0 ? minusSigns : [""]) {
+        for (const say of announced) {
+          const said = say(sign + written)
+          assert.isTrue(isAccepted(text(n), said), said)
+          assert.strictEqual(isAccepted(text(m), said), m === n, said)
+          assert.strictEqual(isAccepted(text(-n), said), n === 0, said)
+          // A comma behind a number is no separator in it.
+          if (Math.abs(n) > 999) assert.isFalse(isAccepted(text(Math.abs(n) % 1_000), said), said)
+        }
       }
-    }
-  })
+    },
+    { arbitrary: { runs: 20 } }
+  )
 })
 
 /** Ways of saying something else than \boxed{n}. */

@@ -109,7 +109,7 @@ describe("TrainGraph", () => {
         const h = 1e-5
         const numeric = ours.grad.slice()
         // A share of the parameters, of each objective other ones.
-        const every = trains === "all" ? 51 : 15
+        const every = trains === "all" ? 203 : 61
         for (let i = turn % every; i < theta.length; i += every) {
           const at = async (step: number) => (await plain(batches, theta.with(i, theta[i]! + step))).loss
           numeric[i] = ((await at(h)) - (await at(-h))) / (2 * h)

@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import type { Page } from "playwright-core"
-import * as Browser from "./Browser.ts"
-import * as BrokenRun from "./BrokenRun.ts"
-import * as OpenService from "./OpenService.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import * as BrokenRun from "../../viewer/BrokenRun.ts"
+import * as OpenService from "../../viewer/OpenService.ts"
 
 const layerTest = Layer.effectDiscard(
   Effect.flatMap(HttpServer.addressFormattedWith(Effect.succeed), BrokenRun.fill)

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, type Path, Schema, type Scope } from "effect"
-import * as Rolling from "../../harbor/Rolling.ts"
+import * as Rolling from "../harbor/Rolling.ts"
 
 const greet = 'printf "Hello, %s!\\n" "$(cat name.txt)" > greeting.txt'
 

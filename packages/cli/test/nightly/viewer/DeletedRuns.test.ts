@@ -4,9 +4,9 @@ import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/a
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import type { Page } from "playwright-core"
-import * as Browser from "./Browser.ts"
-import { comparedRuns } from "./ComparedRuns.ts"
-import * as Registrations from "./Registrations.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import { comparedRuns } from "../../viewer/ComparedRuns.ts"
+import * as Registrations from "../../viewer/Registrations.ts"
 
 const tokens = { reader: "a-readers-token", admin: "an-admins-token" }
 

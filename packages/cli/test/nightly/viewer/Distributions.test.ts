@@ -2,10 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
-import * as Browser from "./Browser.ts"
-import * as OpenService from "./OpenService.ts"
-import * as Saved from "./Saved.ts"
-import * as Registrations from "./Registrations.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import * as OpenService from "../../viewer/OpenService.ts"
+import * as Saved from "../../viewer/Saved.ts"
+import * as Registrations from "../../viewer/Registrations.ts"
 
 const claim = { owner: "t", wait_seconds: 0, lease_seconds: 600 }
 

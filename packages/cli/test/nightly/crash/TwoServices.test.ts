@@ -2,10 +2,10 @@
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Latch, Layer } from "effect"
-import * as Atropos from "./Atropos.ts"
-import * as Load from "./Load.ts"
-import * as Service from "./Service.ts"
-import * as Trainer from "./Trainer.ts"
+import * as Atropos from "../../crash/Atropos.ts"
+import * as Load from "../../crash/Load.ts"
+import * as Service from "../../crash/Service.ts"
+import * as Trainer from "../../crash/Trainer.ts"
 
 const script = new URL("TrainerProcess.ts", import.meta.url)
 const groupsInAll = 200

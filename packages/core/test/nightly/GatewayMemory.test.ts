@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import * as TestGateway from "./TestGateway.ts"
+import * as TestGateway from "../gateway/TestGateway.ts"
 
 setFlagsFromString("--expose-gc")
 // A context that is made after the flag was set has it.

@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
-import * as Browser from "./Browser.ts"
-import * as OpenService from "./OpenService.ts"
-import * as Registrations from "./Registrations.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import * as OpenService from "../../viewer/OpenService.ts"
+import * as Registrations from "../../viewer/Registrations.ts"
 
 describe.skipIf(!Browser.isPresent)(`environments that wait for the trainer${Browser.absence}`, () => {
   const { open } = Browser.suite()

@@ -6,11 +6,11 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import { readdir } from "node:fs/promises"
-import * as Atropos from "./Atropos.ts"
-import * as Disk from "./Disk.ts"
-import * as Ports from "../../../core/test/base/Ports.ts"
-import * as Service from "./Service.ts"
-import * as Stories from "./Stories.ts"
+import * as Atropos from "../../crash/Atropos.ts"
+import * as Disk from "../../crash/Disk.ts"
+import * as Ports from "../../../../core/test/base/Ports.ts"
+import * as Service from "../../crash/Service.ts"
+import * as Stories from "../../crash/Stories.ts"
 
 /** Segments in the spool. */
 const spooled = (folder: string) =>

@@ -5,9 +5,9 @@ import { Effect, Layer } from "effect"
 import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
-import * as Browser from "./Browser.ts"
-import { mathGroup } from "./SavedRollouts.ts"
-import * as Registrations from "./Registrations.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import { mathGroup } from "../../viewer/SavedRollouts.ts"
+import * as Registrations from "../../viewer/Registrations.ts"
 
 const layerTest = TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
   Layer.provide(PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite()))),

@@ -3,11 +3,11 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
-import * as Atropos from "../crash/Atropos.ts"
-import * as Ports from "../../../core/test/base/Ports.ts"
-import * as Browser from "./Browser.ts"
-import * as Registrations from "./Registrations.ts"
-import { mathGroup } from "./SavedRollouts.ts"
+import * as Atropos from "../../crash/Atropos.ts"
+import * as Ports from "../../../../core/test/base/Ports.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import * as Registrations from "../../viewer/Registrations.ts"
+import { mathGroup } from "../../viewer/SavedRollouts.ts"
 
 const claim = { owner: "t", wait_seconds: 0, lease_seconds: 600 }
 

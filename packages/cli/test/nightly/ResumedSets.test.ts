@@ -5,7 +5,7 @@ import * as Atropos from "../crash/Atropos.ts"
 import type * as KillMoment from "../crash/KillMoment.ts"
 import * as Bin from "../Bin.ts"
 import * as InProcess from "../InProcess.ts"
-import * as SampleGroups from "./SampleGroups.ts"
+import * as SampleGroups from "../sets/SampleGroups.ts"
 
 const words = (out: string) => [
   "dpo-gen",

@@ -5,10 +5,10 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
-import * as TestServer from "../../../core/test/inference/TestServer.ts"
-import * as InProcess from "../InProcess.ts"
-import * as Atropos from "./Atropos.ts"
-import type * as KillMoment from "./KillMoment.ts"
+import * as TestServer from "../../../../core/test/inference/TestServer.ts"
+import * as InProcess from "../../InProcess.ts"
+import * as Atropos from "../../crash/Atropos.ts"
+import type * as KillMoment from "../../crash/KillMoment.ts"
 
 interface Said {
   readonly role: string

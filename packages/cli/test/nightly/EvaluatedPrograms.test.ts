@@ -9,12 +9,12 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { pathToFileURL } from "node:url"
-import * as Sample from "../../../../core/test/Sample.ts"
-import * as References from "../../evaluate/References.ts"
+import * as Sample from "../../../core/test/Sample.ts"
+import * as References from "../evaluate/References.ts"
 
 const given = process.env["ATROPOS_EVALUATION_FIXTURES"]
 const fixtures = [
-  ...References.inFolder(new URL("../../evaluate/fixtures/programs/", import.meta.url)),
+  ...References.inFolder(new URL("../evaluate/fixtures/programs/", import.meta.url)),
   ...(given === undefined ? [] : References.inFolder(pathToFileURL(`${given}/`)))
 ].map((fixture) => ({ ...fixture, cases: Sample.every(5, fixture.cases) }))
 
