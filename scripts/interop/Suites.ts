@@ -13,6 +13,8 @@ export interface Environment {
   /** Packages whose versions are printed. */
   readonly clients: ReadonlyArray<string>
   readonly suites: ReadonlyArray<string>
+  /** Suites outside of the build (`--nightly`). */
+  readonly nightly: ReadonlyArray<string>
 }
 
 const lock = (name: string): string => fileURLToPath(new URL(`${name}.txt`, import.meta.url))
@@ -33,7 +35,8 @@ export const environments: ReadonlyArray<Environment> = [
       "packages/envs/test/long/python/OpenEnv.test.ts",
       "packages/core/test/gateway/OpenAiPython.test.ts",
       "packages/core/test/gateway/AnthropicPython.test.ts"
-    ]
+    ],
+    nightly: ["packages/cli/test/nightly/Trl.test.ts", "packages/cli/test/nightly/OpenEnvTrl.test.ts"]
   },
   {
     name: "environments",
@@ -47,7 +50,8 @@ export const environments: ReadonlyArray<Environment> = [
       "packages/envs/test/long/python/ReasoningGym.test.ts",
       "packages/envs/test/long/python/Gymnasium.test.ts",
       "packages/envs/test/long/python/TextArena.test.ts"
-    ]
+    ],
+    nightly: ["packages/cli/test/nightly/ReasoningGym.test.ts"]
   },
   {
     name: "verifiers",
@@ -58,20 +62,23 @@ export const environments: ReadonlyArray<Environment> = [
       "packages/envs/test/long/python/Verifiers.test.ts",
       ...ofSeveral,
       "packages/core/test/gateway/OpenAiPython.test.ts"
-    ]
+    ],
+    nightly: []
   },
   {
     name: "harbor",
     python: 12,
     lock: lock("requirements-harbor"),
     clients: ["harbor"],
-    suites: ["packages/envs/test/long/python/Harbor.test.ts"]
+    suites: ["packages/envs/test/long/python/Harbor.test.ts"],
+    nightly: []
   },
   {
     name: "tinker-0.25",
     python: 11,
     lock: lock("requirements-tinker-0.25"),
     clients: ["tinker"],
-    suites: ["packages/cli/test/tinker/Sdk.test.ts"]
+    suites: ["packages/cli/test/tinker/Sdk.test.ts"],
+    nightly: []
   }
 ]

@@ -1,6 +1,6 @@
 /**
- * Runs the suites that need Python's packages: `npm run test:interop [-- --if-available] [WORD …]`. Words select suites
- * by a part of their path.
+ * Runs the suites that need Python's packages: `npm run test:interop [-- --if-available] [--nightly] [WORD …]`. Words
+ * select suites by a part of their path; `--nightly` runs those outside of the build.
  *
  * Prints the versions of the packages, and last `interop: N passed, N failed, N skipped`, in tests. Fails if a test
  * fails or is skipped for a missing package; also if there is no recent enough Python or no package index, except with
@@ -33,6 +33,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 const vitest = join(root, "node_modules/vitest/vitest.mjs")
 const isAsked = (word: string): boolean => process.argv.slice(2).includes(word)
 const isLenient = isAsked("--if-available")
+const isNightly = isAsked("--nightly")
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"))
 
 const versionsOf = (interpreter: string, clients: ReadonlyArray<string>): string =>
@@ -45,13 +46,15 @@ const versionsOf = (interpreter: string, clients: ReadonlyArray<string>): string
     { encoding: "utf8" }
   ).trim()
 
+const config = isNightly ? ["--config", "vitest.nightly.config.ts"] : []
+
 /** Runs the suites of one environment in its interpreter. */
 const run = (interpreter: string, suites: ReadonlyArray<string>): Report => {
   const folder = mkdtempSync(join(tmpdir(), "atropos-interop-"))
   const file = join(folder, "report.json")
   const { error } = spawnSync(
     process.execPath,
-    [vitest, "run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`, ...suites],
+    [vitest, "run", ...config, "--reporter=default", "--reporter=json", `--outputFile.json=${file}`, ...suites],
     {
       cwd: root,
       stdio: "inherit",
@@ -92,7 +95,10 @@ const faults: Array<string> = []
 const absent = new Map<string, ReadonlyArray<string>>()
 
 const asked = environments
-  .map((one) => ({ ...one, suites: one.suites.filter((suite) => words.every((word) => suite.includes(word))) }))
+  .map((one) => ({
+    ...one,
+    suites: (isNightly ? one.nightly : one.suites).filter((suite) => words.every((word) => suite.includes(word)))
+  }))
   .filter(({ suites }) => suites.length > 0)
 
 const versions: Array<string> = []

@@ -1,47 +1,17 @@
 /**
  * OpenEnv both ways, as whole programs: `atropos up` trains on a server of the Python package `openenv`; its
- * `GenericEnvClient`, and TRL's `GRPOTrainer` by `environment_factory`, play on `atropos openenv`.
+ * `GenericEnvClient` plays on `atropos openenv`. That TRL trains on it, nightly/OpenEnvTrl.test.ts shows.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema, Stream } from "effect"
-import { execFile, spawn } from "node:child_process"
-import { fileURLToPath } from "node:url"
+import { Effect, Schema } from "effect"
+import { spawn } from "node:child_process"
 import { having, interpreter } from "../../../core/test/Python.ts"
 import * as Bin from "../Bin.ts"
 import * as ModelFolders from "../ModelFolders.ts"
+import { file, python, served } from "./OpenEnvServed.ts"
 
 const openEnv = having("openenv")
-const trl = having("openenv", "trl", "torch")
-
-const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-
-/** What a Python program prints last, which is JSON. */
-const python = <A>(script: string, shape: Schema.Decoder<A>, ...words: ReadonlyArray<string>) =>
-  Effect.callback<A>((resume) => {
-    const program = execFile(interpreter, [script, ...words], { maxBuffer: 2 ** 26 }, (error, output, complaint) => {
-      if (error === null) resume(Effect.sync(() => decodeLast(shape)(output)))
-      else resume(Effect.die(new Error(`${output}\n${complaint}`)))
-    })
-    return Effect.sync(() => void program.kill("SIGKILL"))
-  })
-const decodeLast =
-  <A>(shape: Schema.Decoder<A>) =>
-  (output: string): A =>
-    Schema.decodeUnknownSync(Schema.fromJsonString(shape))(output.trim().split("\n").at(-1))
-
-/** `atropos openenv` on a free port: its address. */
-const served = Effect.fn(function* (...words: ReadonlyArray<string>) {
-  const { stdout } = yield* Bin.start(["openenv", "--port", "0", ...words], { cwd: yield* Bin.folder })
-  const line = yield* stdout.pipe(
-    Stream.decodeText,
-    Stream.splitLines,
-    Stream.filter((one) => one.includes("OpenEnv server at")),
-    Stream.runHead,
-    Effect.map(Option.getOrThrow)
-  )
-  return /http:\/\/[^\s,]+/.exec(line)![0]
-})
 
 /** A server of the package, with so many sessions. */
 const theirs = (kind: string, sessions: number) =>
@@ -75,13 +45,6 @@ const Tools = Schema.Struct({
   passed: Schema.Boolean,
   mode: Schema.String,
   failed: Schema.Array(Schema.String)
-})
-
-const Trained = Schema.Struct({
-  steps: Schema.Int,
-  logs: Schema.Array(Schema.Record(Schema.String, Schema.Finite)),
-  rewards: Schema.Array(Schema.Finite),
-  change: Schema.Finite
 })
 
 describe.skipIf(!openEnv.isPresent)(`OpenEnv${openEnv.absence}`, () => {
@@ -136,24 +99,5 @@ describe.skipIf(!openEnv.isPresent)(`OpenEnv${openEnv.absence}`, () => {
         assert.include(wrong, "there is no tool none")
         assert.include(full, "Server at capacity: 1/1")
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
-
-  it.live.skipIf(!trl.isPresent)(`has TRL train five steps on ours by environment_factory${trl.absence}`, () =>
-    Effect.gen(function* () {
-      const url = yield* served("--env", "blackjack")
-      const trained = yield* python(file("python/openenv_trl.py"), Trained, url, yield* Bin.folder)
-      assert.strictEqual(trained.steps, 5)
-      assert.lengthOf(trained.logs, 5)
-      assert.isAbove(trained.change, 0)
-      // A game that the policy left is worth 0 to TRL, and nothing to the server.
-      const logged = trained.logs.reduce((sum, log) => sum + 8 * log["reward"]!, 0)
-      assert.closeTo(
-        logged,
-        trained.rewards.reduce((sum, reward) => sum + reward, 0),
-        1e-4
-      )
-      assert.isAbove(trained.rewards.length, 10)
-      assert.isTrue(trained.logs.some((log) => log["reward_std"]! > 0))
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })
