@@ -91,7 +91,7 @@ const isPlain = ({ turns }: typeof Case.Type): boolean =>
   turns.every(({ answer, isCall }) => answer !== "" || isCall) && turns.every(({ question }) => question !== end)
 
 const maskOf = (row: Layout.Row): { readonly mask: ReadonlyArray<number>; readonly text: string } => {
-  const segments = row["segments"] as ReadonlyArray<Sample.Segment>
+  const segments = row["segments"] as ReadonlyArray<Rendering.Segment>
   return {
     text: segments.map(({ text }) => text).join(""),
     mask: segments.flatMap(({ label, text }) => encode(text).map(() => (label ? 1 : 0)))
