@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Message, type ScoredGroup, Tokenizer } from "@atropos/core"
 import { Result, Schema } from "effect"
 import * as Layout from "../../src/sets/Layout.ts"
+import type * as Rendering from "../../src/sets/Rendering.ts"
 import * as Sample from "../../src/sets/Sample.ts"
 
 const { applyChatTemplate, decode, encode } = Tokenizer.bytes
