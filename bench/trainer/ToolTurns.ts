@@ -8,8 +8,7 @@
  * which samples as many tokens as the script did; the answers in later prompts are the script's.
  */
 import { Dataset, Environment, Message, ServerManager } from "@atropos/core"
-import { Sandbox } from "@atropos/envs"
-import { ToolUse } from "@atropos/envs"
+import { Sandbox, ToolUse } from "@atropos/envs"
 import * as Engine from "@atropos/trainer/engine/Engine"
 import * as Model from "@atropos/trainer/model/Model"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"

@@ -3,8 +3,7 @@
  * end of each section, and the list at the start of the page.
  */
 import { EnvironmentSettings, Settings } from "@atropos/core"
-import { SingleTurn } from "@atropos/envs"
-import { type RegistryEntry, registry } from "@atropos/envs"
+import { registry, type RegistryEntry, SingleTurn } from "@atropos/envs"
 import { SchemaAST } from "effect"
 
 const entries: ReadonlyArray<readonly [name: string, entry: RegistryEntry]> = Object.entries(registry)

@@ -3,11 +3,10 @@
  * servers in this process or on its loopback.
  */
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
-import { Judge, MathVerifier, Opponent, Sandbox, Teacher } from "@atropos/envs"
+import { Judge, MathVerifier, Opponent, registry, Sandbox, Teacher } from "@atropos/envs"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { registry } from "@atropos/envs"
-import * as Jail from "@atropos/envs/sandbox/Jail"
+import * as Jail from "../../packages/envs/src/sandbox/Jail.ts"
 import { Effect, Layer, Result, type Schema } from "effect"
 import * as Python from "../../packages/core/test/Python.ts"
 import * as FigureServers from "./FigureServers.ts"

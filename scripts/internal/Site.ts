@@ -60,13 +60,6 @@ const plain = (html: string): string =>
 const titleOf = (path: string, markdown: string): string =>
   path === "README.md" ? "Overview" : (/^# (.+)$/m.exec(markdown)?.[1]?.replaceAll("`", "") ?? path)
 
-export interface Entry {
-  readonly title: string
-  readonly heading: string
-  readonly url: string
-  readonly text: string
-}
-
 /** A table cell; a heading without text becomes a data cell. */
 const cell = (html: string, tag: string): string => (html === "" ? "<td></td>" : `<${tag}>${html}</${tag}>`)
 
@@ -90,7 +83,7 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
     })
   )
   const sources = new Set<string>()
-  const entries: Array<Entry> = []
+  const entries: Array<SiteStyle.Entry> = []
   const written: Array<string> = []
 
   const write = (address: string, title: string, body: string): void => {

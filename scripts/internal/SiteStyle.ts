@@ -2,7 +2,14 @@
  * Styles of the documentation site, for light and dark mode, desktop and phone; and its scripts: search, and
  * highlighting the current section.
  */
-import type { Entry } from "./Site.ts"
+
+/** What the search finds: a section of a page. */
+export interface Entry {
+  readonly title: string
+  readonly heading: string
+  readonly url: string
+  readonly text: string
+}
 
 export const style = `:root { --text: #1d2430; --quiet: #5b6675; --back: #fff; --side: #f5f7fa; --line: #d9dfe7; --link: #0b57b5;
   --word: #7a2ea0; --string: #0b6b3a; --number: #a33a00; --name: #0b57b5; }

@@ -19,26 +19,18 @@ const users = globSync(
 const declared: { readonly [name: string]: ReadonlyArray<string> } = {
   core: [
     "Environment",
-    "EnvironmentError",
-    "Trajectory",
     "base/NotConfigured",
     "data/Dataset",
-    "data/DatasetError",
-    "environment/Judge",
-    "environment/Opponent",
-    "environment/Teacher",
+    "definition/EnvironmentError",
     "inference/SampledWith",
     "inference/ServerManager",
     "inference/backend/Slurm",
     "inference/tokenizer/Tokenizer",
-    "rewards/CosineScaled",
-    "rewards/Registry",
-    "sandbox/Sandbox",
     "service/ServiceApi",
-    "service/TrajectoryClient",
     "service/WireGroup",
-    "verify/MathVerifier"
+    "trajectory/Trajectory"
   ],
+  envs: ["sandbox/Sandbox"],
   trainer: ["checkpoint/CheckpointError", "learn/TrainerError", "model/ModelError", "tinker/client/TinkerError"]
 }
 

@@ -1,7 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Environment, ServerManager, Tokenizer } from "@atropos/core"
-import { ItemSource } from "@atropos/envs"
-import { Addition, SortLetters } from "@atropos/envs"
+import { Addition, ItemSource, SortLetters } from "@atropos/envs"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 
 const scripted = (script: ReadonlyArray<string>) =>

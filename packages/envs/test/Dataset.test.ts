@@ -1,7 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset as Rows, Environment, Laws, ServerManager, Tokenizer } from "@atropos/core"
-import { MathVerifier } from "@atropos/envs"
-import { Dataset } from "@atropos/envs"
+import { Dataset, MathVerifier } from "@atropos/envs"
 import { Effect, Layer, Option, Stream } from "effect"
 import * as Template from "../src/dataset/Template.ts"
 import { claimed, firstScores, labels, lawsHold } from "./TestItems.ts"

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
-import { Teacher } from "@atropos/envs"
+import { Distill, Teacher } from "@atropos/envs"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
-import { Distill } from "@atropos/envs"
 import { Effect, Layer, Option, Result, Stream } from "effect"
 
 const scripted = Teacher.layerNoDeps.pipe(Layer.provide([ServerManager.layerScripted([""]), Tokenizer.layerBytes]))

@@ -1,5 +1,4 @@
-import { Environment, Laws, RewardComponents, SeededRandom, ServerManager } from "@atropos/core"
-import { Dataset } from "@atropos/core"
+import { Dataset, Environment, Laws, RewardComponents, SeededRandom, ServerManager } from "@atropos/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import * as Fundamentals from "../src/Fundamentals.ts"

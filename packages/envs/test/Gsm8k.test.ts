@@ -1,7 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
-import { MathVerifier } from "@atropos/envs"
-import { Gsm8k } from "@atropos/envs"
+import { Gsm8k, MathVerifier } from "@atropos/envs"
 import { Effect, Layer, Option, Stream } from "effect"
 import { claimsHold } from "./TestItems.ts"
 

@@ -1,7 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset, Environment, Laws, SeededRandom, ServerManager, Tokenizer } from "@atropos/core"
-import { ItemSource } from "@atropos/envs"
-import { LetterCounting } from "@atropos/envs"
+import { ItemSource, LetterCounting } from "@atropos/envs"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 import * as Form from "../src/letters/Form.ts"
 import * as Tiers from "../src/letters/Tiers.ts"

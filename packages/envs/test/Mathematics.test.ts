@@ -10,8 +10,7 @@ import {
   TrainingProgress,
   type Trajectory
 } from "@atropos/core"
-import { MathVerifier } from "@atropos/envs"
-import { Mathematics } from "@atropos/envs"
+import { Mathematics, MathVerifier } from "@atropos/envs"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 import * as Items from "../src/math/Items.ts"
 import * as Scoring from "../src/math/Scoring.ts"

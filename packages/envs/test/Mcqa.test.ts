@@ -1,7 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset, Laws, SeededRandom, ServerManager, Tokenizer } from "@atropos/core"
-import { ItemSource } from "@atropos/envs"
-import { Mcqa } from "@atropos/envs"
+import { ItemSource, Mcqa } from "@atropos/envs"
 import { Effect, Layer, Option, Result, Schema } from "effect"
 import * as Bank from "../src/mcqa/Bank.ts"
 import * as Form from "../src/mcqa/Form.ts"

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, Laws, Message, ServerManager, Tokenizer } from "@atropos/core"
-import { Judge } from "@atropos/envs"
-import { Preference } from "@atropos/envs"
+import { Judge, Preference } from "@atropos/envs"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 
 const rows = [

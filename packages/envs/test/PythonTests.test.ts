@@ -1,7 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset, Laws, Message, ServerManager, Tokenizer } from "@atropos/core"
-import { Sandbox } from "@atropos/envs"
-import { PythonTests } from "@atropos/envs"
+import { PythonTests, Sandbox } from "@atropos/envs"
 import { Effect, Layer } from "effect"
 import { bank } from "../src/code/Bank.ts"
 import * as Problem from "../src/code/Problem.ts"

@@ -39,10 +39,10 @@ globalThis.RegExp = new Proxy(Original, {
 for (const file of process.argv.slice(2)) await import(file)
 
 const { Effect, Result } = await import("effect")
-const { Rewards, Thinking } = await import("@atropos/envs")
+const { Rewards, Thinking } = await import("../../../envs/src/index.ts")
 const TypeScriptSource = await import("../../../cli/src/config/TypeScriptSource.ts")
 const PreTokenizers = await import("../../../core/src/inference/tokenizer/PreTokenizers.ts")
-const Normalise = await import("@atropos/envs/verify/math/Normalise")
+const Normalise = await import("../../../envs/src/verify/math/Normalise.ts")
 const Checkers = await import("../../../envs/src/instructions/Checkers.ts")
 const Counting = await import("../../../envs/src/instructions/Counting.ts")
 const Prediction = await import("../../../envs/src/markets/Prediction.ts")

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Beginnings from "../../viewer/src/groups/compare/Beginnings.ts"
 import * as Sequences from "../../viewer/src/groups/compare/Sequences.ts"
-import * as Group from "../../viewer/src/groups/Group.ts"
+import * as Group from "../../viewer/src/groups/model/Group.ts"
 
 describe("Beginnings", () => {
   it("has each shared stretch once, and those that end with it", () => {

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { ScoreAdvantage } from "@atropos/core"
-import * as AdvantageRule from "../../viewer/src/groups/AdvantageRule.ts"
-import * as Group from "../../viewer/src/groups/Group.ts"
+import * as AdvantageRule from "../../viewer/src/groups/model/AdvantageRule.ts"
+import * as Group from "../../viewer/src/groups/model/Group.ts"
 import type { AdvantageRecipe } from "../../viewer/src/source/Wire.ts"
 
 const chat = (...turns: ReadonlyArray<string>) =>

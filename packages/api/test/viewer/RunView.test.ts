@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as PageView from "../../viewer/src/run/PageView.ts"
+import * as PageView from "../../viewer/src/chart/PageView.ts"
 import * as Quantity from "../../viewer/src/ui/Quantity.ts"
 import * as Scales from "../../viewer/src/chart/Scales.ts"
 import * as Shares from "../../viewer/src/service/Shares.ts"

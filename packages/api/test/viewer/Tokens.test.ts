@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Group from "../../viewer/src/groups/Group.ts"
+import * as Group from "../../viewer/src/groups/model/Group.ts"
 import * as Heat from "../../viewer/src/groups/tokens/Heat.ts"
 import { columnsOf, inLine, layOut, lineOf } from "../../viewer/src/groups/tokens/Lines.ts"
 import * as TokenModel from "../../viewer/src/groups/tokens/TokenModel.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Group from "../../viewer/src/groups/Group.ts"
+import * as Group from "../../viewer/src/groups/model/Group.ts"
 import * as Waterfall from "../../viewer/src/groups/waterfall/Waterfall.ts"
 
 const turn = (role: string) => ({ role, content: role })

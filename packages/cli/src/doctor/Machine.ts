@@ -1,5 +1,5 @@
 /** Checks the machine: Node, the installed packages, git, disk space, folders. */
-import * as EnvironmentLibraries from "@atropos/envs/kit/Libraries"
+import * as EnvironmentLibraries from "@atropos/envs/base/Libraries"
 import { Libraries } from "@atropos/core"
 import * as fsPromises from "node:fs/promises"
 import { Config, Effect, FileSystem, Option, Path } from "effect"

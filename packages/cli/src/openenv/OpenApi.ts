@@ -1,6 +1,12 @@
 /** Describes the endpoints in OpenAPI format, from which `openenv validate --url` learns what a server supports. */
-import type { About } from "./Routes.ts"
 import * as Schemas from "./Schemas.ts"
+
+/** The server, as it describes itself. */
+export interface About {
+  readonly name: string
+  readonly description: string
+  readonly version: string
+}
 
 type Value = { readonly [name: string]: unknown }
 

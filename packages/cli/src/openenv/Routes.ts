@@ -25,12 +25,6 @@ import type { CapacityReached, Sessions } from "./Sessions.ts"
 import * as SocketSession from "./SocketSession.ts"
 import type { UnknownSession } from "./UnknownSession.ts"
 
-export interface About {
-  readonly name: string
-  readonly description: string
-  readonly version: string
-}
-
 const bodyBytes = 16 * 2 ** 20
 
 class BodyError extends Schema.TaggedError<BodyError>()("BodyError", { message: Schema.String }) {}
@@ -140,7 +134,7 @@ const socket = (sessions: Sessions) =>
     return HttpServerResponse.empty()
   })
 
-export const layer = (sessions: Sessions, { description, name, version }: About) => {
+export const layer = (sessions: Sessions, { description, name, version }: OpenApi.About) => {
   const { reset, state, step } = overHttp(sessions)
   const metadata = { name, description, readme_content: null, version, author: null, documentation_url: null }
   const paths = ["/ws", "/mcp", "/reset", "/step", "/state", "/schema", "/metadata", "/health", "/openapi.json"]

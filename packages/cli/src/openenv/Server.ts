@@ -10,6 +10,7 @@ import * as Listening from "@atropos/core/http/Listening"
 import * as Serving from "@atropos/core/http/Serving"
 import { Effect, Layer, type Redacted } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type * as OpenApi from "./OpenApi.ts"
 import * as Routes from "./Routes.ts"
 import * as Sessions from "./Sessions.ts"
 import * as SocketSession from "./SocketSession.ts"
@@ -21,7 +22,7 @@ export interface Options extends Sessions.Options {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  readonly about: Routes.About
+  readonly about: OpenApi.About
   /** Accepted tokens; if empty, only this machine has access. */
   readonly tokens: ReadonlyArray<Redacted.Redacted>
   readonly allowInsecure: boolean

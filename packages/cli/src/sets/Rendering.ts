@@ -5,8 +5,13 @@
 import type { Message, Tokenizer } from "@atropos/core"
 import { Result } from "effect"
 import * as Chat from "./Chat.ts"
-import type { Segment } from "./Sample.ts"
 import type { Extents } from "./Turns.ts"
+
+/** A span of text; `label` is true if the model wrote it. */
+export interface Segment {
+  readonly label: boolean
+  readonly text: string
+}
 
 export interface Turned {
   readonly prompt: string

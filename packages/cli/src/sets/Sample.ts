@@ -16,12 +16,6 @@ interface Scored {
   readonly score: number
 }
 
-/** A span of text; `label` is true if the model wrote it. */
-export interface Segment {
-  readonly label: boolean
-  readonly text: string
-}
-
 export interface TextSample extends Scored {
   readonly _tag: "Text"
   readonly prompt: string
@@ -30,7 +24,7 @@ export interface TextSample extends Scored {
    * Prompt and completion in turns, whose concatenation is the whole text. Absent if the chat template does not
    * separate them.
    */
-  readonly segments?: ReadonlyArray<Segment>
+  readonly segments?: ReadonlyArray<Rendering.Segment>
 }
 
 export interface ChatSample extends Scored {
@@ -101,7 +95,7 @@ const fromTokens = ({ masks, tokens }: ScoredGroup.ScoredGroup, { dropBos, token
       whole.subarray(first),
       turns.slice(1).map(({ start }) => start - first)
     )
-    const segments = texts.map((text, index): Segment => ({ label: turns[index]!.isTrained, text }))
+    const segments = texts.map((text, index): Rendering.Segment => ({ label: turns[index]!.isTrained, text }))
     return Result.succeed<Sample>({
       _tag: "Text",
       ...scored,

@@ -1,11 +1,18 @@
 /** Identifies a run of `up`: everything that determines what is learned, and nothing about its length or location. */
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
-import { Option, Predicate, Struct } from "effect"
+import { type Array as Arr, Option, Predicate, Struct } from "effect"
+import type { RunSettings } from "../config/RunSettings.ts"
 import type { Recipe } from "./Recipe.ts"
 import * as Sampling from "./Sampling.ts"
-import type { UpOptions } from "./Up.ts"
 
-type Given = Pick<UpOptions, "recipe" | "sampling" | "settings" | "stepsAhead" | "trainer">
+/** The options that an identity is made of. */
+export interface Identifying {
+  readonly settings: Arr.NonEmptyReadonlyArray<RunSettings>
+  readonly trainer: TrainerSettings.TrainerSettings
+  readonly recipe: Option.Option<Recipe>
+  readonly stepsAhead: number
+  readonly sampling: Sampling.Sampling
+}
 
 interface Identity {
   readonly environment: string
@@ -19,7 +26,13 @@ interface Identity {
 }
 
 /** As saved in `run.json`. */
-export const make = ({ recipe, sampling, settings, stepsAhead, trainer: { lora, loss, trainer } }: Given): Identity => {
+export const make = ({
+  recipe,
+  sampling,
+  settings,
+  stepsAhead,
+  trainer: { lora, loss, trainer }
+}: Identifying): Identity => {
   const [first, ...further] = settings
   return {
     environment: settings.map(({ word }) => word).join(" "),

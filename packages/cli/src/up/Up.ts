@@ -18,13 +18,12 @@ import {
 import type * as Health from "@atropos/core/health/Health"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
-import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option } from "effect"
+import { Clock, Console, Effect, Exit, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import * as Board from "../train/Board.ts"
 import * as Report from "../base/Report.ts"
@@ -38,22 +37,16 @@ import * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
 import * as ServedPolicy from "../train/ServedPolicy.ts"
-import type * as Sampling from "./Sampling.ts"
 import * as Watch from "../train/Watch.ts"
 import * as RunActivity from "../train/RunActivity.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
 
-export interface UpOptions {
-  readonly settings: Arr.NonEmptyReadonlyArray<RunSettings>
-  readonly trainer: TrainerSettings
+export interface UpOptions extends Identity.Identifying {
   readonly metrics: MetricsSettings.MetricsSettings
-  readonly recipe: Option.Option<Recipe.Recipe>
   /** Otherwise `seq_len` is limited to the model's positions. */
   readonly isSeqLenGiven: boolean
   /** Otherwise the number of steps is a default. */
   readonly areStepsGiven: boolean
-  readonly stepsAhead: number
-  readonly sampling: Sampling.Sampling
   readonly fresh: boolean
   readonly policyPort: number
   /** Keeps the viewer up after the last step, until the command is stopped. */

@@ -3,8 +3,7 @@
  * `scripts/make-evaluation-fixtures.py` made the files.
  */
 import { Dataset, Environment, Message, ServerManager, Tokenizer } from "@atropos/core"
-import { Judge, MathVerifier, Sandbox } from "@atropos/envs"
-import { Suite } from "@atropos/envs"
+import { Judge, MathVerifier, Sandbox, Suite } from "@atropos/envs"
 import { assert } from "@effect/vitest"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { readdirSync, readFileSync } from "node:fs"

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Message, type ScoredGroup, Tokenizer } from "@atropos/core"
 import { Result } from "effect"
 import * as Layout from "../../src/sets/Layout.ts"
+import type * as Rendering from "../../src/sets/Rendering.ts"
 import * as Sample from "../../src/sets/Sample.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 
@@ -73,7 +74,7 @@ describe("rows of several turns", () => {
       told.map(({ train }) => train),
       [false, false, false, true, false, true]
     )
-    const { segments } = sft("axolotl", text) as { readonly segments: ReadonlyArray<Sample.Segment> }
+    const { segments } = sft("axolotl", text) as { readonly segments: ReadonlyArray<Rendering.Segment> }
     assert.deepStrictEqual(
       segments.map(({ label }) => label),
       [false, true, false, true]

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Message, type ScoredGroup, Tokenizer } from "@atropos/core"
 import { Result, Schema } from "effect"
 import * as Layout from "../../src/sets/Layout.ts"
+import type * as Rendering from "../../src/sets/Rendering.ts"
 import * as Sample from "../../src/sets/Sample.ts"
 
 const { applyChatTemplate, decode, encode } = Tokenizer.bytes
@@ -91,7 +92,7 @@ const isPlain = ({ turns }: typeof Case.Type): boolean =>
   turns.every(({ answer, isCall }) => answer !== "" || isCall) && turns.every(({ question }) => question !== end)
 
 const maskOf = (row: Layout.Row): { readonly mask: ReadonlyArray<number>; readonly text: string } => {
-  const segments = row["segments"] as ReadonlyArray<Sample.Segment>
+  const segments = row["segments"] as ReadonlyArray<Rendering.Segment>
   return {
     text: segments.map(({ text }) => text).join(""),
     mask: segments.flatMap(({ label, text }) => encode(text).map(() => (label ? 1 : 0)))

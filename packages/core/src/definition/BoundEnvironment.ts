@@ -6,18 +6,18 @@
  * dropped, the others kept.
  */
 import { Clock, type Context, Effect, Option, Schema, Stream } from "effect"
-import type { Definition, EnvironmentShape, JudgeGroup, RolloutGroup, Work } from "../Environment.ts"
+import type { Definition, EnvironmentShape, JudgeGroup, RolloutGroup, Work } from "./Definition.ts"
 import { type DefinitionFault, type EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Common } from "./EnvironmentSettings.ts"
 import { toScoredGroup } from "./ToScoredGroup.ts"
-import * as ItemLabel from "../ItemLabel.ts"
+import * as ItemLabel from "./ItemLabel.ts"
 import * as Laws from "./Laws.ts"
 import { ruleOf } from "../reward/RewardComponents.ts"
 import type { Judged } from "../reward/Score.ts"
 import * as Scoring from "./Scoring.ts"
 import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import type { Trajectory } from "../trajectory/Trajectory.ts"
-import { type Boundary, boundaryOf } from "../DefinitionBoundary.ts"
+import { type Boundary, boundaryOf } from "./DefinitionBoundary.ts"
 import * as DefinitionCalls from "./UserCode.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
 

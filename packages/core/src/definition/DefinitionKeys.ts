@@ -1,10 +1,35 @@
-/** Rejects unknown keys in a definition: a misspelt key would otherwise be ignored silently. */
+/**
+ * Rejects unknown keys in a definition, by type and again at run time: a misspelt key would otherwise be ignored
+ * silently.
+ */
 import { Effect, Predicate } from "effect"
-import type { Definition, EvaluationDefinition, TestableClaims, Untestable } from "../Environment.ts"
+import type { Definition, EvaluationDefinition } from "./Definition.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
+import type { TestableClaims, Untestable } from "./Laws.ts"
 import { kindOf, wrong } from "./UserCode.ts"
 import * as RewardComponents from "../reward/RewardComponents.ts"
 import { hint } from "../base/Nearest.ts"
+
+type Known = {
+  readonly [K in keyof Definition<unknown, unknown, never>]-?: K extends "evaluation"
+    ? keyof EvaluationDefinition<unknown, unknown, never>
+    : K extends "components"
+      ? keyof RewardComponents.Rule
+      : K extends "claims"
+        ? keyof TestableClaims<unknown> | keyof Untestable
+        : K extends "state"
+          ? "save" | "restore"
+          : PropertyKey
+}
+
+/** Type that rejects unknown keys of a definition. */
+export type OnlyKnown<D> = {
+  readonly [K in Exclude<keyof D, keyof Known>]: `${K & string} is no key of a definition`
+} & {
+  readonly [K in "evaluation" | "claims" | "state" as K extends keyof D ? K : never]?: K extends keyof D
+    ? { readonly [L in Exclude<keyof NonNullable<D[K]>, Known[K]>]: `${L & string} is no key of ${K}` }
+    : never
+}
 
 type Keys<T> = { readonly [K in keyof Required<T>]: "function" | "other" }
 

@@ -2,10 +2,11 @@
  * Validates the return values of a definition's functions: a file that runs without type checks may return anything.
  */
 import { Effect, Predicate } from "effect"
-import type { RolloutGroup, Rollouts, Score } from "../Environment.ts"
+import type { RolloutGroup, Rollouts } from "./Definition.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
 import * as Labels from "../trajectory/Labels.ts"
 import * as RewardComponents from "../reward/RewardComponents.ts"
+import type { Score } from "../reward/Score.ts"
 import type { Trajectory } from "../trajectory/Trajectory.ts"
 import { kindOf, wrong } from "./UserCode.ts"
 

@@ -1,4 +1,4 @@
-/** Errors of environments, in a separate module so that `ClosedEnvironment` can raise them. */
+/** Errors of environments, in a separate module so that `BoundEnvironment` can raise them. */
 import { Predicate, Schema } from "effect"
 
 /** The group cannot be judged (broken reference, judge undecided): it is counted and skipped, with no other effect. */

@@ -6,7 +6,7 @@
  */
 import { Schema } from "effect"
 import { field, fromFields, type Settings } from "../base/Settings.ts"
-import { SamplingSettings } from "../inference/SamplingSettings.ts"
+import { SamplingSettings } from "../trajectory/SamplingSettings.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 

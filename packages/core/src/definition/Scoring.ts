@@ -2,21 +2,11 @@
 import { Effect, Option } from "effect"
 import * as DefinitionCalls from "./UserCode.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
-import type { Definition, EnvironmentShape, RolloutGroup } from "../Environment.ts"
+import type { Definition, EnvironmentShape, RolloutGroup, Solved } from "./Definition.ts"
 import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Range } from "./Laws.ts"
-import { type Rewards, ruleOf, type Weights } from "../reward/RewardComponents.ts"
+import { ruleOf, type Weights } from "../reward/RewardComponents.ts"
 import { type Judged, judged } from "../reward/Score.ts"
-
-/**
- * Decides which scores count as solved, in evaluations and rollout summaries. Undefined if the environment neither
- * defines it nor claims a score range.
- */
-export interface Solved {
-  readonly isCorrect: (score: number, rewards?: Rewards) => boolean
-  /** Human-readable: `a score of 1, the top of the range`. */
-  readonly meaning: string
-}
 
 export const none = "its definition has no score, so every group has to bring its scores"
 

@@ -1,9 +1,8 @@
 /** Converts judged trajectories into the group that is sent, with scores, advantages and overrides. */
-import type { RolloutGroup } from "../Environment.ts"
+import type { RolloutGroup } from "./Definition.ts"
 import type { Rewards } from "../reward/RewardComponents.ts"
 import * as Sampling from "../trajectory/Sampling.ts"
 import type { Judged } from "../reward/Score.ts"
-import * as Shown from "../Shown.ts"
 import type { Overrides, ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import * as Timings from "../trajectory/Timings.ts"
 import { isTooShort } from "../trajectory/Trajectory.ts"
@@ -48,7 +47,7 @@ export const toScoredGroup = (
     const all = {
       ...(!isAlike && sampling !== undefined && switches(sampling)),
       ...(finishReason === "length" && cutOff),
-      ...Shown.answerOf(details[index]!.sample),
+      ...answerOf(details[index]!.sample),
       ...details[index]!.overrides,
       ...(isTooShort({ tokens, mask }, minTrainedTokens) && leftAlone)
     }
@@ -56,7 +55,7 @@ export const toScoredGroup = (
   })
   const timings = origin === undefined ? [] : trajectories.map(({ turns }) => Timings.since(turns, origin))
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
-  const shown = Shown.expectedOf(details[0]?.sample, gold)
+  const shown = expectedOf(details[0]?.sample, gold)
   return {
     ...beside,
     ...(shown !== undefined && { groupOverrides: { ...shown, ...beside.groupOverrides } }),
@@ -89,4 +88,33 @@ export const toScoredGroup = (
     }),
     ...(itemId !== undefined && { itemId })
   }
+}
+
+/*
+ * Pages show more of a training group than its scores, under the names that evaluation samples use: expected answers
+ * (`group_overrides.gold`) and each parsed answer (`overrides[i].parsed`, null if it could not be parsed). Trainers
+ * ignore them.
+ */
+
+type Sample = { readonly [name: string]: unknown } | undefined
+
+/** Max answers per item, and max characters of each; longer ones, such as programs or documents, are not sent. */
+const maxGold = 4
+const longest = 2000
+
+const textsOf = (value: unknown): ReadonlyArray<string> =>
+  (Array.isArray(value) ? value : []).filter((one) => typeof one === "string")
+
+/** The expected answers stated by the environment, else by its claims; undefined if neither has short ones. */
+const expectedOf = (sample: Sample, claimed: ReadonlyArray<string> = []): Overrides | undefined => {
+  const own = textsOf(sample?.["gold"])
+  const gold = (own.length > 0 ? own : claimed).filter(({ length }) => length <= longest).slice(0, maxGold)
+  return gold.length === 0 ? undefined : { gold }
+}
+
+/** The answer as parsed by the score function. */
+const answerOf = (sample: Sample): Overrides => {
+  const parsed = sample?.["parsed"]
+  if (parsed === null) return { parsed }
+  return typeof parsed === "string" ? { parsed: parsed.length > longest ? `${parsed.slice(0, longest)}…` : parsed } : {}
 }

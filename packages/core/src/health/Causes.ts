@@ -5,8 +5,8 @@
  * A finding follows from a graver one that is known to cause it, of the same source or the trainer, unless it began
  * well before.
  */
-import type { Found, RuleName } from "./Health.ts"
 import { trainer, window } from "./Finding.ts"
+import type { Found, RuleName } from "./Rules.ts"
 
 export interface Card {
   readonly cause: Found

@@ -7,9 +7,9 @@
  */
 import { Predicate } from "effect"
 import * as ValueText from "../base/ValueText.ts"
+import type { Overrides, Rewards } from "../trajectory/ScoredGroup.ts"
 
-/** Raw unweighted values by name. */
-export type Rewards = { readonly [component: string]: number }
+export type { Rewards } from "../trajectory/ScoredGroup.ts"
 
 /** By component; the default weight is 1. */
 export type Weights = { readonly [component: string]: number }
@@ -94,8 +94,6 @@ export const totals = (
 }
 
 const key = "rewards"
-
-type Overrides = { readonly [key: string]: unknown }
 
 /** The overrides of a group's sequences, with components in their place on the wire. */
 export const toOverrides = (

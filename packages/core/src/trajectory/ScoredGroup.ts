@@ -8,7 +8,6 @@
  * meanings follow the original's `ScoredData` (atroposlib/api/server.py).
  */
 import type { Message } from "./Message.ts"
-import type { Rewards } from "../reward/RewardComponents.ts"
 import type { Timings } from "./Timings.ts"
 
 /**
@@ -16,6 +15,9 @@ import type { Timings } from "./Timings.ts"
  * `sft`, `group_size`, …).
  */
 export type Overrides = { readonly [key: string]: unknown }
+
+/** Components of a score: raw unweighted values by name. */
+export type Rewards = { readonly [component: string]: number }
 
 export interface ScoredGroup {
   /** (G, T_i) complete sequences, unpadded, unshifted. */

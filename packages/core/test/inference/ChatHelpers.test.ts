@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url"
 import * as ChatMask from "../../src/inference/ChatMask.ts"
 import * as Labels from "../../src/trajectory/Labels.ts"
 import type { Message } from "../../src/trajectory/Message.ts"
-import * as Thinking from "@atropos/envs/kit/Thinking"
 import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
 import * as ToolCalls from "../../src/inference/ToolCalls.ts"
 
@@ -20,23 +19,7 @@ const recorded = fixtureJson("chat-helpers.json") as {
     readonly tokens: ReadonlyArray<number>
     readonly masks: ReadonlyArray<number>
   }>
-  readonly thinking: ReadonlyArray<{
-    readonly text: string
-    readonly max: number
-    readonly truncated: string
-    readonly stripped: string
-  }>
 }
-const functions = fixtureJson("functions.json") as {
-  readonly strip_thinking: ReadonlyArray<{ readonly text: string; readonly result: string }>
-  readonly truncate_thinking: ReadonlyArray<{ readonly text: string; readonly max: number; readonly result: string }>
-  readonly thinking: ReadonlyArray<{
-    readonly text: string
-    readonly valid: readonly [boolean, string]
-    readonly inside: string | null
-  }>
-}
-
 layer(Tokenizer.layerHuggingFace(fixture("tiny-tokenizer")))("as the original", (it) => {
   it.effect("ChatMask.tokenize gives the original's tokens and masks", () =>
     Effect.gen(function* () {
@@ -45,16 +28,6 @@ layer(Tokenizer.layerHuggingFace(fixture("tiny-tokenizer")))("as the original", 
         const ours = Result.getOrThrow(ChatMask.tokenize(tokenizer, messages, { train: all ? "assistants" : "last" }))
         assert.deepStrictEqual(Array.from(ours.tokens), tokens)
         assert.deepStrictEqual(Array.from(Labels.ofMask(ours.tokens, ours.mask)), masks)
-      }
-    })
-  )
-
-  it.effect("Thinking.strip and truncate give the original's texts", () =>
-    Effect.gen(function* () {
-      const tokenizer = yield* Tokenizer.Tokenizer
-      for (const { max, stripped, text, truncated } of recorded.thinking) {
-        assert.strictEqual(Thinking.truncate(text, tokenizer, max), truncated, text)
-        assert.strictEqual(Thinking.strip(text), stripped, text)
       }
     })
   )
@@ -77,34 +50,6 @@ layer(Tokenizer.layerHuggingFace(fixture("tiny-tokenizer")))("as the original", 
       assert.isTrue(Result.isSuccess(ChatMask.tokenize(tokenizer, messages)))
     })
   )
-})
-
-/** One token per word with the blanks before it: the tokenizer of the recordings of `truncate_thinking`. */
-const wordTokenizer = (): Tokenizer.TokenizerShape => {
-  const words: Array<string> = []
-  return {
-    ...Tokenizer.bytes,
-    encode: (text) =>
-      text
-        .split(/\s+/)
-        .filter((word) => word !== "")
-        .map((word) => words.push(word) - 1),
-    decode: (ids) => Array.from(ids, (id) => words[id]).join(" ")
-  }
-}
-
-describe("Thinking", () => {
-  it("gives the recorded values", () => {
-    for (const { result, text } of functions.strip_thinking) assert.strictEqual(Thinking.strip(text), result)
-    for (const { max, result, text } of functions.truncate_thinking) {
-      assert.strictEqual(Thinking.truncate(text, wordTokenizer(), max), result, text)
-    }
-    for (const { inside, text, valid } of functions.thinking) {
-      const { content, isValid } = Thinking.validate(text)
-      assert.deepStrictEqual([isValid, content], [...valid], text)
-      assert.strictEqual(Thinking.inside(text) ?? null, inside, text)
-    }
-  })
 })
 
 const parse = (text: string, finishReason = "stop") => ToolCalls.makeTranslator().parse(text, finishReason)

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryTrajectoryClient, SequenceLimit, Tokenizer, TrackedSequences } from "@atropos/core"
-import { Effect, Option, Result, Schema, Stream } from "effect"
-import * as Budget from "@atropos/envs/kit/Budget"
+import { Effect, Result, Schema, Stream } from "effect"
 import { InferenceError } from "../../src/inference/backend/Inference.ts"
 import * as Scripted from "../../src/inference/backend/Scripted.ts"
 import { claim, finish, folder, layerParts, numbers, settle, start, trajectory } from "../rollout/RolloutTest.ts"
@@ -75,16 +74,6 @@ describe("SequenceLimit", () => {
       yield* SequenceLimit.within(promptTokens + 9)(ask(2048))
       assert.deepStrictEqual(asked, [2048, 64, 16, 64, 9])
     })
-  )
-
-  it.effect("ends an episode that has filled its sequence", () =>
-    Effect.gen(function* () {
-      const { session } = sessionOf(true)
-      const budget = yield* Budget.make({ turns: 9 })
-      assert.isTrue(Option.isSome(yield* budget.turn(session, question)))
-      assert.isTrue(Option.isNone(yield* budget.turn(session, question)))
-      assert.deepStrictEqual(yield* budget.exhausted, Option.some("tokens"))
-    }).pipe(SequenceLimit.within(promptTokens + 4))
   )
 
   it.effect("is the trainer's seq_len in every rollout of its run, tried again and put back too", () =>

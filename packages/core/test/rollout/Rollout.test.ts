@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Logger, Option, References, Schema, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
 import * as Dataset from "../../src/data/Dataset.ts"
-import * as Curriculum from "@atropos/envs/kit/Curriculum"
 import * as Environment from "../../src/Environment.ts"
 import { InferenceError } from "../../src/inference/backend/Inference.ts"
 import * as MemoryTrajectoryClient from "../../src/service/memory/MemoryTrajectoryClient.ts"
@@ -638,42 +637,6 @@ describe("Rollout", () => {
       })
       assert.strictEqual(yield* run(3), 3)
       assert.strictEqual(yield* run(7), 7)
-    }).pipe(Effect.provide(layerParts))
-  )
-
-  it.effect("a curriculum rises with what its groups come to, and stays where it is over a restart", () =>
-    Effect.gen(function* () {
-      const client = MemoryTrajectoryClient.make({ batchSize: 4 })
-      const spoolDirectory = yield* folder
-      const levels: Array<number> = []
-      const learning = Effect.gen(function* () {
-        const curriculum = yield* Curriculum.make({ levels: 9, window: 2, minimum: 2 })
-        return yield* numbers({
-          items: (cursor) =>
-            Stream.iterate(cursor, (n) => n + 1).pipe(
-              Stream.mapEffect((n) => Effect.map(curriculum.level, (level) => 100 * level + (n % 100)))
-            ),
-          score: (item) => {
-            levels.push(Math.floor(item / 100))
-            return Effect.succeed([0.9, 1])
-          },
-          afterScore: (item, { values }) =>
-            curriculum.record({ level: Math.floor(item / 100), average: (values[0]! + values[1]!) / 2 }),
-          state: curriculum.state,
-          metrics: curriculum.metrics,
-          settings: { maxNumWorkers: 1, maxBatchesOffpolicy: 2 }
-        })
-      })
-      const first = yield* start(yield* learning, client, { spoolDirectory })
-      yield* pass(3)
-      yield* Fiber.interrupt(first)
-      // An item is made before the one under way is judged.
-      assert.deepStrictEqual(levels, [1, 1, 1, 2])
-      yield* drain(client)
-      const second = yield* start(yield* learning, client, { spoolDirectory })
-      yield* pass(3)
-      yield* Fiber.interrupt(second)
-      assert.deepStrictEqual(levels.slice(4), [2, 2, 3, 3])
     }).pipe(Effect.provide(layerParts))
   )
 

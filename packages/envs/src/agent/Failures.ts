@@ -3,16 +3,12 @@ import { ItemLabel } from "@atropos/core"
 import { Effect } from "effect"
 import type { AnyAgent } from "./AgentDefinition.ts"
 import type { Failed } from "./Outcome.ts"
-import type { Verdict } from "./SessionRuns.ts"
 
 export interface Failures {
   readonly tell: (item: unknown, failed: Failed) => Effect.Effect<void>
   /** Explains why an item has no group, with the newest reason. */
   readonly summary: (runs: number, kept: number) => string
 }
-
-export const isFailed = (verdict: Verdict): verdict is Failed =>
-  typeof verdict === "object" && "_tag" in verdict && verdict._tag === "Failed"
 
 export const labelOf = (agent: Pick<AnyAgent, "label">, item: unknown): string =>
   agent.label?.(item) ?? ItemLabel.of(item)

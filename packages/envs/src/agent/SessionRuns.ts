@@ -92,7 +92,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     figures.add(outcome, counts)
     yield* prompts.look(numbered.item, outcome.messages)
     const verdict = yield* attempt.judge(outcome)
-    if (!Failures.isFailed(verdict)) {
+    if (!isFailed(verdict)) {
       firstRuns.succeeded()
       const sample = yield* sampleOf?.(numbered, outcome) ?? Effect.undefined
       return seatsOf(outcome, verdict).map((seat) => ({ ...seat, ...(sample !== undefined && { sample }) }))
@@ -182,6 +182,9 @@ const seatsOf = (outcome: Outcome.Recorded, verdict: Exclude<Verdict, Outcome.Fa
         return trajectories.length === 0 ? [] : [{ group, judged, trajectories }]
       })
     : [{ group: "", judged: verdict, trajectories: outcome.trajectories }]
+
+const isFailed = (verdict: Verdict): verdict is Outcome.Failed =>
+  typeof verdict === "object" && "_tag" in verdict && verdict._tag === "Failed"
 
 const isParts = (verdict: Exclude<Verdict, Outcome.Failed>): verdict is ReadonlyArray<SessionGroup.Part> =>
   Array.isArray(verdict)

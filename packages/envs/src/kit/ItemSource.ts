@@ -8,8 +8,8 @@
 import { Effect, Result, Schema, Stream } from "effect"
 import * as Columns from "@atropos/core/data/Columns"
 import * as Dataset from "@atropos/core/data/Dataset"
+import type { ItemStream } from "@atropos/core/Environment"
 import * as Settings from "@atropos/core/base/Settings"
-import type { ItemStream } from "@atropos/core/ItemStream"
 import { hashOf, seeded, type SeededRandom } from "@atropos/core/base/SeededRandom"
 
 /** Value of `source` for generated items. */

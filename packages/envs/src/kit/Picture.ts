@@ -7,7 +7,7 @@
  * rejected with the reason.
  */
 import { Effect, Schema } from "effect"
-import * as Optional from "./Optional.ts"
+import * as Optional from "../base/Optional.ts"
 import type { Message } from "@atropos/core/trajectory/Message"
 
 export class PictureRefused extends Schema.TaggedError<PictureRefused>()("PictureRefused", {

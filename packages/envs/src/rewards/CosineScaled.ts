@@ -7,7 +7,7 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
-import * as Optional from "../kit/Optional.ts"
+import * as Optional from "../base/Optional.ts"
 import { makeEffect, type Reference, type Reward } from "./Reward.ts"
 
 export class EmbeddingError extends Schema.TaggedError<EmbeddingError>()("EmbeddingError", {

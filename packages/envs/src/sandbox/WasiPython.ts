@@ -7,7 +7,7 @@
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import { Effect, Schema } from "effect"
-import * as Optional from "../kit/Optional.ts"
+import * as Optional from "../base/Optional.ts"
 import { SandboxError } from "./Interpreter.ts"
 import * as WasmMemory from "./WasmMemory.ts"
 

@@ -5,11 +5,17 @@ import { Result } from "effect"
 import * as Template from "../dataset/Template.ts"
 import { letterOf } from "../mcqa/Question.ts"
 import { columnsOf } from "../mcqa/Choices.ts"
+import * as Cell from "./Cell.ts"
 import * as Grid from "./Grid.ts"
-import type { Continuation } from "./Likelihood.ts"
 import * as MadeColumns from "./MadeColumns.ts"
 import * as Row from "./Row.ts"
 import type { Suite } from "./Spec.ts"
+
+/** A text to score, and its context. */
+export interface Continuation {
+  readonly context: string
+  readonly text: string
+}
 
 export interface Item {
   /** Stable: the same for the same question in the same suite. */
@@ -27,14 +33,14 @@ export interface Item {
   readonly gold: ReadonlyArray<string>
   /** For judges: one per turn. */
   readonly references: ReadonlyArray<string>
-  readonly columns: Row.Row
+  readonly columns: Cell.Row
   /** Scored for each choice, in suites with `likelihood`. */
   readonly continuations: ReadonlyArray<Continuation>
 }
 
 /** A part of a row that is asked about: values for templates in addition to the columns, and the right answers. */
 interface Part {
-  readonly words: Row.Row
+  readonly words: Cell.Row
   readonly gold: ReadonlyArray<string>
   readonly letters: ReadonlyArray<string>
   readonly texts: ReadonlyArray<string>
@@ -47,7 +53,7 @@ type Read<A> = Result.Result<A, string>
 const whole: Part = { words: {}, gold: [], letters: [], texts: [], name: "" }
 
 /** Fills a template; fails if a column is missing. */
-export const fill = (template: string, row: Row.Row, part: string): Read<string> => {
+export const fill = (template: string, row: Cell.Row, part: string): Read<string> => {
   for (const column of Template.columnsOf(template)) {
     const value = Columns.at(row, column)
     if (value === undefined) {
@@ -56,10 +62,10 @@ export const fill = (template: string, row: Row.Row, part: string): Read<string>
       )
     }
   }
-  return Result.succeed(Template.fill(template, (column) => Row.inPrompt(Columns.at(row, column) ?? "")))
+  return Result.succeed(Template.fill(template, (column) => Cell.inPrompt(Columns.at(row, column) ?? "")))
 }
 
-const withChoices = (row: Row.Row, spec: NonNullable<Suite["choices"]>): Read<ReadonlyArray<Part>> =>
+const withChoices = (row: Cell.Row, spec: NonNullable<Suite["choices"]>): Read<ReadonlyArray<Part>> =>
   Result.map(Row.chosen(row, spec), ({ gold, texts }) => {
     const columns = columnsOf(spec.from ?? "")
     const isTold = columns.length > 1 && columns.includes(spec.answer)
@@ -87,10 +93,10 @@ const withChoices = (row: Row.Row, spec: NonNullable<Suite["choices"]>): Read<Re
     ]
   })
 
-const withPairs = (row: Row.Row, { chosen, rejected }: NonNullable<Suite["pairs"]>): Read<ReadonlyArray<Part>> =>
+const withPairs = (row: Cell.Row, { chosen, rejected }: NonNullable<Suite["pairs"]>): Read<ReadonlyArray<Part>> =>
   Result.gen(function* () {
-    const [good] = Row.textsOf(yield* Row.need(row, chosen, "pairs.chosen")) ?? []
-    const others = Row.textsOf(yield* Row.need(row, rejected, "pairs.rejected")) ?? []
+    const [good] = Cell.textsOf(yield* Row.need(row, chosen, "pairs.chosen")) ?? []
+    const others = Cell.textsOf(yield* Row.need(row, rejected, "pairs.rejected")) ?? []
     if (good === undefined || others.length === 0) {
       return yield* Result.fail(
         "pairs.chosen and pairs.rejected must be texts, or lists of texts with something in them"
@@ -126,7 +132,7 @@ const solvedOf = (value: unknown): ReadonlyArray<Solved> | undefined => {
 const block = ({ input, output }: Solved, place: number): string =>
   `Example ${place + 1}\nInput:\n${Grid.written(input)}\nOutput:\n${output === undefined ? "" : Grid.written(output)}`
 
-const withGrids = (row: Row.Row, { examples, questions }: NonNullable<Suite["grids"]>): Read<ReadonlyArray<Part>> =>
+const withGrids = (row: Cell.Row, { examples, questions }: NonNullable<Suite["grids"]>): Read<ReadonlyArray<Part>> =>
   Result.gen(function* () {
     const shown = solvedOf(yield* Row.need(row, examples, "grids.examples"))
     const asked = solvedOf(yield* Row.need(row, questions, "grids.questions"))
@@ -143,7 +149,7 @@ const withGrids = (row: Row.Row, { examples, questions }: NonNullable<Suite["gri
     }))
   })
 
-const partsOf = (row: Row.Row, { choices, gold, grids, pairs }: Suite): Read<ReadonlyArray<Part>> =>
+const partsOf = (row: Cell.Row, { choices, gold, grids, pairs }: Suite): Read<ReadonlyArray<Part>> =>
   choices !== undefined
     ? withChoices(row, choices)
     : pairs !== undefined
@@ -160,7 +166,7 @@ export interface Shot {
 }
 
 export const shotOf = (
-  given: Row.Row,
+  given: Cell.Row,
   suite: Suite,
   { answer, question, without }: NonNullable<Suite["shots"]>
 ): Read<Shot> =>
@@ -175,14 +181,14 @@ export const shotOf = (
     }
   })
 
-const turnsOf = (row: Row.Row, suite: Suite): Read<readonly [first: string, later: ReadonlyArray<string>]> => {
+const turnsOf = (row: Cell.Row, suite: Suite): Read<readonly [first: string, later: ReadonlyArray<string>]> => {
   const blank = suite.likelihood?.blank
   if (blank !== undefined) {
-    return Result.map(Row.need(row, blank, "likelihood.blank"), (value) => [Row.inPrompt(value), []])
+    return Result.map(Row.need(row, blank, "likelihood.blank"), (value) => [Cell.inPrompt(value), []])
   }
   if (suite.turns === undefined) return Result.map(fill(suite.prompt ?? "", row, "prompt"), (text) => [text, []])
   return Result.flatMap(Row.need(row, suite.turns, "turns"), (value) => {
-    const [first, ...later] = Row.textsOf(value) ?? []
+    const [first, ...later] = Cell.textsOf(value) ?? []
     return first === undefined
       ? Result.fail(`the column ${suite.turns} (turns) must be a list of texts`)
       : Result.succeed([first, later])
@@ -190,7 +196,7 @@ const turnsOf = (row: Row.Row, suite: Suite): Read<readonly [first: string, late
 }
 
 /** The system prompt; a template at the start of the prompt if there is no chat. */
-const systemOf = (row: Row.Row, { likelihood, system = "" }: Suite): Read<string> =>
+const systemOf = (row: Cell.Row, { likelihood, system = "" }: Suite): Read<string> =>
   likelihood === undefined ? Result.succeed(system) : fill(system, row, "system")
 
 const chatOf = (
@@ -213,7 +219,7 @@ const chatOf = (
 const continuationsOf = (
   messages: ReadonlyArray<Message.Message>,
   question: string,
-  row: Row.Row,
+  row: Cell.Row,
   { letters, texts }: Part,
   { likelihood }: Suite
 ): Read<ReadonlyArray<Continuation>> => {
@@ -246,16 +252,16 @@ export interface Options {
   readonly suite: Suite
   /** Replaces the suite's. */
   readonly systemPrompt: string | null
-  readonly shots: (row: Row.Row) => ReadonlyArray<Shot>
+  readonly shots: (row: Cell.Row) => ReadonlyArray<Shot>
   readonly category: string | undefined
 }
 
 /** The items of a row, or why there are none. */
-export const ofRow = (given: Row.Row, { category, shots, suite, systemPrompt }: Options): Read<ReadonlyArray<Item>> =>
+export const ofRow = (given: Cell.Row, { category, shots, suite, systemPrompt }: Options): Read<ReadonlyArray<Item>> =>
   Result.gen(function* () {
     const row = yield* MadeColumns.add(given, suite.columns)
-    const kind = suite.category === undefined ? undefined : Row.written(Columns.at(row, suite.category))
-    const own = suite.id === undefined ? undefined : Row.written(yield* Row.need(row, suite.id, "id"))
+    const kind = suite.category === undefined ? undefined : Cell.written(Columns.at(row, suite.category))
+    const own = suite.id === undefined ? undefined : Cell.written(yield* Row.need(row, suite.id, "id"))
     const of = kind ?? category
     const items: Array<Item> = []
     for (const part of yield* partsOf(row, suite)) {
@@ -276,7 +282,7 @@ export const ofRow = (given: Row.Row, { category, shots, suite, systemPrompt }: 
         letters: part.letters,
         texts: part.texts,
         gold: part.gold,
-        references: suite.reference === undefined ? [] : (Row.textsOf(Columns.at(row, suite.reference)) ?? []),
+        references: suite.reference === undefined ? [] : (Cell.textsOf(Columns.at(row, suite.reference)) ?? []),
         columns: words
       })
     }

@@ -6,7 +6,7 @@
 import { Columns, Dataset } from "@atropos/core"
 import { Effect, Result, Stream } from "effect"
 import * as Item from "./Item.ts"
-import type { Row } from "./Row.ts"
+import type { Row } from "./Cell.ts"
 import * as RowOf from "./Row.ts"
 import type { Suite } from "./Spec.ts"
 

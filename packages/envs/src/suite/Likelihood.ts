@@ -8,14 +8,8 @@
  */
 import { type Environment, NotConfigured, ServerManager, type Tokenizer, Trajectory } from "@atropos/core"
 import { Effect, Option } from "effect"
-import type { Item } from "./Item.ts"
+import type { Continuation, Item } from "./Item.ts"
 import type { Of } from "./ScoreSpec.ts"
-
-/** A text to score, and its context. */
-export interface Continuation {
-  readonly context: string
-  readonly text: string
-}
 
 /** A choice with its logprobs. */
 export interface Scored extends Continuation {

@@ -8,8 +8,7 @@ import { Columns } from "@atropos/core"
 import { Result, Schema } from "effect"
 import * as Template from "../dataset/Template.ts"
 import { names, normalise } from "./Normalise.ts"
-import * as RowOf from "./Row.ts"
-import type { Row } from "./Row.ts"
+import * as Cell from "./Cell.ts"
 
 const Pattern = Schema.NonEmptyString.check(
   Schema.makeFilter((source: string) =>
@@ -33,7 +32,7 @@ export const MadeColumns = Schema.Record(Schema.String, Made)
 export type MadeColumns = typeof MadeColumns.Type
 
 /** Adds the derived columns to a row; fails if a column is missing. */
-export const add = (row: Row, columns: MadeColumns = {}): Result.Result<Row, string> => {
+export const add = (row: Cell.Row, columns: MadeColumns = {}): Result.Result<Cell.Row, string> => {
   let all = row
   for (const [name, { each, of, steps = [] }] of Object.entries(columns)) {
     const made = steps.map((step) => {
@@ -51,11 +50,11 @@ export const add = (row: Row, columns: MadeColumns = {}): Result.Result<Row, str
       }
     }
     if (of !== undefined) {
-      const text = Template.fill(of, (column) => RowOf.inPrompt(Columns.at(all, column)))
+      const text = Template.fill(of, (column) => Cell.inPrompt(Columns.at(all, column)))
       all = { ...all, [name]: written(text) }
       continue
     }
-    const texts = RowOf.textsOf(Columns.at(all, each ?? ""))
+    const texts = Cell.textsOf(Columns.at(all, each ?? ""))
     if (texts === undefined) {
       return Result.fail(`the column ${JSON.stringify(each)} (columns.${name} of the suite) must be a list of texts`)
     }

@@ -7,11 +7,10 @@ import { Result } from "effect"
 import { choices as choicesKind, columnsOf } from "../mcqa/Choices.ts"
 import { fromRow } from "../mcqa/Row.ts"
 import * as Boxed from "./Boxed.ts"
+import { type Row, textsOf, written } from "./Cell.ts"
 import { dropGolds } from "./DropRow.ts"
 import * as PythonLiteral from "./PythonLiteral.ts"
 import type { Suite } from "./Spec.ts"
-
-export type Row = { readonly [column: string]: unknown }
 
 type Read<A> = Result.Result<A, string>
 
@@ -28,29 +27,6 @@ export const need = (row: Row, column: string, part: string): Read<NonNullable<u
       )
     : Result.succeed(value)
 }
-
-/** The text of a string, number or boolean. */
-export const written = (value: unknown): string | undefined => {
-  const text = typeof value === "boolean" ? String(value) : Columns.asWritten(value)
-  return typeof text === "string" ? text : undefined
-}
-
-/** Texts of a column: one, a list, or a list written as JSON or Python. */
-export const textsOf = (value: unknown): ReadonlyArray<string> | undefined => {
-  if (Array.isArray(value)) {
-    const all = value.map(written)
-    return all.length > 0 && all.every((one) => one !== undefined) ? all : undefined
-  }
-  const text = written(value)
-  return text === undefined ? undefined : [text]
-}
-
-/** Formats a column's value for a prompt. */
-export const inPrompt = (value: unknown): string =>
-  written(value) ??
-  (Array.isArray(value) && value.every((one) => typeof one === "string")
-    ? value.join("\n\n")
-    : (ExactJson.write(value) ?? ""))
 
 export interface Chosen {
   readonly texts: ReadonlyArray<string>

@@ -1,7 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset, Laws, Message, ServerManager, Tokenizer } from "@atropos/core"
-import { Sandbox } from "@atropos/envs"
-import { PythonTests } from "@atropos/envs"
+import { PythonTests, Sandbox } from "@atropos/envs"
 import { Effect, Layer, Result, Schema } from "effect"
 import * as Contest from "../../src/code/Contest.ts"
 import * as Output from "../../src/code/Output.ts"

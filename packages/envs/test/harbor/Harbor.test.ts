@@ -1,6 +1,6 @@
 /** Harbor tasks without containers: behind bubblewrap, graded apart from what an agent can reach. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Jail from "@atropos/envs/sandbox/Jail"
+import * as Jail from "../../src/sandbox/Jail.ts"
 import { Effect, type FileSystem, type Path, Result } from "effect"
 import * as Rolling from "./Rolling.ts"
 

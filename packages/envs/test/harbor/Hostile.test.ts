@@ -1,6 +1,6 @@
 /** Tasks that are after this machine: its loopback, its keys, its programs, and the tests' own machine. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Jail from "@atropos/envs/sandbox/Jail"
+import * as Jail from "../../src/sandbox/Jail.ts"
 import { Effect, FileSystem, type Path, Result, type Scope } from "effect"
 import { rmSync, symlinkSync } from "node:fs"
 import { createServer } from "node:net"

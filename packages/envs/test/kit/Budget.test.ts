@@ -4,7 +4,13 @@ import { TestClock } from "effect/testing"
 import * as Budget from "../../src/kit/Budget.ts"
 import * as Message from "@atropos/core/trajectory/Message"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
-import { layerBytes } from "@atropos/core/inference/tokenizer/Tokenizer"
+import { SequenceLimit } from "@atropos/core"
+import { bytes, layerBytes } from "@atropos/core/inference/tokenizer/Tokenizer"
+
+const question = { messages: [Message.user("2 + 2")] }
+const promptTokens = bytes.encode(bytes.applyChatTemplate(question.messages, { addGenerationPrompt: true }), {
+  addSpecialTokens: false
+}).length
 
 const policy = (script: ServerManager.Script, options?: ServerManager.ScriptedOptions) =>
   ServerManager.layerScripted(script, options).pipe(Layer.provideMerge(layerBytes))
@@ -91,5 +97,16 @@ describe("Budget", () => {
       assert.isTrue(Option.isNone(yield* budget.exhausted))
       assert.deepStrictEqual(yield* budget.call(Effect.succeed(1)), Option.some(1))
     })
+  )
+
+  it.effect("ends an episode that has filled its sequence", () =>
+    Effect.gen(function* () {
+      const servers = yield* ServerManager.ServerManager
+      const session = yield* servers.tracked()
+      const budget = yield* Budget.make({ turns: 9 })
+      assert.isTrue(Option.isSome(yield* budget.turn(session, question)))
+      assert.isTrue(Option.isNone(yield* budget.turn(session, question)))
+      assert.deepStrictEqual(yield* budget.exhausted, Option.some("tokens"))
+    }).pipe(SequenceLimit.within(promptTokens + 4), Effect.scoped, Effect.provide(policy(() => "four")))
   )
 })

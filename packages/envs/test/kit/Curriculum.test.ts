@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema, Stream } from "effect"
+import { MemoryTrajectoryClient } from "@atropos/core"
+import { Effect, Fiber, Schema, Stream } from "effect"
+import { drain, folder, layerParts, numbers, pass, start } from "../../../core/test/rollout/RolloutTest.ts"
 import * as Curriculum from "../../src/kit/Curriculum.ts"
 
 const options = { levels: 5, start: 3, window: 20, minimum: 4 }
@@ -101,5 +103,41 @@ describe("Curriculum", () => {
       })
       assert.deepStrictEqual(levels, [1, 2, 3, 3, 3, 3, 3, 3, 3, 3])
     })
+  )
+
+  it.effect("rises with what its groups come to, and stays where it is over a restart", () =>
+    Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make({ batchSize: 4 })
+      const spoolDirectory = yield* folder
+      const levels: Array<number> = []
+      const learning = Effect.gen(function* () {
+        const curriculum = yield* Curriculum.make({ levels: 9, window: 2, minimum: 2 })
+        return yield* numbers({
+          items: (cursor) =>
+            Stream.iterate(cursor, (n) => n + 1).pipe(
+              Stream.mapEffect((n) => Effect.map(curriculum.level, (level) => 100 * level + (n % 100)))
+            ),
+          score: (item) => {
+            levels.push(Math.floor(item / 100))
+            return Effect.succeed([0.9, 1])
+          },
+          afterScore: (item, { values }) =>
+            curriculum.record({ level: Math.floor(item / 100), average: (values[0]! + values[1]!) / 2 }),
+          state: curriculum.state,
+          metrics: curriculum.metrics,
+          settings: { maxNumWorkers: 1, maxBatchesOffpolicy: 2 }
+        })
+      })
+      const first = yield* start(yield* learning, client, { spoolDirectory })
+      yield* pass(3)
+      yield* Fiber.interrupt(first)
+      // An item is made before the one under way is judged.
+      assert.deepStrictEqual(levels, [1, 1, 1, 2])
+      yield* drain(client)
+      const second = yield* start(yield* learning, client, { spoolDirectory })
+      yield* pass(3)
+      yield* Fiber.interrupt(second)
+      assert.deepStrictEqual(levels.slice(4), [2, 2, 3, 3])
+    }).pipe(Effect.provide(layerParts))
   )
 })

@@ -1,5 +1,71 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Tokenizer } from "@atropos/core"
 import { Thinking } from "@atropos/envs"
+import { Effect } from "effect"
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+const fixture = (name: string): string => fileURLToPath(new URL(`../../../core/test/fixtures/${name}`, import.meta.url))
+const fixtureJson = (name: string): unknown => JSON.parse(readFileSync(fixture(name), "utf8"))
+
+/** Recorded from the original (scripts/record-chat-helpers.py). */
+const recorded = fixtureJson("chat-helpers.json") as {
+  readonly thinking: ReadonlyArray<{
+    readonly text: string
+    readonly max: number
+    readonly truncated: string
+    readonly stripped: string
+  }>
+}
+const functions = fixtureJson("functions.json") as {
+  readonly strip_thinking: ReadonlyArray<{ readonly text: string; readonly result: string }>
+  readonly truncate_thinking: ReadonlyArray<{ readonly text: string; readonly max: number; readonly result: string }>
+  readonly thinking: ReadonlyArray<{
+    readonly text: string
+    readonly valid: readonly [boolean, string]
+    readonly inside: string | null
+  }>
+}
+
+layer(Tokenizer.layerHuggingFace(fixture("tiny-tokenizer")))("as the original", (it) => {
+  it.effect("Thinking.strip and truncate give the original's texts", () =>
+    Effect.gen(function* () {
+      const tokenizer = yield* Tokenizer.Tokenizer
+      for (const { max, stripped, text, truncated } of recorded.thinking) {
+        assert.strictEqual(Thinking.truncate(text, tokenizer, max), truncated, text)
+        assert.strictEqual(Thinking.strip(text), stripped, text)
+      }
+    })
+  )
+})
+
+/** One token per word with the blanks before it: the tokenizer of the recordings of `truncate_thinking`. */
+const wordTokenizer = (): Tokenizer.TokenizerShape => {
+  const words: Array<string> = []
+  return {
+    ...Tokenizer.bytes,
+    encode: (text) =>
+      text
+        .split(/\s+/)
+        .filter((word) => word !== "")
+        .map((word) => words.push(word) - 1),
+    decode: (ids) => Array.from(ids, (id) => words[id]).join(" ")
+  }
+}
+
+describe("Thinking", () => {
+  it("gives the recorded values", () => {
+    for (const { result, text } of functions.strip_thinking) assert.strictEqual(Thinking.strip(text), result)
+    for (const { max, result, text } of functions.truncate_thinking) {
+      assert.strictEqual(Thinking.truncate(text, wordTokenizer(), max), result, text)
+    }
+    for (const { inside, text, valid } of functions.thinking) {
+      const { content, isValid } = Thinking.validate(text)
+      assert.deepStrictEqual([isValid, content], [...valid], text)
+      assert.strictEqual(Thinking.inside(text) ?? null, inside, text)
+    }
+  })
+})
 
 describe("Thinking.answer", () => {
   it("is the text itself where thinking is not required and not there", () => {

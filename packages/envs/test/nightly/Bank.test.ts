@@ -1,8 +1,7 @@
 /** Runs gold and wrong programs of the environments' own banks of problems: a third of them (`Sample`). */
 import { assert, layer } from "@effect/vitest"
 import { Dataset, Laws, ServerManager, Tokenizer } from "@atropos/core"
-import { Sandbox } from "@atropos/envs"
-import { PythonTests } from "@atropos/envs"
+import { PythonTests, Sandbox } from "@atropos/envs"
 import { Effect, Layer } from "effect"
 import { bank } from "../../src/code/Bank.ts"
 import { contests } from "../../src/code/ContestBank.ts"

@@ -1,7 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset, Environment, Laws, SeededRandom, ServerManager, Tokenizer } from "@atropos/core"
-import { Picture } from "@atropos/envs"
-import { Pointing } from "@atropos/envs"
+import { Picture, Pointing } from "@atropos/envs"
 import { Effect, Layer, Schema, Stream } from "effect"
 import sharp from "sharp"
 import * as Growth from "../../../core/test/base/Growth.ts"

@@ -5,8 +5,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MathAnswer } from "@atropos/envs"
 import * as Latex from "../../src/verify/math/Latex.ts"
-import adversarial from "../../../core/test/fixtures/verify/adversarial.json" with { type: "json" }
-import solutions from "../../../core/test/fixtures/verify/solutions.json" with { type: "json" }
+import adversarial from "../fixtures/verify/adversarial.json" with { type: "json" }
+import solutions from "../fixtures/verify/solutions.json" with { type: "json" }
 
 const engine = await Latex.load()
 const readings = new Map<string, ReturnType<Latex.Reader>>()

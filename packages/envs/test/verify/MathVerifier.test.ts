@@ -2,7 +2,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { MathVerifier } from "@atropos/envs"
 import * as Waits from "../../../core/test/base/Waits.ts"
-import hostile from "../../../core/test/fixtures/verify/hostile.json" with { type: "json" }
+import hostile from "../fixtures/verify/hostile.json" with { type: "json" }
 
 // A deadline that no machine is too slow for.
 layer(MathVerifier.layer({ workers: 1, deadline: "1 hour" }), { excludeTestServices: true })("MathVerifier", (it) => {

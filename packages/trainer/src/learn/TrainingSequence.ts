@@ -28,8 +28,7 @@ export interface TrainingSequence {
   readonly distillLogprobs?: ReadonlyArray<Float32Array>
   /** ((T - 1) W) packed expert indices of its positions at sampling, as in `ScoredGroup`. */
   readonly routedExperts?: Int32Array
-  /** Index of the paired sequence in the batch, and 1 if this one is better, else -1. */
-  readonly pair?: { readonly partner: number; readonly preference: 1 | -1 }
+  readonly pair?: Pairs.Pair
   readonly temperature: number
   readonly sampling?: Sampling.Sampling
   readonly score: number

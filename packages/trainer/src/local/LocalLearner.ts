@@ -20,6 +20,7 @@ import type { TrainableModel } from "../model/TrainableModel.ts"
 import * as LocalWeights from "./LocalWeights.ts"
 import * as MemoryPlan from "./MemoryPlan.ts"
 import * as MicroBatch from "./MicroBatch.ts"
+import type { Placement } from "./MicroBatchArrays.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import * as Programs from "./Programs.ts"
 import * as Quantile from "./Quantile.ts"
@@ -98,7 +99,7 @@ const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: 
 
 const ofItem = (
   { length: rowLength }: MicroBatch.MicroBatch,
-  { length, row, start }: MicroBatch.Placement,
+  { length, row, start }: Placement,
   logprobs: Float32Array
 ): Float32Array => logprobs.subarray(row * rowLength + start, row * rowLength + start + length)
 

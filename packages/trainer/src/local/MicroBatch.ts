@@ -10,7 +10,7 @@
  * padding and attention cost. Deterministic.
  */
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
-import { fill, type MicroBatchArrays } from "./MicroBatchArrays.ts"
+import { fill, type MicroBatchArrays, type Placement } from "./MicroBatchArrays.ts"
 import * as RowPacking from "./RowPacking.ts"
 
 export interface PackSettings {
@@ -37,14 +37,6 @@ export const defaults: PackSettings = {
   shapes: 16,
   multiple: 1,
   attentionLength: 6144
-}
-
-export interface Placement {
-  readonly item: number
-  readonly row: number
-  readonly start: number
-  /** Positions, one fewer than tokens. */
-  readonly length: number
 }
 
 export interface MicroBatch extends MicroBatchArrays {

@@ -1,8 +1,16 @@
 /** Fills the arrays of a micro-batch from its items. All are (B, T), row by row, unless stated otherwise. */
 import { Trajectory } from "@atropos/core"
-import type { Placement } from "./MicroBatch.ts"
 import * as TrainingSequence from "../learn/TrainingSequence.ts"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
+
+/** Where an item of the batch lies in the grid. */
+export interface Placement {
+  readonly item: number
+  readonly row: number
+  readonly start: number
+  /** Positions, one fewer than tokens. */
+  readonly length: number
+}
 
 /** Graph input for a missing logprob: NaN times 0 would be NaN. No logprob is above 0. */
 const unknown = 1

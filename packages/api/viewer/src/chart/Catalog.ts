@@ -2,12 +2,10 @@
  * Defines the charts and their metrics (docs/metrics.md) as plain values. A chart has a line per trace, source and run
  * with the metric; without any it is hidden. Metrics without a chart here are listed by name below.
  */
-import type { MetricTable } from "../metrics/MetricTable.ts"
-import * as RewardNames from "../run/RewardNames.ts"
-import * as Temperatures from "../run/Temperatures.ts"
-
-/** Format of values: shares as percent, rates and durations with their unit. */
-export type Unit = "number" | "share" | "seconds" | "perSecond" | "nats" | "tokens"
+import { isCurve, type MetricTable } from "../metrics/MetricTable.ts"
+import * as RewardNames from "../metrics/RewardNames.ts"
+import * as Temperatures from "../metrics/Temperatures.ts"
+import type { Unit } from "../ui/Quantity.ts"
 
 /** The band around a line: the spread of values, or the uncertainty of their mean. */
 export type Spread =
@@ -269,11 +267,6 @@ export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> =>
       })
     }))
     .filter(({ charts }) => charts.length > 0)
-}
-
-export const isCurve = (table: MetricTable): boolean => {
-  const steps = table.steps()
-  return steps !== null && steps.last > steps.first
 }
 
 /** Metrics by the prefix before the last slash: `server/server_0_failures` under `server`. */

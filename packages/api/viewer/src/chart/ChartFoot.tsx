@@ -1,11 +1,18 @@
 /** Shows the footer of a chart: values table, save menu and log scale. */
 import type { ReactNode } from "react"
+import type { RunMetrics } from "../metrics/RunMetrics.ts"
+import type { PageView } from "./PageView.ts"
+import type { Chart } from "./Catalog.ts"
+import type * as Curves from "./Curves.ts"
 import { ChartSave } from "./ChartSave.tsx"
-import type { FigureProps } from "./ChartFigure.tsx"
 import { LogToggle } from "./LogToggle.tsx"
 import { ValuesTable } from "./ValuesTable.tsx"
 
-interface ChartFootProps extends Pick<FigureProps, "chart" | "entries" | "metrics" | "view"> {
+interface ChartFootProps {
+  readonly chart: Chart
+  readonly entries: ReadonlyArray<Curves.Entry>
+  readonly metrics: RunMetrics
+  readonly view: PageView
   readonly picture: Parameters<typeof ChartSave>[0]["picture"]
   readonly isLogY: boolean
   readonly onLogY: (isLogY: boolean) => void

@@ -3,23 +3,15 @@
  * The first of runs, sources and traces that has several values determines colours; curves of the same colour differ in
  * dashes. `layout` is cheap and rarely changes; `draw` processes all points added since the last call.
  */
-import * as Breaks from "../run/Breaks.ts"
+import * as Breaks from "./Breaks.ts"
 import type { Chart, Trace } from "./Catalog.ts"
 import * as Line from "./Line.ts"
-import type { Gap } from "../run/Gaps.ts"
-import type { MetricTable, Points } from "../metrics/MetricTable.ts"
+import type { Gap } from "./Gaps.ts"
+import type { MetricTable, Points, RunData } from "../metrics/MetricTable.ts"
 import { remembered } from "../metrics/Remembered.ts"
 
-export { gapsTold } from "../run/Gaps.ts"
-
-export interface RunData {
-  readonly name: string
-  /** Index among the compared runs, which determines its colour everywhere. */
-  readonly tone: number
-  readonly table: MetricTable
-  /** The queue as observed while the page is open, from the source `queue`. */
-  readonly watched: MetricTable
-}
+export { gapsTold } from "./Gaps.ts"
+export type { RunData } from "../metrics/MetricTable.ts"
 
 export type Axis = "step" | "time"
 

@@ -1,8 +1,8 @@
 /** Computes the ranges of a chart's axes and their tick labels. Pure. */
 import * as Format from "../ui/Format.ts"
-import type { Chart, Unit } from "./Catalog.ts"
+import type { Chart } from "./Catalog.ts"
 import type { Axis } from "./Curves.ts"
-import { compact, quantity } from "../ui/Quantity.ts"
+import { compact, quantity, type Unit } from "../ui/Quantity.ts"
 
 /** Axis labels by unit; plain numbers use the chart's title. */
 const units: { readonly [U in Exclude<Unit, "number">]: string } = {

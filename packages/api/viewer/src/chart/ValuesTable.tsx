@@ -1,10 +1,10 @@
 /** Shows a chart's values as a table on demand: first, last, min and max of each curve as recorded, not smoothed. */
 import { useMemo, useState } from "react"
-import { type Column, DataTable } from "../service/DataTable.tsx"
-import type { Chart, Unit } from "./Catalog.ts"
+import { type Column, DataTable } from "../ui/DataTable.tsx"
+import type { Chart } from "./Catalog.ts"
 import * as Curves from "./Curves.ts"
 import * as Line from "./Line.ts"
-import { duration, quantity } from "../ui/Quantity.ts"
+import { duration, quantity, type Unit } from "../ui/Quantity.ts"
 import type { RunMetrics } from "../metrics/RunMetrics.ts"
 import { useRunStates } from "../metrics/useRunMetrics.ts"
 

@@ -1,12 +1,12 @@
 /**
  * Keeps a canvas up to date with the curves of a chart: new points and legend values are applied directly, in portions
- * per animation frame, and only while the chart is visible or about to be saved. The crosshair can be moved by keyboard.
+ * per animation frame, and only while the chart is visible or being saved. The crosshair can be moved by keyboard.
  */
 import { useEffect, useRef, useState } from "react"
 import type { Finding } from "../health/useHealth.ts"
 import type { Chart } from "./Catalog.ts"
 import * as Curves from "./Curves.ts"
-import type { PageView } from "../run/PageView.ts"
+import type { PageView } from "./PageView.ts"
 import type { RunMetrics } from "../metrics/RunMetrics.ts"
 import * as Frames from "./Frames.ts"
 import { make, type Plot } from "./Plot.ts"

@@ -3,7 +3,7 @@
  * on a common scale for the group; and their values.
  */
 import { number } from "../ui/Format.ts"
-import type { Rollout } from "./Group.ts"
+import type { Rollout } from "./model/Group.ts"
 
 export interface ComponentScale {
   /** In order of first appearance: each has its colour. */

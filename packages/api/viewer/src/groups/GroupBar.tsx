@@ -1,6 +1,6 @@
 /** Shows the toolbar above a group's rollouts: view, text mode, rollout selection, and copying. */
 import { CopyButton, type CopyState } from "../ui/Copy.tsx"
-import type { Rollout } from "./Group.ts"
+import type { Rollout } from "./model/Group.ts"
 import { RolloutPicker } from "./RolloutPicker.tsx"
 
 export type GroupView = "messages" | "tokens" | "compare" | "times"

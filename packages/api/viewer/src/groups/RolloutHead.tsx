@@ -6,9 +6,9 @@ import type { AdvantageRecipe } from "../source/Wire.ts"
 import { CopyButton } from "../ui/Copy.tsx"
 import { count, number } from "../ui/Format.ts"
 import { Icon } from "../ui/Icon.tsx"
-import * as AdvantageRule from "./AdvantageRule.ts"
+import * as AdvantageRule from "./model/AdvantageRule.ts"
 import { Components, type ComponentScale } from "./Components.tsx"
-import { jsonOfRollout, type Rollout } from "./Group.ts"
+import { jsonOfRollout, type Rollout } from "./model/Group.ts"
 import { Settings, Short } from "./Settings.tsx"
 
 interface Props {

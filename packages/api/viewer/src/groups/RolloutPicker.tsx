@@ -1,7 +1,7 @@
 /** Selects a rollout of a group, best first. */
 import { useEffect, useRef } from "react"
 import { number } from "../ui/Format.ts"
-import type { Rollout } from "./Group.ts"
+import type { Rollout } from "./model/Group.ts"
 
 export const RolloutPicker = ({
   current,

@@ -5,7 +5,7 @@
  * metrics (not read yet) are skipped.
  */
 import * as Health from "@atropos/core/health/Health"
-import { itemOf } from "../query/RowFilter.ts"
+import { itemOf } from "../source/RowFilter.ts"
 import type * as Wire from "../source/Wire.ts"
 
 /** The source of groups without an environment name. */

@@ -1,6 +1,6 @@
 /** Loads the answers of some early and late groups one after the other, on demand. */
 import { useEffect, useState } from "react"
-import * as Group from "../groups/Group.ts"
+import * as Group from "../groups/model/Group.ts"
 import type { Source } from "../source/Source.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"

@@ -2,7 +2,7 @@
 import { window } from "@atropos/core/health/Health"
 import * as Filter from "../query/Filter.ts"
 import { format } from "../route/Location.ts"
-import * as RewardNames from "../run/RewardNames.ts"
+import * as RewardNames from "../metrics/RewardNames.ts"
 import type { Finding } from "./useHealth.ts"
 
 type Order = Pick<Filter.Filter, "sort" | "isAscending">

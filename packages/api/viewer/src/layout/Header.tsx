@@ -14,7 +14,7 @@ import { useSource } from "../state/SourceContext.tsx"
 import { useRemote } from "../state/useRemote.ts"
 import { useRuns } from "../state/useRun.tsx"
 import { type Theme, useTheme } from "../state/useTheme.ts"
-import { useReverified } from "../reverified/useReverified.ts"
+import { useReverified } from "../state/useReverified.ts"
 import { Icon, type IconName } from "../ui/Icon.tsx"
 
 export const Header = ({ onHelp }: { readonly onHelp: () => void }) => {

@@ -200,3 +200,19 @@ const pointsOf = ({ steps, times }: SourceTable, { odd, values }: Column): Point
   }
   return points
 }
+
+/** True if a table has more than one step: a single state of the queue is not a curve. */
+export const isCurve = (table: MetricTable): boolean => {
+  const steps = table.steps()
+  return steps !== null && steps.last > steps.first
+}
+
+/** A run with its tables. */
+export interface RunData {
+  readonly name: string
+  /** Index among the compared runs, which determines its colour everywhere. */
+  readonly tone: number
+  readonly table: MetricTable
+  /** The queue as observed while the page is open, from the source `queue`. */
+  readonly watched: MetricTable
+}

@@ -8,11 +8,9 @@
  */
 import { type Source, SourceError, type Unwatch, type WatchState } from "../source/Source.ts"
 import type * as Wire from "../source/Wire.ts"
-import * as Catalog from "../chart/Catalog.ts"
-import type { RunData } from "../chart/Curves.ts"
 import * as MetricTable from "./MetricTable.ts"
 
-export interface RunState extends RunData {
+export interface RunState extends MetricTable.RunData {
   readonly phase: "loading" | "ready" | "failed"
   readonly loaded: number
   readonly error: SourceError | null
@@ -111,7 +109,7 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
           const run = runs.get(name)?.state()
           return run === undefined
             ? name
-            : [name, run.phase, run.error?.message, shapeOf(run.table), Catalog.isCurve(run.watched)].join("\n")
+            : [name, run.phase, run.error?.message, shapeOf(run.table), MetricTable.isCurve(run.watched)].join("\n")
         })
         .join("\n\n")),
     close: () => {

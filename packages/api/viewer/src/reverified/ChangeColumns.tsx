@@ -1,7 +1,7 @@
 /** Defines the columns of the table of old and new scores. */
 import { Link } from "wouter"
 import { groupPath } from "../route/Location.ts"
-import type { Column } from "../service/DataTable.tsx"
+import type { Column } from "../ui/DataTable.tsx"
 import { number } from "../ui/Format.ts"
 import { Signed } from "../groups/RolloutHead.tsx"
 import type { Change } from "../metrics/Changes.ts"

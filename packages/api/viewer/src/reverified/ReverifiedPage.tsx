@@ -1,7 +1,7 @@
 /** Shows the re-scored groups of a run: old and new scores, largest changes first; otherwise the command for it. */
 import { useMemo } from "react"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
-import { DataTable } from "../service/DataTable.tsx"
+import { DataTable } from "../ui/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
 import { useRun } from "../state/useRun.tsx"
 import { count } from "../ui/Format.ts"
@@ -10,7 +10,7 @@ import { useTitle } from "../ui/useTitle.ts"
 import { columnsOf } from "./ChangeColumns.tsx"
 import * as Changes from "../metrics/Changes.ts"
 import { Command } from "./Command.tsx"
-import { useReverified } from "./useReverified.ts"
+import { useReverified } from "../state/useReverified.ts"
 import "./reverified.css"
 
 const most = 300

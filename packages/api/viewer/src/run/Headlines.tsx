@@ -1,7 +1,7 @@
 /** Shows the headline metrics: tiles for one run, a comparison table for several. */
 import * as Health from "@atropos/core/health/Health"
 import type { ReactNode } from "react"
-import { type Column, DataTable } from "../service/DataTable.tsx"
+import { type Column, DataTable } from "../ui/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"
 import * as Format from "../ui/Format.ts"
@@ -10,7 +10,7 @@ import { Swatch } from "../chart/Legend.tsx"
 import * as Headline from "./Headline.ts"
 import { change, duration, quantity } from "../ui/Quantity.ts"
 import type { RunMetrics, RunState } from "../metrics/RunMetrics.ts"
-import * as SampledAt from "./Temperatures.ts"
+import * as SampledAt from "../metrics/Temperatures.ts"
 import { useRunStates } from "../metrics/useRunMetrics.ts"
 
 interface HeadlinesProps {

@@ -1,6 +1,6 @@
 /** Shows the effective settings of the runs: a table opened on demand, with search and a filter for differences. */
 import { useMemo, useState } from "react"
-import { type Column, DataTable } from "../service/DataTable.tsx"
+import { type Column, DataTable } from "../ui/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
 import { useRemote } from "../state/useRemote.ts"
 import * as Format from "../ui/Format.ts"

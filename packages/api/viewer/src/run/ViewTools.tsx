@@ -1,6 +1,6 @@
 /** Edits the view of the curves: axis, smoothing, log scale, zoom. */
 import { type FormEvent, useState } from "react"
-import { greatestSmoothing, type PageView } from "./PageView.ts"
+import { greatestSmoothing, type PageView } from "../chart/PageView.ts"
 
 interface ViewToolsProps {
   readonly view: PageView

@@ -1,7 +1,7 @@
 /** The view of the run page, stored in the address. */
 import { useMemo } from "react"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
-import { type PageView, read, write } from "./PageView.ts"
+import { type PageView, read, write } from "../chart/PageView.ts"
 
 export const usePageView = (): readonly [PageView, (changes: Partial<PageView>) => void] => {
   const search = useSearch()

@@ -3,7 +3,7 @@ import { useState } from "react"
 import { duration } from "../ui/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
-import { type Column, DataTable } from "./DataTable.tsx"
+import { type Column, DataTable } from "../ui/DataTable.tsx"
 import { State } from "./Environments.tsx"
 import { type BatchState, batchState, countStates } from "./Shares.ts"
 

@@ -2,7 +2,7 @@
 import { compact } from "../ui/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
-import { type Column, DataTable } from "./DataTable.tsx"
+import { type Column, DataTable } from "../ui/DataTable.tsx"
 import { dueShare, presentReport, standingOf } from "./Shares.ts"
 
 interface EnvironmentsProps {

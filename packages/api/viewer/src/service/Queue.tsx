@@ -2,7 +2,7 @@
 import { duration } from "../ui/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
-import { type Column, DataTable } from "./DataTable.tsx"
+import { type Column, DataTable } from "../ui/DataTable.tsx"
 
 interface QueueProps {
   readonly summary: Wire.QueueSummary

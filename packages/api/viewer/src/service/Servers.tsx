@@ -2,7 +2,7 @@
 import { duration, quantity } from "../ui/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
-import { type Column, DataTable } from "./DataTable.tsx"
+import { type Column, DataTable } from "../ui/DataTable.tsx"
 import { State } from "./Environments.tsx"
 import { type Standing, standingOf } from "./Shares.ts"
 

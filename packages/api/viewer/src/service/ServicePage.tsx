@@ -10,8 +10,8 @@ import { Batches } from "./Batches.tsx"
 import { Environments } from "./Environments.tsx"
 import { Queue } from "./Queue.tsx"
 import { Servers } from "./Servers.tsx"
-import { useNow } from "./useNow.ts"
-import { usePolled } from "./usePolled.ts"
+import { useNow } from "../state/useNow.ts"
+import { usePolled } from "../state/usePolled.ts"
 import "./service.css"
 
 export const ServicePage = () => {

@@ -6,7 +6,7 @@ import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as InlineEvaluations from "./InlineEvaluations.ts"
 import * as Reach from "./Reach.ts"
-import * as RowFilter from "../query/RowFilter.ts"
+import * as RowFilter from "./RowFilter.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 

@@ -1,6 +1,8 @@
 /** Formats values with units for charts and tables. */
 import * as Format from "./Format.ts"
-import type { Unit } from "../chart/Catalog.ts"
+
+/** Format of values: shares as percent, rates and durations with their unit. */
+export type Unit = "number" | "share" | "seconds" | "perSecond" | "nats" | "tokens"
 
 /** `0.1234` as `12.3%`, `0.035` seconds as `35 ms`. */
 export const quantity = (value: number, unit: Unit): string => {

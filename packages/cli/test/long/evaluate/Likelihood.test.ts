@@ -5,8 +5,7 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
-import { Judge, MathVerifier, Sandbox } from "@atropos/envs"
-import { Suite } from "@atropos/envs"
+import { Judge, MathVerifier, Sandbox, Suite } from "@atropos/envs"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import { assert, describe, it } from "@effect/vitest"

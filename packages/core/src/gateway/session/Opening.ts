@@ -7,7 +7,7 @@
 import { Effect, Schema, SchemaIssue } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
 import type { SamplingOptions } from "../../inference/backend/Inference.ts"
-import { SamplingSettings } from "../../inference/SamplingSettings.ts"
+import { SamplingSettings } from "../../trajectory/SamplingSettings.ts"
 import type { SessionOptions } from "./Session.ts"
 
 const Body = Schema.Struct({

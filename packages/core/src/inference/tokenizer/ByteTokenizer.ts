@@ -9,7 +9,7 @@
  */
 import type { Message } from "../../trajectory/Message.ts"
 import { text as textOf } from "../../trajectory/Message.ts"
-import type { ChatTemplateOptions, TokenizerShape } from "./Tokenizer.ts"
+import type { ChatTemplateOptions, TokenizerShape } from "./TokenizerShape.ts"
 
 const byteSpecials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 const byteSpecialPattern = /<\|endoftext\|>|<\|im_start\|>|<\|im_end\|>/g

@@ -20,6 +20,7 @@ import * as JsonValues from "../jinja/JsonValues.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
 import * as TokenizerFiles from "./TokenizerFiles.ts"
+import type { ChatTemplateOptions, TokenizerShape } from "./TokenizerShape.ts"
 import type { Message } from "../../trajectory/Message.ts"
 import { text as textOf } from "../../trajectory/Message.ts"
 
@@ -29,36 +30,10 @@ export class TokenizerError extends Schema.TaggedError<TokenizerError>()("Tokeni
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-export interface ChatTemplateOptions {
-  /** Ends the prompt with the assistant's opening, so that the model answers. */
-  readonly addGenerationPrompt: boolean
-  /** OpenAI tool definitions for templates that list them. */
-  readonly tools?: ReadonlyArray<unknown>
-}
-
-export interface TokenizerShape {
-  /** Hub id, folder or `"bytes"`. */
-  readonly name: string
-  readonly vocabularySize: number
-  /** Tokens as written in the vocabulary, with their ids. Absent if the name determines everything. */
-  readonly vocabulary?: () => ReadonlyMap<string, number>
-  readonly bosTokenId: number | undefined
-  readonly eosTokenId: number | undefined
-  /**
-   * Special tokens written out in `text` become their ids; `addSpecialTokens` (default true) adds those around a text,
-   * such as a BOS.
-   */
-  readonly encode: (text: string, options?: { readonly addSpecialTokens?: boolean }) => ReadonlyArray<number>
-  readonly decode: (ids: ArrayLike<number>, options?: { readonly skipSpecialTokens?: boolean }) => string
-  /** The prompt text of a chat. Throws `TokenizerError` as a defect if the tokenizer has no chat template. */
-  readonly applyChatTemplate: (messages: ReadonlyArray<Message>, options: ChatTemplateOptions) => string
-  /** The source of the chat template for chats with or without tools; undefined if none. */
-  readonly chatTemplate?: (options: { readonly tools: boolean }) => string | undefined
-}
-
 export class Tokenizer extends Context.Service<Tokenizer, TokenizerShape>()("@atropos/core/Tokenizer") {}
 
 export { bytes } from "./ByteTokenizer.ts"
+export type { ChatTemplateOptions, TokenizerShape } from "./TokenizerShape.ts"
 
 /**
  * The byte-level tokenizer: ids 0-255, `<|endoftext|>` 256 (BOS), `<|im_start|>` 257, `<|im_end|>` 258 (EOS); ChatML

@@ -1,6 +1,6 @@
 /** Harbor tasks without containers: rewards of all kinds, verifiers that fail, and agents that are programs. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Jail from "@atropos/envs/sandbox/Jail"
+import * as Jail from "../../../src/sandbox/Jail.ts"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, Option, type Path, Result, Stream } from "effect"
 import * as Harbor from "../../../src/Harbor.ts"

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ChoiceAnswer } from "@atropos/envs"
 import { Schema } from "effect"
-import corpus from "../../../../core/test/fixtures/verify/choices.json" with { type: "json" }
+import corpus from "../../fixtures/verify/choices.json" with { type: "json" }
 import * as Growth from "../../../../core/test/base/Growth.ts"
 
 const Corpus = Schema.Struct({

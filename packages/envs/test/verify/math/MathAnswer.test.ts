@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { MathAnswer } from "@atropos/envs"
 import * as Latex from "../../../src/verify/math/Latex.ts"
-import hostile from "../../../../core/test/fixtures/verify/hostile.json" with { type: "json" }
-import negative from "../../../../core/test/fixtures/verify/negative.json" with { type: "json" }
-import positive from "../../../../core/test/fixtures/verify/positive.json" with { type: "json" }
+import hostile from "../../fixtures/verify/hostile.json" with { type: "json" }
+import negative from "../../fixtures/verify/negative.json" with { type: "json" }
+import positive from "../../fixtures/verify/positive.json" with { type: "json" }
 import * as Growth from "../../../../core/test/base/Growth.ts"
 
 const read = await Latex.load()

@@ -1,6 +1,6 @@
 /** Converts the tree of shared prefixes to a table for saving: one row per span, after its parent. Pure. */
 import type * as Save from "../../save/Save.ts"
-import type { Group } from "../Group.ts"
+import type { Group } from "../model/Group.ts"
 import type * as Beginnings from "./Beginnings.ts"
 import type * as Sequences from "./Sequences.ts"
 

@@ -1,7 +1,7 @@
 /** Shows the metrics of two rollouts side by side. */
 import { number } from "../../ui/Format.ts"
 import { SaveMenu } from "../../save/SaveMenu.tsx"
-import type { Rollout } from "../Group.ts"
+import type { Rollout } from "../model/Group.ts"
 import * as TokenModel from "../tokens/TokenModel.ts"
 
 interface Figure {

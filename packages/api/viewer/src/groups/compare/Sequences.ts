@@ -3,7 +3,7 @@
  * Pure.
  */
 import type { Pieces } from "../../source/Wire.ts"
-import type { Group, Rollout } from "../Group.ts"
+import type { Group, Rollout } from "../model/Group.ts"
 import { label } from "../tokens/TokenModel.ts"
 import type { Units } from "./Beginnings.ts"
 

@@ -1,7 +1,7 @@
 /** Defines labels of the list's orders, and the value each sorts by. Pure. */
 import type * as Wire from "../../source/Wire.ts"
 import { count, number } from "../../ui/Format.ts"
-import { itemOf } from "../../query/RowFilter.ts"
+import { itemOf } from "../../source/RowFilter.ts"
 import type { Sort } from "../../query/Filter.ts"
 
 interface Kind {

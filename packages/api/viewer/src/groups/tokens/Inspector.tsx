@@ -1,6 +1,6 @@
 /** Shows all values of one token with full precision. */
 import { number } from "../../ui/Format.ts"
-import type { Rollout } from "../Group.ts"
+import type { Rollout } from "../model/Group.ts"
 import { percent } from "./Heat.ts"
 import { label, type Token, type TokenModel } from "./TokenModel.ts"
 

@@ -2,7 +2,7 @@
  * Provides the tokens of a rollout with all values of each: text, mask, logprobs, advantage. Values are looked up on
  * demand: a sequence may have a hundred thousand tokens.
  */
-import type { Rollout } from "../Group.ts"
+import type { Rollout } from "../model/Group.ts"
 import type { Pieces } from "../../source/Wire.ts"
 
 export interface Candidate {

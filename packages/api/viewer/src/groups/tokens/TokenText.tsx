@@ -1,7 +1,7 @@
 /** Shows a rollout without messages as the text of its tokens, in alternating given and trained spans. */
 import { useMemo } from "react"
 import { Loading } from "../../ui/Note.tsx"
-import type { Rollout } from "../Group.ts"
+import type { Rollout } from "../model/Group.ts"
 import { Markdown } from "../message/Markdown.tsx"
 import { runsOf } from "./TokenModel.ts"
 import { usePieces } from "./usePieces.ts"

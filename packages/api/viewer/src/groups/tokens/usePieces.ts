@@ -1,7 +1,7 @@
 /** Loads the text of a rollout's tokens, as far as the source knows it. */
 import { type Remote, useRemote } from "../../state/useRemote.ts"
 import type { Pieces } from "../../source/Wire.ts"
-import type { Rollout } from "../Group.ts"
+import type { Rollout } from "../model/Group.ts"
 
 export const usePieces = (run: string, group: string, rollout: Rollout): Remote<Pieces> =>
   useRemote(`pieces ${run} ${group} ${rollout.index} ${rollout.tokens.length}`, (source, signal) =>

@@ -3,7 +3,7 @@
  * the group, and scoring, on one scale from the start of the item's rollout. Milliseconds. Pure.
  */
 import type { Timings } from "@atropos/core/trajectory/Timings"
-import type { Rollout } from "../Group.ts"
+import type { Rollout } from "../model/Group.ts"
 
 /** In the order of legends. */
 export const kinds = ["waiting", "generating", "tools", "environment", "group", "scoring"] as const

@@ -1,5 +1,5 @@
 /** Determines the sampling temperatures of training and evaluation. Pure. */
-import type { MetricTable } from "../metrics/MetricTable.ts"
+import type { MetricTable } from "./MetricTable.ts"
 
 type Tables = ReadonlyArray<{ readonly table: MetricTable }>
 

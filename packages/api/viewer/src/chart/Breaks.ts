@@ -4,7 +4,7 @@
  * is a break. For irregular sources (an environment records once it has sent enough) only a much larger distance is. A
  * pause only breaks curves over time.
  */
-import type { Line } from "../chart/Line.ts"
+import type { Line } from "./Line.ts"
 import type { Points } from "../metrics/MetricTable.ts"
 
 /** Min share of equal distances for a regular source. */

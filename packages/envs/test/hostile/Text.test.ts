@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ToolCalls } from "@atropos/core"
 import { ChoiceAnswer, NumberAnswer, Rewards, TextAnswer, Thinking } from "@atropos/envs"
 import { Effect } from "effect"
-import * as Growth from "../base/Growth.ts"
+import * as Growth from "../../../core/test/base/Growth.ts"
 
 const size = 200_000
 const repeated = [

@@ -1,4 +1,4 @@
-import { type Remote, useRemote } from "../state/useRemote.ts"
+import { type Remote, useRemote } from "./useRemote.ts"
 import type * as Wire from "../source/Wire.ts"
 
 /** The re-scoring results of a run; null if none. */

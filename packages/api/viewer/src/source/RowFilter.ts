@@ -1,6 +1,6 @@
 /** Implements the service's filters and orders for rows in memory. Pure. */
 import type { Sort } from "@atropos/core/service/api/RolloutOrder"
-import type * as Wire from "../source/Wire.ts"
+import type * as Wire from "./Wire.ts"
 
 type Row = Wire.RolloutRow
 type Key = (row: Row) => number | string | null

@@ -3,9 +3,9 @@
  * of the part that threw; every other error becomes one that names the environment.
  */
 import { Context, Effect, Stream, Tracer } from "effect"
-import { type DefinitionFault, EnvironmentError, Unscorable } from "./definition/EnvironmentError.ts"
-import * as DefinitionCalls from "./definition/UserCode.ts"
-import * as Reason from "./base/Reason.ts"
+import { type DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+import * as DefinitionCalls from "./UserCode.ts"
+import * as Reason from "../base/Reason.ts"
 
 export interface Boundary<E, R> {
   readonly context: Context.Context<R>

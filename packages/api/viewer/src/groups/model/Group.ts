@@ -6,10 +6,10 @@
 import * as Predicate from "effect/Predicate"
 import * as Prompt from "@atropos/api/rollout/Prompt"
 import * as Timings from "@atropos/core/trajectory/Timings"
-import type { AdvantageRecipe } from "../source/Wire.ts"
+import type { AdvantageRecipe } from "../../source/Wire.ts"
 import * as AdvantageRule from "./AdvantageRule.ts"
-import { type Image, imagesOf } from "./message/Image.ts"
-import { type Message, read as readMessage } from "./message/Message.ts"
+import { type Image, imagesOf } from "../message/Image.ts"
+import { type Message, read as readMessage } from "../message/Message.ts"
 
 type Numbers = ReadonlyArray<number>
 type Fields = { readonly [key: string]: unknown }

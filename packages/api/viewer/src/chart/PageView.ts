@@ -1,5 +1,5 @@
 /** Defines the view settings of the run page and their address parameters, so that a link reproduces the view. Pure. */
-import type { Axis } from "../chart/Curves.ts"
+import type { Axis } from "./Curves.ts"
 
 export interface PageView {
   readonly others: ReadonlyArray<string>

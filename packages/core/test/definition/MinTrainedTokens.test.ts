@@ -1,9 +1,9 @@
 /** Which rollouts are too short to be learned from: the setting `min_trained_tokens`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"
-import * as Environment from "../src/Environment.ts"
-import * as RolloutMetrics from "../src/rollout/RolloutMetrics.ts"
-import { maskFrom, type Trajectory } from "../src/trajectory/Trajectory.ts"
+import * as Environment from "../../src/Environment.ts"
+import * as RolloutMetrics from "../../src/rollout/RolloutMetrics.ts"
+import { maskFrom, type Trajectory } from "../../src/trajectory/Trajectory.ts"
 
 const length = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 }))
 

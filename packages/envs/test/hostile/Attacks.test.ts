@@ -1,8 +1,8 @@
 /** All that was tried against the sandboxes for Python. */
 import { describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Sandbox from "@atropos/envs/sandbox/Sandbox"
-import * as AttackTest from "../../../envs/test/sandbox/AttackTest.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
+import * as AttackTest from "../sandbox/AttackTest.ts"
 
 const limits = { workers: 2, timeMillis: 30_000 }
 const options = { excludeTestServices: true } as const

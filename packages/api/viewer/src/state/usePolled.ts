@@ -1,7 +1,7 @@
 /** Polls a value of the source while the page is visible; keeps the last one until the next arrives. */
 import { useEffect } from "react"
 import type { Source } from "../source/Source.ts"
-import { type Remote, useRemote } from "../state/useRemote.ts"
+import { type Remote, useRemote } from "./useRemote.ts"
 
 export const pollMillis = 2000
 

@@ -6,8 +6,8 @@
  * { … })`) without downloads. Prompts are texts or chats; of a chat the model sees the contents, each followed by a
  * line feed.
  */
-import type { Settings } from "./base/Settings.ts"
-import type { Message } from "./trajectory/Message.ts"
+import type { Settings } from "../base/Settings.ts"
+import type { Message } from "../trajectory/Message.ts"
 
 /**
  * A prompt with a completion to imitate, which may be wrong: demonstrations teach the format, the reward teaches the

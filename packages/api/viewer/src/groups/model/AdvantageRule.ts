@@ -3,7 +3,7 @@
  * files), the rule of the original's trainer is used and labelled as such.
  */
 import * as ScoreAdvantage from "@atropos/core/reward/ScoreAdvantage"
-import type { AdvantageRecipe } from "../source/Wire.ts"
+import type { AdvantageRecipe } from "../../source/Wire.ts"
 
 const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
 
