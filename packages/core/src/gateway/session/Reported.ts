@@ -43,7 +43,10 @@ const componentsOf = Effect.fnUntraced(function* (value: unknown, prefix = "rewa
   if (entries.length === 0) return yield* wrong("rewards", `at least one component is needed: ${right}`)
   for (const [name, figure] of entries) {
     if (typeof figure !== "number" || !RewardComponents.isUsable(figure)) {
-      return yield* wrong(`${prefix}${name}`, `a finite number within float32 (up to 3.4e38) is needed, got ${said(figure)}`)
+      return yield* wrong(
+        `${prefix}${name}`,
+        `a finite number within float32 (up to 3.4e38) is needed, got ${said(figure)}`
+      )
     }
   }
   const fault = RewardComponents.faultOf(value)
