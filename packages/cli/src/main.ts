@@ -10,9 +10,20 @@ import * as Report from "./base/Report.ts"
 
 const ending: Report.Ending = { isDone: false }
 
+/** Ends the process once its output is written, with whatever an agent that ran in it has left: timers, an exit code. */
+const end = (code: number): void => {
+  process.exitCode = code
+  const unwritten = [process.stdout, process.stderr].filter(
+    ({ writable, writableLength }) => writable && writableLength > 0
+  )
+  void Promise.all(unwritten.map((stream) => new Promise((resolve) => stream.write("", resolve)))).then(() =>
+    process.exit(code)
+  )
+}
+
 Program.run(process.argv.slice(2), process, ending).pipe(
   NodeRuntime.runMain({
     disableErrorReporting: true,
-    teardown: (exit, onExit) => Report.teardown(exit, onExit, ending)
+    teardown: (exit) => Report.teardown(exit, end, ending)
   })
 )

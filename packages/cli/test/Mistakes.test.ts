@@ -61,7 +61,7 @@ describe("a mistake in an environment", () => {
     ["misspelt key", 'the definition has an unknown key "evalution"; did you mean "evaluation"?'],
     ["half an evaluation", `--env ${faulty}: the environment faulty: evaluation has no collectTrajectories`],
     ["throws while it is made", "Environment.layer's function threw TypeError: the scorer broke ("],
-    ["NaN scores", "The first was item 0: there is NaN or Infinity among scores"],
+    ["NaN scores", "The first was item 0: there is NaN, Infinity or a number beyond float32 (3.4e38) among scores"],
     ["unscorable", "The first was item 0: the reference is broken"]
   ] as const) {
     test(
@@ -79,7 +79,12 @@ describe("a mistake in an environment", () => {
   for (const [verb, mistake, words, says] of [
     ["process", "", ["--env.items", "0"], "the environment has no items"],
     ["evaluate", "", ["--env.items", "0"], "the environment has no items"],
-    ["evaluate", "NaN scores", [], "The first was item 0: there is NaN or Infinity among scores"],
+    [
+      "evaluate",
+      "NaN scores",
+      [],
+      "The first was item 0: there is NaN, Infinity or a number beyond float32 (3.4e38) among scores"
+    ],
     ["evaluate", "one score", [], "score gave 1 score for 4 trajectories"],
     [
       "sft-gen",

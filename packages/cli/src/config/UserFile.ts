@@ -1,6 +1,7 @@
 /** Loads a user's file as a module: an environment, a loss. */
 import * as Reason from "@atropos/core/base/Reason"
 import * as StackFrames from "@atropos/core/base/StackFrames"
+import * as StrayErrors from "@atropos/core/base/StrayErrors"
 import { Effect, FileSystem, Path } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import { loader } from "./TypeScriptSource.ts"
@@ -49,11 +50,31 @@ export const load = Effect.fn("UserFile.load")(function* (flag: string, word: st
   const url = yield* Effect.orDie(path.toFileUrl(file))
   const { placeOfFault, register } = yield* Effect.promise(() => import("./TypeScriptModules.ts"))
   register()
+  const slow = Effect.delay(
+    Effect.logWarning("the file is still loading: does it await something that never ends?", { file, flag }),
+    "10 seconds"
+  )
   return yield* Effect.tryPromise({
-    try: (): Promise<Record<string, unknown>> => import(url.href),
+    try: () => imported(url.href),
     catch: (cause) =>
       new UsageError({
         message: `${flag} ${word}: the file could not be loaded: ${loadingFault(cause, `${path.parse(file).name}.${/\.[cm]?ts$/.test(file) ? "mts" : "mjs"}`, placeOfFault)}`
       })
-  })
+  }).pipe(Effect.raceFirst(Effect.andThen(slow, Effect.never)))
 })
+
+/** The exports of a module; rejects with what it throws, leaves unhandled or exits with while it is loaded. */
+const imported = (url: string): Promise<Record<string, unknown>> =>
+  new Promise((resolve, reject) => {
+    let isOver = false
+    const loading = StrayErrors.owned(
+      reject,
+      () => import(url),
+      () => isOver
+    )
+    // Node reports unhandled rejections once a module's microtasks are done.
+    const settled = loading.finally(() => new Promise((done) => setImmediate(done)))
+    void settled.then(resolve, reject).finally(() => {
+      isOver = true
+    })
+  })

@@ -6,7 +6,7 @@
  * to `samples_1.jsonl` and `metrics_1.json`, since the model behind a name may have changed. Rates are means over items
  * with their standard error; items that failed or have no score are excluded and counted.
  */
-import { Environment, MetricsSink, ServerManager, Trace, Trajectory } from "@atropos/core"
+import { Environment, MetricsSink, RewardComponents, ServerManager, Trace, Trajectory } from "@atropos/core"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import { createHash } from "node:crypto"
@@ -141,7 +141,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
       Effect.map((results): Job.ItemResult => {
         if (results.length === 0)
           return unscored("no_rollouts", "the evaluation's collectTrajectories gave no trajectories")
-        if (!results.every(({ score }) => Number.isFinite(score)))
+        if (!results.every(({ score }) => RewardComponents.isUsable(score)))
           return unscored("not_finite", GroupFilter.reasons.not_finite)
         return {
           lines: results.map((one) => sampleOf(index, { id, label }, one)),

@@ -4,6 +4,7 @@
  */
 import packageJson from "../../package.json" with { type: "json" }
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import type { PlatformError } from "effect/PlatformError"
 import { fileURLToPath } from "node:url"
 
 /** npm's record of an installation. */
@@ -30,7 +31,7 @@ export const archives = (lock: string, resolve: (file: string) => string): { rea
 /** The dependencies of a starter; an agent does not use Effect but needs our environments. */
 export const dependencies = Effect.fn("Packages.dependencies")(function* (
   kind: "environment" | "agent" = "environment"
-) {
+): Effect.fn.Return<{ readonly [name: string]: string }, PlatformError, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const installed = fileURLToPath(new URL("../..", import.meta.url))

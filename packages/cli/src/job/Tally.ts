@@ -81,7 +81,7 @@ export interface Scored {
 /** One group of scored rollouts; its scores count whether it is kept or not. */
 export const ofGroup = ({ passes, rewards = [], scores, tokens, trainedTokens }: Scored): Tally => {
   const mean = Evaluation.mean(scores)
-  const isScored = Number.isFinite(mean)
+  const isScored = scores.length > 0 && Array.from(scores).every(RewardComponents.isUsable)
   return {
     ...empty,
     passes: isScored && passes !== undefined ? { [`${scores.length}:${passes}`]: 1 } : {},

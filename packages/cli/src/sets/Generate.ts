@@ -107,11 +107,7 @@ const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source
   if (done < number && !files.isFinishing) {
     yield* source.run(sink, Option.fromNullishOr(before?.cursor)).pipe(
       Effect.ensuring(Effect.ignore(files.flush)),
-      Effect.onInterrupt(() =>
-        Console.error(
-          `stopped with ${Counts.rows(builder.counts())} rows: run the same command again to continue; with --num-seqs-to-save ${Math.max(1, Counts.rows(builder.counts()))} it finishes with these rows`
-        )
-      )
+      Effect.onInterrupt(() => Console.error(stopped(Counts.rows(builder.counts()))))
     )
   }
   const written = yield* files.finish({ cursor, counts: builder.counts() })
@@ -154,3 +150,8 @@ export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOpti
     yield* Console.error(`${rows} of the ${number} requested rows: there were no more groups`)
   }
 }, Effect.scoped)
+
+const stopped = (rows: number): string => {
+  const again = `stopped with ${rows} rows: run the same command again to continue`
+  return rows === 0 ? again : `${again}; with --num-seqs-to-save ${rows} it finishes with these rows`
+}

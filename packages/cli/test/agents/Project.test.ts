@@ -161,4 +161,42 @@ export const kindOf = (item: Item) => {
       })
     )
   }
+
+  for (const [what, statement, says] of [
+    ["an exit", "process.exit(0)", /process\.exit\(0\) was called.* \(agent\.ts:2:17\)/],
+    [
+      "a rejection that nothing awaits",
+      `void Promise.reject(new Error("early")); await new Promise(() => {})`,
+      /early/
+    ],
+    ["a throw", `throw new Error("early")`, /early \(agent\.ts:2:15\)/]
+  ] as const) {
+    it.effect(`${what} while its file is loaded is a usage error that names the file`, () =>
+      Effect.gen(function* () {
+        const cwd = yield* Project.make({ "agent.ts": `import "@atropos/envs"\n        ${statement}` })
+        const { code, stderr } = yield* Bin.run(process("./agent.ts"), { cwd })
+        assert.strictEqual(code, 2, stderr)
+        assert.match(stderr, /--env \.\/agent\.ts: the file could not be loaded: /)
+        assert.match(stderr, says)
+      })
+    )
+  }
+
+  it.effect("the exit code that it leaves is not the command's, and what it leaves open does not hold it up", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Project.make({
+        "agent.ts": `${asking}
+          process.exitCode = 3
+          setInterval(() => {}, 1000)
+          export default defineAgent({
+            name: "codes",
+            items: ["a"],
+            run: async ({ model }) => { process.exitCode = 4; await ask(model); return ++runs },
+            score: ({ result }) => result
+          })`
+      })
+      const { code, stderr } = yield* Bin.run(process("./agent.ts", "--env.total_steps", "1"), { cwd })
+      assert.strictEqual(code, 0, stderr)
+    })
+  )
 })

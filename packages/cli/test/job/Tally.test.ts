@@ -61,6 +61,12 @@ describe("Tally", () => {
     assert.isUndefined(Tally.meanScore(Tally.empty))
   })
 
+  it("has finite means and deviations of the largest scores, and none of larger ones", () => {
+    const largest = Tally.meanScore(sum(group(3.4e38), group(-3.4e38), group(3.4e38)))
+    assert.isTrue(Number.isFinite(largest?.value) && Number.isFinite(largest?.stderr))
+    assert.isUndefined(Tally.meanScore(sum(group(1e308), group(-1e308))))
+  })
+
   it.prop(
     "adds in any order and survives a checkpoint",
     [Schema.Array(Schema.Literals([0, 1, -1])).check(Schema.isMinLength(1))],

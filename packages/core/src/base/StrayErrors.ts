@@ -12,15 +12,28 @@ export type Owner = (cause: unknown) => void
 /** Handles an error or an exit without a known owner; must end the process. */
 export type Reporter = (cause: unknown) => void
 
-const owners = new AsyncLocalStorage<Owner>()
+interface Owned {
+  readonly owner: Owner
+  readonly isOver: () => boolean
+}
+
+const owners = new AsyncLocalStorage<Owned>()
 
 let reporter: Reporter | undefined
 let isInstalled = false
 
-/** Calls `run`; everything that it and what it starts leave unhandled goes to `owner`, even after it has returned. */
-export const owned = <A>(owner: Owner, run: () => A): A => {
+/**
+ * Calls `run`; everything that it and what it starts leave unhandled goes to `owner`, even after it has returned, until
+ * `isOver`. Later errors are those of no owner.
+ */
+export const owned = <A>(owner: Owner, run: () => A, isOver: () => boolean = () => false): A => {
   install()
-  return owners.run(owner, run)
+  return owners.run({ owner, isOver }, run)
+}
+
+const responsible = (): Owner | Reporter | undefined => {
+  const found = owners.getStore()
+  return found === undefined || found.isOver() ? reporter : found.owner
 }
 
 /** Reports errors without an owner, and exits, from now on; undefined: stops. For the program that the process runs. */
@@ -45,7 +58,7 @@ const install = (): void => {
   const handle = (cause: unknown): void => {
     // Reported when it was thrown.
     if (cause instanceof ExitCalled) return
-    const to = owners.getStore() ?? reporter
+    const to = responsible()
     if (to !== undefined) return to(cause)
     // Node's default without a listener: the stack, and exit code 1.
     process.off("uncaughtException", handle)
@@ -55,7 +68,7 @@ const install = (): void => {
   process.on("unhandledRejection", handle)
   const exit = process.exit.bind(process)
   process.exit = (code) => {
-    const to = owners.getStore() ?? reporter
+    const to = responsible()
     if (to === undefined) return exit(code)
     const error = new ExitCalled(code)
     to(error)

@@ -40,8 +40,21 @@ export const read = (source: string, path: string): Rows<FileSystem.FileSystem> 
           message: `${path} is not a supported file of rows: expected ${Object.keys(readers).join(", ")}`
         })
       )
-    : reader(source, path)
+    : Stream.unwrap(Effect.as(regular(source, path), reader(source, path)))
 }
+
+/** Fails for a pipe or a device: opening one may wait forever, beyond signals, and rows are read several times. */
+const regular = Effect.fn("RowFiles.regular")(function* (source: string, path: string) {
+  const fs = yield* FileSystem.FileSystem
+  const type = yield* Effect.match(fs.stat(path), {
+    // The reader reports why.
+    onFailure: () => "File",
+    onSuccess: (info) => info.type
+  })
+  if (type === "File" || type === "Directory") return
+  const message = `${path} is not a regular file but a ${type}: rows are read more than once, so write them to a file first`
+  return yield* new DatasetError({ source, message })
+})
 
 const unreadable = (source: string, path: string, cause: unknown): DatasetError =>
   new DatasetError({ source, message: `${path} cannot be read: ${Reason.of(cause)}`, cause })

@@ -8,7 +8,7 @@
  */
 import { Arbitrary, Effect, Schema } from "effect"
 import type { EnvironmentError, Unscorable } from "./EnvironmentError.ts"
-import { type Rule, scoreOf } from "../reward/RewardComponents.ts"
+import { isUsable, type Rule, scoreOf, unusable as describeUnusable } from "../reward/RewardComponents.ts"
 import type { Judged } from "../reward/Score.ts"
 import { maskFrom, type Trajectory } from "../trajectory/Trajectory.ts"
 
@@ -118,9 +118,12 @@ export const inRange = Effect.fn("Laws.inRange")(function* <E, R>(
   [minimum, maximum]: Range
 ) {
   const scores = yield* score(group)
-  const notFinite = scores.find((one) => !Number.isFinite(one))
-  if (notFinite !== undefined) {
-    return yield* new LawBroken({ law: "finiteness", message: `a score is ${notFinite}, for ${show(group)}` })
+  const unusable = scores.find((one) => !isUsable(one))
+  if (unusable !== undefined) {
+    return yield* new LawBroken({
+      law: "finiteness",
+      message: `a score ${describeUnusable(unusable)}, for ${show(group)}`
+    })
   }
   const outside = scores.find((one) => one < minimum || one > maximum)
   if (outside === undefined) return

@@ -35,7 +35,7 @@ const name = /^[A-Za-z_][\w.-]{0,63}$/
 /** Max components; each becomes a metric. */
 const most = 32
 
-/** Describes why a value is not valid as components; undefined if it is. Filters check that the numbers are finite. */
+/** Describes why a value is not valid as components; undefined if it is. Filters check that the numbers are usable. */
 export const faultOf = (given: unknown): string | undefined => {
   if (!Predicate.isReadonlyObject(given))
     return "rewards must be an object of numbers, such as { correct: 1, format: 0.5 }"
@@ -58,9 +58,19 @@ export const faultOfScore = (given: unknown): string | undefined =>
     ? "it names no component, and would silently count as 0; give a number, or components such as { correct: 1, format: 0.5 }"
     : undefined)
 
-/** True if the value is valid components with finite numbers only. */
+/**
+ * True for a number that a trainer can compute with: finite in float32, so up to 3.4e38. Sums and squares of such
+ * numbers are finite in float64, hence every mean and deviation.
+ */
+export const isUsable = (value: number): boolean => Number.isFinite(Math.fround(value))
+
+/** Describes why a number is not usable. */
+export const unusable = (value: number): string =>
+  Number.isFinite(value) ? `is ${value}, beyond the range of float32 (3.4e38)` : `is ${value}`
+
+/** True if the value is valid components with usable numbers only. */
 export const isRewards = (given: unknown): given is Rewards =>
-  faultOf(given) === undefined && Object.values(given as Rewards).every(Number.isFinite)
+  faultOf(given) === undefined && Object.values(given as Rewards).every(isUsable)
 
 /** Σ weight · value. */
 export const weighted = (rewards: Rewards, weights: Weights = {}): number =>

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Layer, Logger, Path, type Scope, Schema, Stream } from "effect"
 import { NodeServices } from "@effect/platform-node"
+import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
@@ -48,6 +49,19 @@ describe("Dataset, files", () => {
     "one-after-another.json": problems.map((row) => JSON.stringify(row, null, 1)).join(""),
     "rows.csv": `question,answer\n${problems.map(({ answer, question }) => `"${question.replaceAll('"', '""')}",${answer}`).join("\n")}\n`
   }
+  it.effect.skipIf(process.platform === "win32")(
+    "refuses a pipe instead of waiting for what may never write to it",
+    () =>
+      inFolder((folder) =>
+        Effect.gen(function* () {
+          const path = (yield* Path.Path).join(folder, "rows.jsonl")
+          execFileSync("mkfifo", [path])
+          const { message } = yield* Effect.flip(rowsOf(path, Problem))
+          assert.include(message, "is not a regular file but a FIFO")
+        })
+      )
+  )
+
   for (const [name, text] of Object.entries(contents)) {
     it.effect(`reads ${name}`, () =>
       inFolder((folder) =>

@@ -23,10 +23,12 @@ const isTotal = (judged: Judged): judged is Total =>
 
 /** Describes why a value is not a valid judgement; undefined if it is. */
 export const faultOf = (value: unknown): string | undefined => {
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : `is ${value}`
+  if (typeof value === "number") return RewardComponents.isUsable(value) ? undefined : RewardComponents.unusable(value)
   const fault = RewardComponents.faultOfScore(value)
   if (fault !== undefined) return `is no reward: ${fault}`
-  return RewardComponents.isRewards(value) ? undefined : "has a component that is not finite"
+  return RewardComponents.isRewards(value)
+    ? undefined
+    : "has a component that is NaN, infinite or beyond the range of float32 (3.4e38)"
 }
 
 /** A seat of a rollout: the reward of one of its sessions, and its comparison group. */

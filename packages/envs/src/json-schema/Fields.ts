@@ -172,7 +172,7 @@ export const freeFields: ReadonlyArray<Draw> = [
       additionalProperties: false
     },
     fits: { width: 2, height: 3.5 },
-    misfits: [{ width: 2 }, { width: 2, height: 0 }, { width: 2, height: 3, depth: 1 }, [2, 3]]
+    misfits: [{ width: 2 }, { width: 2, height: 0 }, { width: 2, height: 3, depth: 1 }, [2, 3]] as const
   }),
   (random) => {
     const version = random.between(2, 9)
@@ -180,7 +180,7 @@ export const freeFields: ReadonlyArray<Draw> = [
   },
   () => ({
     name: "status",
-    schema: { oneOf: [{ type: "null" }, { enum: ["open", "closed"] }] },
+    schema: { oneOf: [{ type: "null" }, { enum: ["open", "closed"] }] as const },
     fits: "open",
     misfits: ["opened", false, ""]
   }),
@@ -213,7 +213,7 @@ export const freeFields: ReadonlyArray<Draw> = [
     fits: [
       { kind: "made", year: 2001 },
       { kind: "sold", year: 2020, buyer: "Ava" }
-    ],
+    ] as const,
     misfits: [[], [{ kind: "made" }], [{ kind: "sold", year: 2020 }], [{ kind: "lost", year: 2020 }]]
   })
 ]

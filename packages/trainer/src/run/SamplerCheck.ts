@@ -59,7 +59,7 @@ export const make = (
         const verdict = guard.judge(part)
         if (verdict === "agree") continue
         if (verdict === "measured") {
-          yield* Effect.logInfo("the sampler rounds activations to 8 bits", {
+          yield* Effect.logWarning("the sampler rounds activations to 8 bits", {
             environment,
             difference: Number(Mismatch.mean(part)?.toFixed(4)),
             bound: Number(guard.bound().toFixed(4)),

@@ -10,7 +10,7 @@ import {
   ServerManager,
   Trajectory
 } from "@atropos/core"
-import { Effect, FileSystem, Layer, References, Result, Schema, Stream, Struct } from "effect"
+import { Effect, FileSystem, Layer, Logger, References, Result, Schema, Stream, Struct } from "effect"
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
 import * as SamplerCheck from "../../src/run/SamplerCheck.ts"
 import * as Preset from "../../src/loss/Preset.ts"
@@ -250,6 +250,16 @@ describe("the bound of a run", () => {
     const { judge } = SamplerCheck.make(TrainerSettings.complete(settings).trainer, objective, model)
     return Effect.forEach(steps, (difference) => judge(batch, new Map([[1, step(difference)]])))
   }
+
+  it.effect("is explained where 8 bits measured it, at the level that every command prints", () => {
+    const logged: Array<string> = []
+    const recording = Logger.make(({ message }) => void logged.push(JSON.stringify(message)))
+    return boundsOf({ trainer: { quantize: "int8" } }, 0.07).pipe(
+      Effect.andThen(Effect.sync(() => assert.include(logged.join(), "the sampler rounds activations to 8 bits"))),
+      Effect.provideService(References.MinimumLogLevel, "Warn"),
+      Effect.provide(Logger.layer([recording]))
+    )
+  })
 
   it.effect("is recorded with each step: what was set, or what 8 bits measured", () =>
     Effect.gen(function* () {

@@ -42,8 +42,11 @@ const componentsOf = Effect.fnUntraced(function* (value: unknown, prefix = "rewa
   const entries = Object.entries(value)
   if (entries.length === 0) return yield* wrong("rewards", `at least one component is needed: ${right}`)
   for (const [name, figure] of entries) {
-    if (typeof figure !== "number" || !Number.isFinite(figure)) {
-      return yield* wrong(`${prefix}${name}`, `a finite number is needed, got ${said(figure)}`)
+    if (typeof figure !== "number" || !RewardComponents.isUsable(figure)) {
+      return yield* wrong(
+        `${prefix}${name}`,
+        `a finite number within float32 (up to 3.4e38) is needed, got ${said(figure)}`
+      )
     }
   }
   const fault = RewardComponents.faultOf(value)

@@ -39,7 +39,7 @@ export interface Options {
 export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: string }
 
 /** OpenAI has no parameter for adapters: servers accept their names as models. */
-export const asModel: Naming = ({ name }) => (name === undefined ? {} : { model: name })
+export const asModel: Naming = ({ name }): ReturnType<Naming> => (name === undefined ? {} : { model: name })
 
 /** Wraps a listener to record if it was called. */
 const hearing = (hear: Listener<Piece> = () => undefined) => {

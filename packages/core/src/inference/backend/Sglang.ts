@@ -32,7 +32,7 @@ const Generated = Schema.Struct({
 const decodeGenerated = decode(Schema.Union([Schema.Array(Generated), Generated]))
 
 /** SGLang takes adapters as a separate parameter, at all its endpoints. */
-const asPath: OpenAi.Naming = ({ name }) => (name === undefined ? {} : { lora_path: name })
+const asPath: OpenAi.Naming = ({ name }): ReturnType<OpenAi.Naming> => (name === undefined ? {} : { lora_path: name })
 
 export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options) {
   const { identity, settings, transport } = options

@@ -11,6 +11,7 @@
  */
 import { Result } from "effect"
 import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"
+import { isUsable } from "../../reward/RewardComponents.ts"
 import type { ContentPart, Message } from "../../trajectory/Message.ts"
 import type { Overrides, ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import { isTooShort, notSampled, trainedTokens } from "../../trajectory/Trajectory.ts"
@@ -20,7 +21,7 @@ export const reasons = {
   wrong_size: "it has not group_size sequences (or group_overrides.group_size)",
   no_tokens: "a sequence has no tokens: neither server nor tokenizer gave any",
   misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
-  not_finite: "there is NaN or Infinity among scores, their components or advantages",
+  not_finite: "there is NaN, Infinity or a number beyond float32 (3.4e38) among scores, their components or advantages",
   identical_scores: "all scores are equal, and there are no token-level advantages",
   too_short: "none of its sequences has min_trained_tokens trained tokens",
   too_long: "nothing to train is left of it: its sequences have more tokens than the run's seq_len",
@@ -150,9 +151,9 @@ const isAligned = (group: ScoredGroup): boolean => {
 }
 
 const isFinite = ({ advantages, rewards, scores }: ScoredGroup): boolean =>
-  scores.every(Number.isFinite) &&
+  scores.every(isUsable) &&
   (advantages ?? []).every((row) => row.every(Number.isFinite)) &&
-  (rewards ?? []).every((components) => Object.values(components).every(Number.isFinite))
+  (rewards ?? []).every((components) => Object.values(components).every(isUsable))
 
 /** Max characters of chats that are sent for display only; larger ones are mostly images. */
 const largestChats = 4_000_000

@@ -76,7 +76,10 @@ describe("GroupFilter", () => {
     assert.strictEqual(reasonFor({ ...one, tokens: [new Int32Array(), one.tokens[1]!] }), "no_tokens")
     assert.strictEqual(reasonFor({ ...one, masks: [one.masks[0]!.slice(1), one.masks[1]!] }), "misaligned")
     assert.strictEqual(reasonFor({ ...one, inferenceLogprobs: [Float32Array.of(1)] }), "misaligned")
-    assert.strictEqual(reasonFor({ ...one, scores: Float64Array.of(Number.NaN, 1) }), "not_finite")
+    for (const score of [NaN, Infinity, -Infinity, 1e308, -1e39]) {
+      assert.strictEqual(reasonFor({ ...one, scores: Float64Array.of(score, 1) }), "not_finite")
+      assert.strictEqual(reasonFor({ ...one, rewards: [{ a: score }, { a: 1 }] }), "not_finite")
+    }
   })
 
   it("sends messages only when asked, and makes them from the tokens when there are none", () => {
