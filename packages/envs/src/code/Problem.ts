@@ -8,7 +8,7 @@
 import { Columns } from "@atropos/core"
 import * as Thinking from "../kit/Thinking.ts"
 import { Option, Result, Schema } from "effect"
-import { blocksOf } from "./Blocks.ts"
+import { type Block, blocksOf } from "./Blocks.ts"
 import * as Contest from "./Contest.ts"
 
 export interface Problem {
@@ -181,20 +181,37 @@ const defines = /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m
 
 const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").find((line) => line.trim() !== "") ?? "")
 
+const isPython = ({ language }: Block): boolean => /^(?:python|py)3?$/i.test(language)
+
+const definesAny = (code: string, names: ReadonlyArray<string>): boolean =>
+  [...code.matchAll(definition)].some(([, defined, assigned]) => names.includes(defined ?? assigned ?? ""))
+const reads = /\binput\(|\bstdin\b|\bopen\(0/
+
+/** True if a block can only show how a program is used. */
+const isTranscript = ({ code }: Block): boolean => /^\s*>>> /.test(code)
+
 /**
  * The program of a reply, after its thinking: its last Python block, else its last block without a language. Without a
  * block, a reply that defines a function is the program itself, and so is an indented one if there is a head to
  * continue (`preamble`).
+ *
+ * A block that defines nothing that is asked for is an example of the program's use if another block defines it; where
+ * no names are asked for, so is a block without a definition that reads no input, after one that has either.
  */
-export const programOf = (reply: string, { preamble }: Pick<Problem, "preamble">): string | undefined => {
+export const programOf = (
+  reply: string,
+  { asks = [], preamble }: Pick<Problem, "preamble"> & Partial<Pick<Problem, "asks">>
+): string | undefined => {
   const answer = Thinking.spoken(reply)
   const goesOn = preamble !== "" && isIndented(answer)
-  const blocks = blocksOf(answer, goesOn ? indented : programStart)
-  const bare = blocks.find(({ isBare }) => isBare)
-  const fenced = blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language))
-  // After a program without an opening fence, a fenced block may be an example of its use.
-  const isExample = bare !== undefined && fenced !== undefined && !defines.test(fenced.code)
-  const match = isExample ? bare : (fenced ?? bare ?? blocks.findLast(({ language }) => language === ""))
+  const all = blocksOf(answer, goesOn ? indented : programStart)
+  const blocks = all.every(isTranscript) ? all : all.filter((block) => !isTranscript(block))
+  const bare = blocks.filter(({ isBare }) => isBare)
+  const isProgram = ({ code }: Block) =>
+    asks.length > 0 ? definesAny(code, asks) : defines.test(code) || reads.test(code)
+  const ranked = [blocks.filter(isPython), bare, blocks.filter(({ language }) => language === "")]
+  const match =
+    ranked.flatMap((one) => one.findLast(isProgram) ?? [])[0] ?? ranked.find((one) => one.length > 0)?.at(-1)
   if (match !== undefined) return match.code
   if (blocks.length > 0) return undefined
   return defines.test(answer) || goesOn ? answer : undefined
