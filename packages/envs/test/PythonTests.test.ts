@@ -215,17 +215,7 @@ describe("Problem.programOf", () => {
       `${three}python\na = "<code>"\nb = "</code>"\n${three}`,
       'a = "<code>"\nb = "</code>"'
     ],
-    [
-      "takes a program before its use",
-      `${three}python\n${add}\n${three}\nUse:\n${three}python\nprint(add(1, 2))\n${three}`,
-      add
-    ],
     ["takes a program before a transcript", `${three}py\na = 1\n${three}\n${three}py\n>>> a\n1\n${three}`, "a = 1"],
-    [
-      "takes a program that reads before one that does not",
-      `${three}python\nprint(input())\n${three}\nFor example:\n${three}python\nprint("a")\n${three}`,
-      "print(input())"
-    ],
     ["takes the later of two programs", `${three}py\n${add} + 1\n${three}\n${three}py\n${add}\n${three}`, add],
     [
       "is not stalled by strings without end",
@@ -247,6 +237,11 @@ describe("Problem.programOf", () => {
     assert.strictEqual(
       Problem.programOf(block("add = lambda a, b: a + b") + block(helper), asked),
       "add = lambda a, b: a + b"
+    )
+    // A block about something else replaces the program.
+    assert.strictEqual(
+      Problem.programOf(block(add) + block("def nothing():\n    pass"), asked),
+      "def nothing():\n    pass"
     )
     // Without a definition, the last block is run, and fails.
     assert.strictEqual(Problem.programOf(block("a = 1") + block("b = 2"), asked), "b = 2")

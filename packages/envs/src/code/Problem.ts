@@ -183,20 +183,22 @@ const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").fin
 
 const isPython = ({ language }: Block): boolean => /^(?:python|py)3?$/i.test(language)
 
-const definesAny = (code: string, names: ReadonlyArray<string>): boolean =>
-  [...code.matchAll(definition)].some(([, defined, assigned]) => names.includes(defined ?? assigned ?? ""))
-const reads = /\binput\(|\bstdin\b|\bopen\(0/
-
 /** True if a block can only show how a program is used. */
 const isTranscript = ({ code }: Block): boolean => /^\s*>>> /.test(code)
+
+/** True if code uses the names that are asked for and defines none of them: an example. */
+const onlyUses = (code: string, names: ReadonlyArray<string>): boolean => {
+  const isDefined = [...code.matchAll(definition)].some(([, defined, assigned]) =>
+    names.includes(defined ?? assigned ?? "")
+  )
+  return !isDefined && [...code.matchAll(/\w+/g)].some(([word]) => names.includes(word))
+}
 
 /**
  * The program of a reply, after its thinking: its last Python block, else its last block without a language. Without a
  * block, a reply that defines a function is the program itself, and so is an indented one if there is a head to
- * continue (`preamble`).
- *
- * A block that defines nothing that is asked for is an example of the program's use if another block defines it; where
- * no names are asked for, so is a block without a definition that reads no input, after one that has either.
+ * continue (`preamble`). A transcript (`>>> `), and a block that uses what is asked for without defining it, are
+ * examples and no programs if there is another block.
  */
 export const programOf = (
   reply: string,
@@ -207,11 +209,14 @@ export const programOf = (
   const all = blocksOf(answer, goesOn ? indented : programStart)
   const blocks = all.every(isTranscript) ? all : all.filter((block) => !isTranscript(block))
   const bare = blocks.filter(({ isBare }) => isBare)
-  const isProgram = ({ code }: Block) =>
-    asks.length > 0 ? definesAny(code, asks) : defines.test(code) || reads.test(code)
-  const ranked = [blocks.filter(isPython), bare, blocks.filter(({ language }) => language === "")]
+  const fenced = blocks.filter(isPython)
+  // After a program without an opening fence, a fenced block may be an example of its use.
+  const isExample = bare.length > 0 && !defines.test(fenced.at(-1)?.code ?? "")
+  const plain = blocks.filter(({ language }) => language === "")
+  const ranked = isExample ? [bare] : [fenced, bare, plain]
   const match =
-    ranked.flatMap((one) => one.findLast(isProgram) ?? [])[0] ?? ranked.find((one) => one.length > 0)?.at(-1)
+    ranked.flatMap((one) => one.findLast(({ code }) => !onlyUses(code, asks)) ?? [])[0] ??
+    ranked.find((one) => one.length > 0)?.at(-1)
   if (match !== undefined) return match.code
   if (blocks.length > 0) return undefined
   return defines.test(answer) || goesOn ? answer : undefined

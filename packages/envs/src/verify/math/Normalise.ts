@@ -197,9 +197,12 @@ const withoutThousands = (text: string): string => {
 }
 
 const bases = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-const baseWord = new RegExp(`_\\s*\\{?\\s*\\\\text\\s?\\{\\s*(${bases.join("|")})\\s*\\}(?:\\s*\\})?`, "i")
+const baseWord = new RegExp(
+  `_\\s{0,3}(?:\\{\\s{0,3})?\\\\text\\s?\\{\\s{0,3}(${bases.join("|")})\\s{0,3}\\}(?:\\s{0,3}\\})?`,
+  "i"
+)
 const baseBehind = new RegExp(
-  `(?<=^[\\da-fA-F]{1,200})\\s*(?:\\\\text\\s?\\{)?\\s*\\(?(?:in\\s)?base[\\s-]?\\}?\\s?(\\d{1,2}|${bases.join("|")})\\s*\\)?\\s*\\}?$`,
+  `(?<=^[\\da-fA-F]{1,200})\\s{0,3}(?:\\\\text\\s?\\{\\s{0,3})?\\(?(?:in\\s)?base[\\s-]?\\}?\\s?(\\d{1,2}|${bases.join("|")})\\s?\\)?\\s{0,3}\\}?$`,
   "i"
 )
 const numberOf = (name: string): string => (/\d/.test(name) ? name : String(bases.indexOf(name.toLowerCase()) + 2))

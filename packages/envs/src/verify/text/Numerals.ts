@@ -24,7 +24,7 @@ const separators = new RegExp(`[,'’_]|${space}`, "g")
 
 /** The numeral without separators and with a decimal point; undefined if it follows no convention. */
 export const plain = (numeral: string): string | undefined => {
-  if (/^(?:\d+\.?\d*|\.\d+)$/.test(numeral)) return numeral
+  if (/^(?:\d+(?:\.\d*)?|\.\d+)$/.test(numeral)) return numeral
   const isContinental = conventions.find(([pattern]) => pattern.test(numeral))?.[1]
   if (isContinental === undefined) return undefined
   const ascii = isContinental ? numeral.replaceAll(".", "").replace(",", ".") : numeral
