@@ -197,6 +197,25 @@ describe("Problem.programOf", () => {
     ],
     ["takes the later block where one has no end", `${three}python\na = 1\n${three}python\n${add}\n${three}`, add],
     ["takes attributes of a fence for none of the code", `${three}{.python}\n${add}\n${three}`, add],
+    ["takes a block of a quotation", `> Here:\n> ${three}python\n${add.replaceAll(/^/gm, "> ")}\n> ${three}`, add],
+    ["takes a quoted block that was cut off", `> ${three}python\n${add.replaceAll(/^/gm, "> ")}\n\nDone.`, add],
+    ["takes a block of a quotation in another", `> > ${three}py\n${add.replaceAll(/^/gm, "> > ")}\n> > ${three}`, add],
+    ["leaves prompts of a quoted block in it", `> ${three}\n> a = 1\n> # >>> a\n> ${three}`, "a = 1\n# >>> a"],
+    ["takes a block behind a list's mark", `1. ${three}python\n   ${add.replace("\n", "\n   ")}\n   ${three}`, add],
+    ["takes a block with a title", `${three}python title="a.py" {1,2}\n${add}\n${three}`, add],
+    ["takes a block with attributes", `${three}{ .python .numberLines }\n${add}\n${three}`, add],
+    ["takes a block of the language's long name", `${three}language-python\n${add}\n${three}`, add],
+    ["takes code between tags", `<pre><code class="language-python">${add}\n</code></pre>`, add],
+    ["takes code with entities between tags", "<code>\na = 1 &lt; 2 &amp;&amp; 3\n</code>", "a = 1 < 2 && 3"],
+    ["takes no other language between tags", '<code class="language-js">\nlet a\n</code>', undefined],
+    ["takes no code between tags in a line", "Call <code>f()</code>.", undefined],
+    [
+      "takes tags of a program for a part of it",
+      `${three}python\na = "<code>"\nb = "</code>"\n${three}`,
+      'a = "<code>"\nb = "</code>"'
+    ],
+    ["takes a program before a transcript", `${three}py\na = 1\n${three}\n${three}py\n>>> a\n1\n${three}`, "a = 1"],
+    ["takes the later of two programs", `${three}py\n${add} + 1\n${three}\n${three}py\n${add}\n${three}`, add],
     [
       "is not stalled by strings without end",
       `${three}python\n${`'''\n${three}\n`.repeat(20_000)}`,
@@ -206,6 +225,26 @@ describe("Problem.programOf", () => {
   ]
   const none = { preamble: "" }
   it.each(cases)("%s", (_, reply, program) => assert.strictEqual(Problem.programOf(reply, none), program))
+
+  it("takes the last block that defines what is asked for", () => {
+    const asked = { preamble: "", asks: ["add"] }
+    const block = (code: string, language = "python") => `${three}${language}\n${code}\n${three}\n`
+    const helper = "def helper():\n    return add(1, 2)"
+    assert.strictEqual(Problem.programOf(block(add) + block(helper), asked), add)
+    assert.strictEqual(Problem.programOf(block(add, "") + block("add(1, 2)"), asked), add)
+    assert.strictEqual(Problem.programOf(block(`${add} + 1`) + block(add), asked), add)
+    assert.strictEqual(
+      Problem.programOf(block("add = lambda a, b: a + b") + block(helper), asked),
+      "add = lambda a, b: a + b"
+    )
+    // A block about something else replaces the program.
+    assert.strictEqual(
+      Problem.programOf(block(add) + block("def nothing():\n    pass"), asked),
+      "def nothing():\n    pass"
+    )
+    // Without a definition, the last block is run, and fails.
+    assert.strictEqual(Problem.programOf(block("a = 1") + block("b = 2"), asked), "b = 2")
+  })
 
   it("takes what goes on from a head, where there is one", () => {
     const head = { preamble: "def f():\n" }

@@ -73,7 +73,9 @@ const imported = (url: string): Promise<Record<string, unknown>> =>
       () => isOver
     )
     // Node reports unhandled rejections once a module's microtasks are done.
-    const settled = loading.finally(() => new Promise((done) => setImmediate(done)))
+    const settled = loading.finally(async () => {
+      await new Promise((done) => setImmediate(done))
+    })
     void settled.then(resolve, reject).finally(() => {
       isOver = true
     })

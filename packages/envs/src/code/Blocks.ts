@@ -1,8 +1,9 @@
 /**
- * Finds the code blocks of an answer, as models write them: fences of three or more backticks or tildes, after words,
- * indented, or missing at the start ("def add(a, b): … ```"). A fence inside a triple-quoted string, as in docstrings,
- * does not end a block of Python. Linear.
+ * Finds the code blocks of an answer, as models write them: fences of three or more backticks or tildes, after words or
+ * a list's mark, indented, in a blockquote, or missing at the start ("def add(a, b): … ```"); and `<code>` over several
+ * lines. A fence inside a triple-quoted string, as in docstrings, does not end a block of Python. Linear.
  */
+import * as Html from "./Html.ts"
 import * as Quotes from "./Quotes.ts"
 
 export interface Block {
@@ -18,6 +19,10 @@ interface Fence {
   readonly length: number
   readonly language: string
   readonly isBare?: boolean
+  /** Depth of the blockquote around it. */
+  readonly depth?: number
+  /** The code behind a tag that opens the block. */
+  readonly behindTag?: string
 }
 
 interface Open extends Fence {
@@ -27,21 +32,41 @@ interface Open extends Fence {
   isFenceQuoted: boolean
 }
 
-const fence = /^([ \t]*)(`{3,}|~{3,})[ \t]*\{?\.?([\w+-]*)/
+const fence = /^([ \t]*)(`{3,}|~{3,})[ \t]*\{?[ \t]*\.?(?:lang(?:uage)?-)?([\w+-]*)/
+const listMark = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+$/
 
-/** A fence at the start of a line, or backticks after words. Inline code is not a block. */
-const openingOf = (line: string): Fence | undefined => {
+/** The line without the marks of a blockquote, up to `depth` of them, and their number. */
+const unquoted = (line: string, depth = Infinity): { readonly line: string; readonly marks: number } => {
+  let marks = 0
+  let rest = line
+  while (marks < depth && /^[ \t]{0,3}>/.test(rest)) {
+    rest = rest.slice(rest.indexOf(">") + 1).replace(/^ /, "")
+    marks++
+  }
+  return { line: rest, marks }
+}
+
+/** A fence or tag at the start of a line, also of a quoted one, or backticks after words. Inline code is no block. */
+const openingOf = (raw: string): Fence | undefined => {
+  const { line, marks } = unquoted(raw)
+  const found = fenceIn(line) ?? Html.openingOf(line)
+  return found === undefined || marks === 0 ? found : { ...found, depth: marks }
+}
+
+const fenceIn = (line: string): Fence | undefined => {
   const at = /^[ \t]*~~~/.test(line) ? 0 : line.indexOf("```")
   if (at === -1) return undefined
   const isFirst = line.slice(0, at).trim() === ""
   const [begun = "", indent = "", run = "", language = ""] = fence.exec(isFirst ? line : line.slice(at)) ?? []
   const from = isFirst ? begun.length : at + begun.length
   if (run === "" || line.includes("```", from)) return undefined
-  return { indent: isFirst ? indent.length : 0, mark: run[0] ?? "", length: run.length, language }
+  const isListed = !isFirst && listMark.test(line.slice(0, at))
+  return { indent: isFirst ? indent.length : isListed ? at : 0, mark: run[0] ?? "", length: run.length, language }
 }
 
 /** The code before a fence that closes the block, empty if the fence starts the line; undefined if none closes it. */
-const closedBy = (line: string, { length, mark }: Fence): string | undefined => {
+const closedBy = (line: string, { behindTag, length, mark }: Fence): string | undefined => {
+  if (behindTag !== undefined) return Html.closedBy(line)
   const [, , run = ""] = fence.exec(line) ?? []
   if (run.startsWith(mark) && run.length >= length) return ""
   if (mark !== "`") return undefined
@@ -57,7 +82,8 @@ const withoutIndent = (line: string, indent: number): string => {
   return line.slice(from)
 }
 
-const hasStrings = ({ language }: Fence): boolean => /^(?:(?:python|py)3?)?$/i.test(language)
+const hasStrings = ({ behindTag, language }: Fence): boolean =>
+  behindTag === undefined && /^(?:(?:python|py)3?)?$/i.test(language)
 
 const blocksFrom = (
   lines: ReadonlyArray<string>,
@@ -68,16 +94,25 @@ const blocksFrom = (
   let open = begins
   const close = () => {
     if (open !== undefined) {
-      blocks.push({ language: open.language, code: open.lines.join("\n"), isBare: open.isBare === true })
+      const code = open.lines.join("\n")
+      blocks.push({
+        language: open.language,
+        code: open.behindTag === undefined ? code : Html.decoded(code),
+        isBare: open.isBare === true
+      })
     }
     open = undefined
   }
   const begin = (opening: Fence) => {
-    open = { ...opening, lines: [], quote: undefined, isFenceQuoted: false }
+    const lines = opening.behindTag === undefined || opening.behindTag === "" ? [] : [opening.behindTag]
+    open = { ...opening, lines, quote: undefined, isFenceQuoted: false }
   }
-  for (const line of lines) {
+  for (const raw of lines) {
+    const { line, marks } = unquoted(raw, open?.depth ?? 0)
+    // The end of a blockquote ends the blocks in it.
+    if (marks < (open?.depth ?? 0)) close()
     if (open === undefined) {
-      const opening = openingOf(line)
+      const opening = openingOf(raw)
       if (opening !== undefined) begin(opening)
       continue
     }
@@ -91,7 +126,7 @@ const blocksFrom = (
     }
     if (code !== "") open.lines.push(withoutIndent(code, open.indent))
     close()
-    const next = openingOf(line)
+    const next = openingOf(raw)
     // After an unclosed block, a fence with a language starts another one.
     if (code === "" && next !== undefined && next.language !== "") begin(next)
   }
@@ -107,6 +142,8 @@ const bareOf = (lines: ReadonlyArray<string>, start: RegExp): Open | undefined =
   const first = fence.exec(fences[0] ?? "")
   if (first === null || first[3] !== "") return undefined
   const before = lines.slice(0, lines.indexOf(fences[0] ?? ""))
+  // A block that opens after words or a list's mark has its opening fence.
+  if (before.some((line) => openingOf(line) !== undefined)) return undefined
   const from = before.findIndex((line) => start.test(line))
   const isAlone = from !== -1 && before.slice(0, from).every((line) => line.trim() === "")
   if (from === -1 || (!isAlone && fences.length % 2 === 0)) return undefined

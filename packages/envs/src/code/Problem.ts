@@ -8,7 +8,7 @@
 import { Columns } from "@atropos/core"
 import * as Thinking from "../kit/Thinking.ts"
 import { Option, Result, Schema } from "effect"
-import { blocksOf } from "./Blocks.ts"
+import { type Block, blocksOf } from "./Blocks.ts"
 import * as Contest from "./Contest.ts"
 
 export interface Problem {
@@ -181,20 +181,42 @@ const defines = /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m
 
 const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").find((line) => line.trim() !== "") ?? "")
 
+const isPython = ({ language }: Block): boolean => /^(?:python|py)3?$/i.test(language)
+
+/** True if a block can only show how a program is used. */
+const isTranscript = ({ code }: Block): boolean => /^\s*>>> /.test(code)
+
+/** True if code uses the names that are asked for and defines none of them: an example. */
+const onlyUses = (code: string, names: ReadonlyArray<string>): boolean => {
+  const isDefined = [...code.matchAll(definition)].some(([, defined, assigned]) =>
+    names.includes(defined ?? assigned ?? "")
+  )
+  return !isDefined && [...code.matchAll(/\w+/g)].some(([word]) => names.includes(word))
+}
+
 /**
  * The program of a reply, after its thinking: its last Python block, else its last block without a language. Without a
  * block, a reply that defines a function is the program itself, and so is an indented one if there is a head to
- * continue (`preamble`).
+ * continue (`preamble`). A transcript (`>>> `), and a block that uses what is asked for without defining it, are
+ * examples and no programs if there is another block.
  */
-export const programOf = (reply: string, { preamble }: Pick<Problem, "preamble">): string | undefined => {
+export const programOf = (
+  reply: string,
+  { asks = [], preamble }: Pick<Problem, "preamble"> & Partial<Pick<Problem, "asks">>
+): string | undefined => {
   const answer = Thinking.spoken(reply)
   const goesOn = preamble !== "" && isIndented(answer)
-  const blocks = blocksOf(answer, goesOn ? indented : programStart)
-  const bare = blocks.find(({ isBare }) => isBare)
-  const fenced = blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language))
+  const all = blocksOf(answer, goesOn ? indented : programStart)
+  const blocks = all.every(isTranscript) ? all : all.filter((block) => !isTranscript(block))
+  const bare = blocks.filter(({ isBare }) => isBare)
+  const fenced = blocks.filter(isPython)
   // After a program without an opening fence, a fenced block may be an example of its use.
-  const isExample = bare !== undefined && fenced !== undefined && !defines.test(fenced.code)
-  const match = isExample ? bare : (fenced ?? bare ?? blocks.findLast(({ language }) => language === ""))
+  const isExample = bare.length > 0 && !defines.test(fenced.at(-1)?.code ?? "")
+  const plain = blocks.filter(({ language }) => language === "")
+  const ranked = isExample ? [bare] : [fenced, bare, plain]
+  const match =
+    ranked.flatMap((one) => one.findLast(({ code }) => !onlyUses(code, asks)) ?? [])[0] ??
+    ranked.find((one) => one.length > 0)?.at(-1)
   if (match !== undefined) return match.code
   if (blocks.length > 0) return undefined
   return defines.test(answer) || goesOn ? answer : undefined

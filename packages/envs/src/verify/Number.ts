@@ -9,33 +9,53 @@ import * as Integers from "./math/Integers.ts"
 import { afterThinking, marked } from "./text/Extract.ts"
 import { ascii as asciiSigns } from "./text/Signs.ts"
 import { isWithinLimits, normalise } from "./math/Normalise.ts"
+import * as Numerals from "./text/Numerals.ts"
+import * as Units from "./math/Units.ts"
 import * as Wording from "./text/Wording.ts"
 
 export { ascii as asciiSigns } from "./text/Signs.ts"
 
-const pattern = /(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d)\.?)(?:[eE][-+]?\d{1,3})?(?![\w])/g
+/**
+ * A numeral with everything that is glued to it: `3/4`, `2^5`, `12:30` and `3-5` are not
+ * their last number.
+ */
+const pattern = new RegExp(
+  `(?<![\\w.]|\\d[,'’/:^–-])[-+]?${Numerals.pattern}(?:[/:^–-]${Numerals.pattern})*(?:[eE][-+]?\\d{1,3})?([a-zA-Z]*)(?![\\w]|[.,'’/:^–-]\\d)`,
+  "g"
+)
 
-const clean = (text: string): string =>
-  text
-    .replaceAll(/[,\s$€£]/g, "")
-    .replace(/\.$/, "")
-    .replace(/(?:\\?[%％]|per\s?cent)$/i, "")
+/** Sign, currency, numeral, exponent, and a currency or percent sign. */
+const written =
+  /^([-+]?)\s?(?:\\?[$€£¥₹])?\s?([-+]?)([\d.,'’_ \u00a0\u2009\u202f]*)([eE][-+]?\d{1,4})?\s?(?:\\?[$€£¥₹%％٪]|per\s?cent)?\.?$/i
 
 /** Longer numbers are not computed with; integers are then compared by digits. */
 const maxLength = 400
 
 /**
- * The number that `text` is, with thousands separators, currency sign and percent sign allowed; undefined for anything
- * else. 25% is 25.
+ * The number that `text` is, with the separators of any country (`Numerals`), currency sign and percent sign allowed;
+ * undefined for anything else. 25% is 25.
  */
 export const parse = (text: string): Exact.Rational | undefined => {
   const trimmed = asciiSigns(text.trim())
-  const isGrouped = !trimmed.includes(",") || /^[^\d]*\d{1,3}(?:,\d{3})+(?:\.\d+)?(?:\s?\\?[%％])?$/.test(trimmed)
-  return trimmed.length <= maxLength && isGrouped ? Exact.fromDecimal(clean(trimmed)) : undefined
+  const [, before = "", sign = "", digits = "", exponent = ""] =
+    trimmed.length > maxLength ? [] : (written.exec(trimmed) ?? [])
+  const numeral = Numerals.plain(digits.trim().replace(/(?<=\d)\.$/, ""))
+  return numeral === undefined || (before !== "" && sign !== "")
+    ? undefined
+    : Exact.fromDecimal(before + sign + numeral + exponent)
 }
 
-const numbersIn = (text: string): ReadonlyArray<string> =>
-  [...text.matchAll(pattern)].map(([number]) => number).filter((number) => /\d/.test(number))
+interface Numeral {
+  readonly text: string
+  readonly at: number
+}
+
+/** Numbers, and numerals that cannot be read as one. Letters that are glued to a number must be a unit: not "5th". */
+const numbersIn = (text: string): ReadonlyArray<Numeral> =>
+  [...text.matchAll(pattern)].flatMap(({ 0: whole, 1: letters = "", index }) => {
+    if (letters !== "" && !Units.isUnit(letters)) return []
+    return [{ text: whole.slice(0, whole.length - letters.length), at: index }]
+  })
 
 /**
  * The number of an announced answer: the one after its last "=", or the only one. Undefined for several, or a denied
@@ -47,7 +67,7 @@ const onlyNumber = (announced: string): string | undefined => {
   const [number, ...more] = numbersIn(answer.slice(answer.lastIndexOf("=") + 1))
   const isOne =
     more.length === 0 && !Wording.isDoubtful(answer) && !/\\(?:frac|neq|leq|geq|approx|pm)|[<>]/.test(answer)
-  return isOne ? number : undefined
+  return isOne ? number?.text : undefined
 }
 
 /** Characters of a sentence that are considered around a number. */
@@ -76,11 +96,15 @@ export const extract = (completion: string): string | undefined => {
   const text = asciiSigns(afterThinking(completion).slice(-20_000))
   const last = numbersIn(text).at(-1)
   if (last === undefined) return undefined
-  const at = text.lastIndexOf(last)
-  const sentence = sentenceAround(text, at, last.length)
-  const isOpen = Wording.isDeniedBy(text.slice(0, at)) || Wording.isOneOfSeveral(sentence) || sentence.endsWith("?")
-  return isOpen ? undefined : last
+  const sentence = sentenceAround(text, last.at, last.text.length)
+  const isOpen =
+    Wording.isDeniedBy(text.slice(0, last.at)) || Wording.isOneOfSeveral(sentence) || sentence.endsWith("?")
+  return isOpen ? undefined : last.text
 }
+
+/** `12,5` is 12.5 if the other number has a decimal point. */
+const withPoint = (text: string, other: string): string =>
+  /\d\.\d/.test(other) && /^[^\d,]*\d+,\d{1,2}(?![\d,])/.test(text) ? text.replace(",", ".") : text
 
 export interface Tolerance {
   /** Max absolute difference. */
@@ -92,7 +116,7 @@ export interface Tolerance {
 /** True if two numbers are equal, exactly or within the wider of the tolerances; false if either is not a number. */
 export const equivalent = (gold: string, prediction: string, tolerance: Tolerance = {}): boolean => {
   if (Integers.areEqual(gold, prediction) === true) return true
-  const [a, b] = [parse(gold), parse(prediction)]
+  const [a, b] = [parse(withPoint(gold, prediction)), parse(withPoint(prediction, gold))]
   if (a === undefined || b === undefined) return false
   if (Exact.equals(a, b)) return true
   const difference = Exact.subtract(a, b)

@@ -1,18 +1,30 @@
 /**
  * Judges text answers: equality after normalisation, or similarity (edit distance, shared words).
  *
- * Normalisation is that of SQuAD: lower case, no punctuation, no articles, single spaces, Unicode in composed form
- * (Rajpurkar et al. 2016, https://arxiv.org/abs/1606.05250, and its evaluation script).
+ * Normalisation is that of SQuAD: lower case, no punctuation, no articles, single spaces, Unicode in composed form; unlike
+ * there, the signs of `C++`, `A+` and `x < 5` count (Rajpurkar et al. 2016, https://arxiv.org/abs/1606.05250, and its evaluation script).
  */
 import * as NumberAnswer from "./Number.ts"
 
 const maxEditLength = 2_000
 
+/** Signs that tell names and statements apart, and the words they are compared as: `C++`, `F#`, `A+`, `x < 5`. */
+const signs: ReadonlyArray<readonly [sign: RegExp, word: string]> = [
+  [/<\/?[a-z][a-z\d]{0,20}\s?\/?>/g, " "],
+  [/(?<=\p{L})\+\+(?![\p{L}\p{N}])/gu, " plusplus "],
+  [/(?<=\p{L})#(?![\p{L}\p{N}])/gu, " sharp "],
+  [/(?<=(?<!\p{L})\p{L}{1,2})\+(?=[\s.,;:)*"']|$)/gu, " plus "],
+  [/(?<=(?<!\p{L})\p{L}{1,2})[-\u2212](?=[\s.,;:)*"']|$)/gu, " minus "],
+  [/<=|≤/g, " atmost "],
+  [/>=|≥/g, " atleast "],
+  [/</g, " less "],
+  [/(?<![-=])>(?=\s?[\p{L}\p{N}-])(?<=[\p{L}\p{N})]\s?>)/gu, " more "]
+]
+
 /** `The  Eiffel-Tower!` is `eiffel tower`. */
 export const normalise = (text: string): string =>
-  text
-    .normalize("NFKC")
-    .toLowerCase()
+  signs
+    .reduce((written, [sign, word]) => written.replaceAll(sign, word), text.normalize("NFKC").toLowerCase())
     .replaceAll(/[\p{P}\p{S}]+/gu, " ")
     .replaceAll(/\b(?:a|an|the)\b/g, " ")
     .replaceAll(/\s+/g, " ")

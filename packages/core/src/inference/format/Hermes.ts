@@ -9,6 +9,8 @@
  *     <tool_call>
  *     {"name": "search", "arguments": {"q": "cats"}}
  *     </tool_call>
+ *
+ * As in vLLM's parser, the end of the answer may replace the last closing tag.
  */
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"
@@ -25,7 +27,7 @@ export const format: OutputFormat = Marked.make({
   separator: "\n",
   opens: [open],
   forcedCall: { before: `${open}\n`, behind: `\n${close}`, argumentsKey: "arguments" },
-  readCalls: (text) => {
+  readCalls: (text, { finishReason }) => {
     const first = text.indexOf(open)
     const calls: Array<ReadCall> = []
     for (let from = first; from !== -1;) {
@@ -34,9 +36,11 @@ export const format: OutputFormat = Marked.make({
       const end = text[start] === "{" ? CallJson.endOf(text, start) : undefined
       if (end === undefined) return undefined
       const closing = CallJson.skipBlanks(text, end)
-      const call = text.startsWith(close, closing)
-        ? CallJson.call(text.slice(start, end), ["arguments"], true)
-        : undefined
+      const isEnd = closing === text.length && finishReason !== "length"
+      const call =
+        isEnd || text.startsWith(close, closing)
+          ? CallJson.call(text.slice(start, end), ["arguments"], true)
+          : undefined
       if (call === undefined) return undefined
       calls.push(call)
       from = text.indexOf(open, closing + close.length)

@@ -8,6 +8,8 @@
  *     </parameter>
  *     </function>
  *     </tool_call>
+ *
+ * As in vLLM's parser, the end of the answer may replace the last closing tags.
  */
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"
@@ -23,11 +25,23 @@ const functionClose = "</function>"
 const parameterOpen = "<parameter="
 const parameterClose = "</parameter>"
 
-/** Reads a function that begins at `from`, and its end. */
+/** The value that begins at `from`; all of the rest if no tag ends it and the answer `mayEnd`. */
+const valueAt = (text: string, from: number, mayEnd: boolean) => {
+  const isLast = [parameterOpen, parameterClose, functionClose, close].every((tag) => !text.includes(tag, from))
+  if (isLast) return mayEnd ? { end: text.length, next: text.length } : undefined
+  const value = TagPairs.endOfValue(text, from, parameterClose, [parameterOpen, functionClose])
+  if (value !== undefined || !mayEnd) return value
+  const end = text.lastIndexOf(parameterClose)
+  const next = CallJson.skipBlanks(text, end + parameterClose.length)
+  return end >= from && next === text.length ? { end, next } : undefined
+}
+
+/** Reads a function that begins at `from`, and its end; `mayEnd` if the end of the text may end it. */
 const readFunction = (
   text: string,
   from: number,
-  tools: ReadonlyArray<unknown> | undefined
+  tools: ReadonlyArray<unknown> | undefined,
+  mayEnd: boolean
 ): { readonly call: ReadCall; readonly end: number } | undefined => {
   if (!text.startsWith(functionOpen, from)) return undefined
   const named = text.indexOf(">", from)
@@ -38,15 +52,16 @@ const readFunction = (
   while (text.startsWith(parameterOpen, at)) {
     const keyEnd = text.indexOf(">", at)
     if (keyEnd === -1) return undefined
-    const value = TagPairs.endOfValue(text, keyEnd + 1, parameterClose, [parameterOpen, functionClose])
+    const value = valueAt(text, keyEnd + 1, mayEnd)
     if (value === undefined) return undefined
     const key = text.slice(at + parameterOpen.length, keyEnd).trim()
     pairs.push([key, TagPairs.withoutBreaks(text.slice(keyEnd + 1, value.end))])
     at = value.next
   }
-  if (!text.startsWith(functionClose, at)) return undefined
+  const isClosed = text.startsWith(functionClose, at)
+  if (!isClosed && !(mayEnd && at === text.length)) return undefined
   const call = ParameterTypes.call(name, pairs, tools, "text")
-  return call && { call, end: at + functionClose.length }
+  return call && { call, end: isClosed ? at + functionClose.length : at }
 }
 
 /** Python's spelling, as written by the template's `string` filter. */
@@ -75,14 +90,15 @@ export const format: OutputFormat = Marked.make({
   ends: ["<|im_end|>", "<|endoftext|>"],
   separator: "\n\n",
   opens: [open],
-  readCalls: (text, { tools }) => {
+  readCalls: (text, { finishReason, tools }) => {
+    const mayEnd = finishReason !== "length"
     const first = text.indexOf(open)
     const calls: Array<ReadCall> = []
     for (let from = first; from !== -1;) {
-      const read = readFunction(text, CallJson.skipBlanks(text, from + open.length), tools)
+      const read = readFunction(text, CallJson.skipBlanks(text, from + open.length), tools, mayEnd)
       if (read === undefined) return undefined
       const closing = CallJson.skipBlanks(text, read.end)
-      if (!text.startsWith(close, closing)) return undefined
+      if (!text.startsWith(close, closing) && !(mayEnd && closing === text.length)) return undefined
       calls.push(read.call)
       from = text.indexOf(open, closing + close.length)
     }

@@ -38,6 +38,39 @@ describe("calls", () => {
     })
   }
 
+  it("may be closed by the end of the answer, where vLLM's parser says so", () => {
+    const hermes = '<tool_call>\n{"name": "get", "arguments": {"city": "Bern"}}'
+    const qwen = "<tool_call>\n<function=get>\n<parameter=city>\nBern"
+    const open = [
+      ["hermes", hermes],
+      ["hermes", `${hermes}\n`],
+      ["hermes", `${hermes}<|im_end|>`],
+      ["hermes", `${hermes}\n</tool_call>\n${hermes}`],
+      ["qwen3-coder", qwen],
+      ["qwen3-coder", `${qwen}\n</parameter>`],
+      ["qwen3-coder", `${qwen}\n</parameter>\n</function>`],
+      ["qwen3-coder", `${qwen}\n</parameter>\n</function><|im_end|>`]
+    ] as const
+    for (const [name, text] of open) {
+      const calls = (finishReason: "stop" | "length") =>
+        OutputFormats.byName(name).read(text, { tools: recorded.tools, finishReason }).calls
+      assert.deepStrictEqual(calls("stop").at(-1)?.arguments, { city: "Bern" }, text)
+      // Only an answer's own end closes a call, not that of its tokens.
+      assert.lengthOf(text.includes("<|im_end|>") ? [] : calls("length"), 0, text)
+    }
+    const invalid = [
+      ["hermes", '<tool_call>\n{"name": "get", "arguments": {"city": "Bern"'],
+      ["hermes", `${hermes} and so on`],
+      ["qwen3-coder", "<tool_call>\n<function=get>\n<parameter=ci"],
+      ["qwen3-coder", `${qwen}\n</parameter> and so on`],
+      // Without its last tag GLM's call is none.
+      ["glm", "<tool_call>get\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>"]
+    ] as const
+    for (const [name, text] of invalid) {
+      assert.deepStrictEqual(OutputFormats.byName(name).read(text, { finishReason: "stop" }).calls, [], text)
+    }
+  })
+
   it("that the length limit cut off are not read", () => {
     const open = {
       "kimi-k2":

@@ -221,6 +221,23 @@ const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean =
   return prediction._tag === "List" && prediction.connective !== "or" && sameSequence(a, b, rules)
 }
 
+/** The components of a vector: a tuple, or a matrix with one row or column. */
+const componentsOf = (answer: Answer): ReadonlyArray<Answer> | undefined => {
+  if (answer._tag === "Tuple") return answer.items
+  if (answer._tag !== "Matrix" || answer.kind !== "matrix") return undefined
+  return answer.rows.length === 1
+    ? answer.rows[0]
+    : answer.rows.every((row) => row.length === 1)
+      ? answer.rows.flat()
+      : undefined
+}
+
+/** `(1,2)` and the column of 1 and 2 are the same vector; a row and a column are different matrices. */
+const sameVector = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
+  const [a, b] = [componentsOf(gold), componentsOf(prediction)]
+  return a !== undefined && b !== undefined && sameSequence(a, b, rules)
+}
+
 const isSingle = ({ _tag }: Answer): boolean => _tag === "Leaf" || _tag === "Ratio" || _tag === "Words"
 
 export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
@@ -264,6 +281,7 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
       gold.rows.every((row, i) => sameSequence(row, prediction.rows[i] ?? [], rules))
     )
   }
+  if ((gold._tag === "Matrix") !== (prediction._tag === "Matrix")) return sameVector(gold, prediction, rules)
   if ((isRealSet(gold) || isRealSet(prediction)) && sameRealSet(gold, prediction)) return true
   if (compareIntervals(gold, prediction, rules)) return true
   return compareLists(gold, prediction, rules)

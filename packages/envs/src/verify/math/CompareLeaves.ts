@@ -74,7 +74,7 @@ const isShare = ({ decimalPlaces, expression, text }: Leaf): boolean => {
 export const areEqual = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
   if (!Units.areCompatible(gold.unit, prediction.unit)) return false
   if (gold.isPercent === prediction.isPercent) return areSame(gold, prediction, rules)
-  if (gold.unit !== undefined || prediction.unit !== undefined) return false
+  if ((gold.isPercent ? prediction : gold).unit !== undefined) return false
   const asWritten = () => areSame(withoutPercent(gold), withoutPercent(prediction), rules)
   if (gold.isPercent) return asWritten() || areSame(gold, prediction, rules)
   return isShare(gold) ? areSame(gold, prediction, rules) : asWritten()

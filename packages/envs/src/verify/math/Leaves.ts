@@ -11,14 +11,18 @@ import * as Plain from "./Plain.ts"
 import * as Units from "./Units.ts"
 import * as Wording from "../text/Wording.ts"
 
-const inBase = /^(\d+)_\{?(\d{1,2})\}?$/
+const inBase = /^(?=[a-fA-F]{0,40}\d)([\da-fA-F]{1,200})_\{?(\d{1,2})\}?$/
 
-/** A number in a base is an opaque function of its value, so that it only equals the same number in the same base. */
+/**
+ * A number in a base is an opaque function of its value, so that it only equals the same number in the same base. One
+ * in base ten is a plain number.
+ */
 const readBase = (text: string): Expression | undefined => {
   const [, digits = "", baseDigits = ""] = inBase.exec(text) ?? []
   const base = Number(baseDigits)
-  const values = Array.from(digits, Number)
-  if (base < 2 || base > 10 || values.some((digit) => digit >= base)) return undefined
+  const values = Array.from(digits, (digit) => Number.parseInt(digit, 16))
+  if (base < 2 || base > 16 || values.some((digit) => digit >= base)) return undefined
+  if (base === 10) return number(Exact.fromInteger(BigInt(digits)))
   let value = 0n
   for (const digit of values) value = value * BigInt(base) + BigInt(digit)
   return { _tag: "Call", name: "base", args: [number(Exact.fromInteger(value)), number(Exact.fromInteger(base))] }

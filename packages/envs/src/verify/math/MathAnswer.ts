@@ -11,6 +11,7 @@ import * as Compare from "./Compare.ts"
 import type { Reader } from "./Latex.ts"
 import * as Integers from "./Integers.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
+import * as Numerals from "../text/Numerals.ts"
 import * as Plain from "./Plain.ts"
 import { parse } from "./Structure.ts"
 
@@ -23,17 +24,49 @@ export {
 } from "../text/Extract.ts"
 export type { Rules } from "./Compare.ts"
 
+/** Max characters of answers processed in the calling thread: well under a millisecond. */
+const maxAtOnce = 300
+
+/** One numeral with what may be around it: a name, a sign, a currency, a unit. */
+const oneNumeral = new RegExp(
+  `^((?:(?!\\\\\\{)[^\\d.([,]|\\.\\s)*)(${Numerals.pattern})((?:\\\\,|\\{,\\}|[^\\d,])*(?:\\^\\{?[23]\\}?\\s?\\}?)?)$`
+)
+/** A number with a decimal point, or a fraction. */
+const fractional = /^[^,\d]*\d*\.\d|^[^,\d]*\d[^,]*\/\s?\d|^[^,\d]*\d?\s?\\[dt]?frac/
+/** In a reference, `1,2` is more likely a list; with a unit it is not. */
+const referenceComma = /^(?:0,\d{2,}|\d+,\d{2})$/
+const predictionComma = /^(?:\d+,\d{1,2}|0,\d+)$/
+
 /**
- * `1000,99` and `0,5` in plain text are decimals if the other answer is one; in a reference, `1,2` is more likely a
- * list.
+ * An answer in which the separators of a numeral are written as in English, if the other answer is one number too:
+ * `1,00,000` and `1'000` lose their separators, and `12,5` is a decimal if the other number is no integer.
  */
-const decimalComma = (answer: string, other: string, pattern: RegExp): string => {
-  const trimmed = answer.trim()
-  return pattern.test(trimmed) && /^[^,]*\d\.\d/.test(other) ? trimmed.replace(",", ".") : answer
+const inEnglish = (answer: string, other: string, comma: RegExp): string => {
+  const [, before = "", numeral = "", after = ""] =
+    answer.length > maxAtOnce || !/\d[.,'’_ ]\d/.test(answer) ? [] : (oneNumeral.exec(answer.trim()) ?? [])
+  if (numeral === "") return answer
+  const isDecimal =
+    fractional.test(other) && (comma.test(numeral) || (/^\d+,\d{1,2}$/.test(numeral) && /[^\s.]/.test(after)))
+  const plain = isDecimal ? numeral.replace(",", ".") : Numerals.plain(numeral)
+  const isOne =
+    plain !== undefined &&
+    (!other.includes(",") || Numerals.plain(oneNumeral.exec(other.trim())?.[2] ?? "") !== undefined)
+  return isOne ? before + plain + after : answer
 }
 
-const referenceComma = /^[+-]?(?:0,\d{2,}|\d+,\d{2})$/
-const predictionComma = /^[+-]?(?:\d+,\d{1,2}|0,\d+)$/
+const letterUnit =
+  /^([^a-zA-Z\\]*\d)(?:\s|~|\\[,;: ]){1,5}(?:\\(?:mathrm|text|rm)\s?\{\s{0,3})?([mgshLlNJWV])\s{0,3}\}?$/
+/** A number with a unit in words or in `\\text`. */
+const wordUnit = /^[^a-zA-Z\\]*\d(?:[\s~]|\\[,;: ]){0,5}(?:\\(?:mathrm|text|rm)\s?\{)?\s{0,3}[a-zA-Z]{2,20}[^\d]{0,40}$/
+
+/** `5 m` has a unit if the other answer has no letters, or a unit too; beside `5x` it may be a product. */
+const withUnit = (answer: string, other: string): string => {
+  const [, numeral, letter] = answer.length > maxAtOnce ? [] : (letterUnit.exec(answer.trim()) ?? [])
+  const isConstant = !/[a-zA-Z]/.test(other.replaceAll(/\\[a-zA-Z]+/g, ""))
+  return letter !== undefined && (isConstant || wordUnit.test(other.trim()) || letterUnit.test(other.trim()))
+    ? `${numeral}\\text{ ${letter}}`
+    : answer
+}
 
 const choiceInText = /^\s*\\(?:text[a-z]*|math[a-z]*)\s*\{\s*\(([A-J])\)\s*([^{}]*)\}([^]*)$/
 const choiceInPlain = /^\s*\(([A-J])\)([^]*)$/
@@ -75,8 +108,8 @@ export const equivalent = (
   if (values !== undefined) return equivalent(...values, read, rules)
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
   const [a, b] = [
-    normalise(decimalComma(gold, prediction, referenceComma)),
-    normalise(decimalComma(prediction, gold, predictionComma))
+    normalise(withUnit(inEnglish(gold, prediction, referenceComma), prediction)),
+    normalise(withUnit(inEnglish(prediction, gold, predictionComma), gold))
   ]
   const written = canonicalText(a)
   if (written === "" || b === "") return false
@@ -85,9 +118,6 @@ export const equivalent = (
   if (formula !== undefined && formula === Chemistry.canonical(prediction)) return true
   return Compare.compare(parse(a, read), parse(b, read), { ...Compare.defaultRules, ...rules })
 }
-
-/** Max characters of answers processed in the calling thread: well under a millisecond. */
-const maxAtOnce = 300
 
 /** The verdict if it needs no engine; undefined if it does, or if it would take long. */
 export const decide = (gold: string, prediction: string, rules: Partial<Compare.Rules> = {}): boolean | undefined => {

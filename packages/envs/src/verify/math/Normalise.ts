@@ -74,7 +74,10 @@ const unicode: Record<string, string> = {
   "：": ":",
   "（": "(",
   "）": ")",
-  "％": "\\%"
+  "％": "\\%",
+  "٪": "\\%",
+  "．": ".",
+  "。": "."
 }
 const superscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 const subscripts = "₀₁₂₃₄₅₆₇₈₉₋"
@@ -167,7 +170,7 @@ const plainTexts = (text: string): string =>
   Scan.replaceCommand(text, texts, (argument) => {
     const inner = argument.trim().replace(/^\(([a-zA-Z])\)$/, "$1")
     // `3\text{ h}` has a unit, `3\text{h}` may have a factor.
-    if (/^\s[hmsgLJNWV]\s*$/.test(argument)) return `\\text{${argument}}`
+    if (/^\s[hmsgLlJNWV]\s*$/.test(argument)) return `\\text{${argument}}`
     if (/^[a-zA-Z]$/.test(inner)) return ` ${inner} `
     if (functionNames.test(inner)) return `\\${inner} `
     return /[a-zA-Z]/.test(inner) && !/[\\{}]/.test(inner) ? `\\text{${argument}}` : `{${argument}}`
@@ -193,6 +196,24 @@ const withoutThousands = (text: string): string => {
   })
 }
 
+const bases = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+const baseWord = new RegExp(
+  `_\\s{0,3}(?:\\{\\s{0,3})?\\\\text\\s?\\{\\s{0,3}(${bases.join("|")})\\s{0,3}\\}(?:\\s{0,3}\\})?`,
+  "i"
+)
+const baseBehind = new RegExp(
+  `(?<=^[\\da-fA-F]{1,200})\\s{0,3}(?:\\\\text\\s?\\{\\s{0,3})?\\(?(?:in\\s)?base[\\s-]?\\}?\\s?(\\d{1,2}|${bases.join("|")})\\s?\\)?\\s{0,3}\\}?$`,
+  "i"
+)
+const numberOf = (name: string): string => (/\d/.test(name) ? name : String(bases.indexOf(name.toLowerCase()) + 2))
+
+/** `11_{\text{two}}`, "11 (base 2)" and "11 in base two" are `11_{2}`. */
+const withBase = (text: string): string =>
+  text
+    .trim()
+    .replace(baseWord, (_, name: string) => `_{${numberOf(name)}}`)
+    .replace(baseBehind, (_, name: string) => `_{${numberOf(name)}}`)
+
 /** Replaces `\boxed{…}` and `\fbox{…}` by their contents. */
 export const unboxed = (text: string): string => {
   let result = text
@@ -214,13 +235,14 @@ export const normalise = (answer: string): string => {
     .replace(spokenSign, "-")
   // A dash between digits may be a range.
   text = withoutRaised(text.replaceAll(/(?<=\d)[‐‑‒–—―﹘](?=\d)/g, "\\dash "))
+  text = text.replaceAll(/(?:\d\u0305)+/g, (digits) => `\\overline{${digits.replaceAll("\u0305", "")}}`)
   text = text.replaceAll(vulgar, (one) => `\\frac{${one.normalize("NFKC").replace("⁄", "}{")}}`)
   text = text.replaceAll(unicodePattern, (character) => unicode[character] ?? character)
   text = text
     .replaceAll(/(?<!\\)\$+/g, " ")
     .replaceAll(/(?<!\\)\\[()]/g, " ")
     .replaceAll(/(?<!\\)\\[[\]]/g, " ")
-  text = withoutBracedCommas(plainTexts(unboxed(text)))
+  text = withBase(withoutBracedCommas(plainTexts(unboxed(text))))
   for (const [pattern, replacement] of spelling) text = text.replaceAll(pattern, replacement)
   text = ungrouped(withoutThousands(bracedRoots(Intervals.withHalfOpen(text))))
     .replaceAll(/\s+/g, " ")

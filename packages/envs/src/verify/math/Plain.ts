@@ -14,7 +14,8 @@ const fraction =
 const mixed = /^([+-]?)\s*(\d+)\s*(?:\\frac\s*(?:\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}|(\d)\s*(\d))|\s(\d+)\/(\d+))$/
 const scientific =
   /^([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(?:(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{\s*([+-]?\d{1,4})\s*\}|([+-]?\d))|[eE]([+-]?\d{1,4}))$/
-const repeating = /^([+-]?)(\d*)\.(\d*)\s*\\(?:overline|bar|dot)\s*\{\s*(\d{1,60})\s*\}$/
+const repeating =
+  /^([+-]?)(\d*)\.(\d*)\s*(?:\\(?:overline|bar|dot)\s*(?:\{\s*(\d{1,60})\s*\}|(\d))|\\dot\s*(?:\{\s*(\d)\s*\}|(\d))\s*(\d{0,58})\s*\\dot\s*(?:\{\s*(\d)\s*\}|(\d))|(?<=\.)\((\d{1,60})\))$/
 const infinity = /^([+-]?)\s*\\infty$/
 
 const signed = (sign: string | undefined, value: Exact.Rational | undefined) =>
@@ -46,10 +47,13 @@ const readScientific = (text: string) => {
   return match === null ? undefined : Exact.fromDecimal(`${match[1]}e${match[2] ?? match[3] ?? match[4]}`)
 }
 
-/** `0.1\overline{6}`: the repeated digits over as many nines. */
+/**
+ * `0.1\overline{6}`, `0.\dot1 4285\dot7`, `0.(6)`: the repeated digits over as many nines. `0.5(6)` may be a product.
+ */
 const readRepeating = (text: string) => {
-  const [match, sign, whole, places = "", digits = ""] = repeating.exec(text) ?? []
+  const [match, sign, whole, places = "", ...repeated] = repeating.exec(text) ?? []
   if (match === undefined) return undefined
+  const digits = repeated.join("")
   const start = Exact.fromDecimal(`${whole}.${places}0`)
   const rest = Exact.make(BigInt(digits), (10n ** BigInt(digits.length) - 1n) * 10n ** BigInt(places.length))
   return start === undefined || rest === undefined ? undefined : signed(sign, Exact.add(start, rest))

@@ -68,6 +68,18 @@ const parseMatrix = (text: string, body: string, read: Reader): Answer => {
   }
 }
 
+/** The rows of a matrix as nested lists, `[[1,2],[3,4]]`, or as in MATLAB, `[1,2;3,4]`. */
+const nestedRows = (inner: string): ReadonlyArray<ReadonlyArray<string>> | undefined => {
+  const lines = Scan.splitTop(inner, /;/g).parts
+  const rows = (lines.length > 1 ? lines : Scan.splitTop(inner, /,/g).parts).map((part) => {
+    const row = lines.length > 1 ? { open: "[", close: "]", inner: part } : Scan.enclosed(part.trim())
+    return row?.open === "[" && row.close === "]" ? Scan.splitTop(row.inner, /,/g).parts : []
+  })
+  const width = rows[0]?.length ?? 0
+  const isTable = rows.every((row) => row.length === width && row.every((part) => part.trim() !== ""))
+  return isTable && width > (lines.length > 1 ? 1 : 0) ? rows : undefined
+}
+
 /** `\{x \mid x > 3\}` is parsed as its condition on x; other set builders are compared as text. */
 const parseBuilder = (
   text: string,
@@ -98,6 +110,10 @@ const parseEnclosed = (text: string, read: Reader): Answer | undefined => {
   }
   if (open === "{" && close === "}") return parse(inner, read)
   if (/^\s*\\begin\{array\}/.test(inner)) return parse(inner, read)
+  const rows = open === "[" && close === "]" ? nestedRows(inner) : undefined
+  if (rows !== undefined) {
+    return { _tag: "Matrix", text: canonicalText(text), kind: "matrix", rows: rows.map((row) => parseAll(row, read)) }
+  }
   if (items.length === 2 && (open === "[" || close === "]")) {
     const [low, high] = parseAll(items, read)
     return low === undefined || high === undefined

@@ -47,7 +47,8 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   "£": ["£", "GBP"],
   yuan: ["yuan", "RMB"],
   yen: ["yen", "JPY"],
-  "₹": ["₹", "rupee", "INR"],
+  "₹": ["₹", "rupee", "INR", "Rs"],
+  CHF: ["CHF", "franc"],
   unit: ["unit"],
   mph: ["mph", "mi/h"],
   "km/h": ["km/h", "kmh", "kph"],
@@ -62,6 +63,9 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
 const spellings = new Map(
   Object.entries(synonyms).flatMap(([unit, words]) => words.map((word) => [word, unit] as const))
 )
+
+/** True if a word is a unit's sign or name. */
+export const isUnit = (word: string): boolean => spellings.has(word) || spellings.has(singular(word.toLowerCase()))
 
 const powers: Record<string, string> = { square: "^2", sq: "^2", squared: "^2", cubic: "^3", cubed: "^3", cu: "^3" }
 
@@ -116,12 +120,15 @@ const canonicalUnit = (text: string): string | undefined => {
   return names.length === 0 ? undefined : (spellings.get(unit) ?? unit)
 }
 
-const currencyBefore = /^([+-]?)\s*(\\\$|[€£¥₹])\s*(?=[\d.\\]|-\d)/
+const currencyBefore = /^([+-]?)\s*(\\\$|[€£¥₹]|(?:Rs|INR|CHF|USD|EUR)(?=[.\s\d])\.?)\s*(?=[\d.\\]|-\d)/
 const currencyAfter = /(?<!\s)\s*(\\\$|[€£¥₹¢])$/
 const degreesAfter = /(?<!\s)\s*\^\s*\\circ\s*$/
 const temperature = /(?<!\s)\s*\^\s*\\circ\s*(?=[CF]$)/
 const percentAfter =
   /(?<!\s)\s*(?:\\%|%|\\text\{\s*(?:per\s?cent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:per\s?cent(?:age)?|pct))\s*$/i
+/** What a percentage is of: "30% increase". Not a decrease: its number would be negative. */
+const shareAfter =
+  /^(.*[\d})])\s*(?:\\%|%|(?:per\s?cent|pct)(?![a-zA-Z]))\s*(?:\\text\{\s*)?(increase|growth|gain|rise|profit|interest|chance|probability|likelihood|discount|markup|tip|tax|commission)\s*\}?$/i
 const wordAfter =
   /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/is
 /** Counted things without `\text`: "12 apples". */
@@ -190,6 +197,10 @@ export const quantity = (leaf: string): Quantity => {
     return factor === undefined
       ? { number, scale, unit }
       : { number: word[1] ?? "", scale: factor, unit: rest === "" ? unit : canonicalUnit(rest) }
+  }
+  const share = shareAfter.exec(number)
+  if (share !== null) {
+    return { number: share[1] ?? "", scale: one, unit: (share[2] ?? "").toLowerCase(), isPercent: true }
   }
   if (percentAfter.test(number)) {
     return { number: number.replace(percentAfter, ""), scale: one, unit, isPercent: true }

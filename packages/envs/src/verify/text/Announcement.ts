@@ -12,7 +12,7 @@ const anchors =
  * factorial in a calculation. The periods of "a.m." and "i.e." do not end it.
  */
 const sentence =
-  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|mrs?|ms|dr|st|no)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
+  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|mrs?|ms|dr|rs|st|no)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
 
 const withoutMarkup = (text: string): string =>
   text
@@ -71,6 +71,9 @@ const predicate = (stated: string): string => {
   return statement.replaceAll(copula, (word, at: number) => (isOutsideThere(at) ? "" : word))
 }
 
+/** "45 miles, not 60": the other number is denied. */
+const contrast = /,\s(?:and\s)?not\s(?:\\?[$€£]\s?)?-?\d[\d,.]{0,40}(?:\s[a-z]{2,20})?[\s*_]{0,10}$/i
+
 const maxRemarks = 20
 
 /**
@@ -86,7 +89,8 @@ export const last = (text: string): string | undefined => {
   }
   if (said === undefined || place.test(said.stated)) return undefined
   const { announcing, before, end } = said
-  const stated = Prose.withoutReason(said.stated)
+  const whole = Prose.withoutReason(said.stated)
+  const stated = Prose.beginsWithValue(whole) ? whole.replace(contrast, "") : whole
   if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""
   // "Final answer: the largest $n$ is 34": the value is the predicate.
   const value = withoutMarkup(predicate(stated))

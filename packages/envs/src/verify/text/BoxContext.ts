@@ -29,9 +29,21 @@ const congruent = /≡|\\equiv|congruent/
 
 /** "or 25", "apples or 25", "or is it 25", "or x = 25", "or so", "maybe", "to 25". */
 const hedgesAfter =
-  /^[,–—-]?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|give or take)(?![a-zA-Z])|to\s+[-$\\\d])/i
+  /^[,–—-]?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|roughly|give or take|more or less|at (?:the )?(?:least|most)(?! one))(?![a-zA-Z])|to\s+[-$\\\d])/i
 const hedgesBefore =
   /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|(?<![a-zA-Z])(?:if|suppose|imagine|assume|pretend)(?![a-zA-Z])[^.]{1,80}\swere[\s$*:([]{1,9}$|(?<![a-zA-Z])between[\s$\\]{1,5}\d[\d.,$%\s]{0,20}and[\s$*]{1,9}$|(?<![a-zA-Z])(?:might|may|could|would) (?:think|say|guess|assume|expect|believe|conclude|be tempted)(?![a-zA-Z])|^\s*(?:suppose|imagine|pretend|let['’]s say)(?![a-zA-Z])[^,]*$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
+
+/** Directly before the box: "roughly", "about". "Approximately" says what `\\approx` does, of a result that is rounded. */
+const vague =
+  /(?<![a-zA-Z])(?:roughly|about|around|nearly|almost|circa|ca\.|likely|(?:an|is) estimated(?: to be)?)[\s$*:([]{1,9}$/i
+/**
+ * A bound in the place of the value: "At least \boxed{24}.", "it is at most \boxed{24}"; "she needs at least \boxed{24}"
+ * answers what she needs.
+ */
+const bound = /(?:at (?:the )?(?:least|most)|up to|a (?:minimum|maximum) of)[\s$*:([]{1,9}$/i
+const isStated = /(?<![a-zA-Z])(?:is|are|be|was|were|equals)[\s*]{1,5}$/i
+const hasVerb =
+  /^[\s*_`"'$)\]}.,]*(?:[a-zA-Z]{1,20}[\s,]{1,3}){0,4}(?:can|could|will|would|must|may|should|are|is|were|was|have|has|had|do|does|need|needs)(?![a-zA-Z])/i
 
 const clauseStart = /[.!?;,\n]|(?<![a-zA-Z])(?:but|so|hence|thus|therefore|then|because|since)(?![a-zA-Z])/gi
 
@@ -79,6 +91,17 @@ const isHedgedBefore = (line: string): boolean => {
   )
 }
 
+/** True if a bound or a vague word takes the place of the value. */
+const isVague = (line: string, rest: string): boolean => {
+  if (vague.test(line)) return true
+  const at = line.search(bound)
+  if (at === -1) return false
+  const before = line.slice(0, at)
+  const last = [...before.matchAll(clauseStart)].at(-1)
+  const own = last === undefined ? before : before.slice(last.index + last[0].length)
+  return isStated.test(before) || (!/[a-zA-Z\d]/.test(own.replace(/^[^:]*:/, "")) && !hasVerb.test(rest))
+}
+
 const isComputedAfter = (line: string): boolean => {
   if (
     /^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[a-z](?<![mgshl])(?![a-zA-Z]))/.test(line) ||
@@ -110,6 +133,7 @@ export const isAnswer = (
     .replace(/^(?:[\s*_`"'$)\]}°]|\\?%|\\[)\],;! ])*/, "")
   if (
     isHedgedBefore(Tongues.inEnglish(line)) ||
+    isVague(Tongues.inEnglish(line), rest) ||
     hedgesAfter.test(Tongues.inEnglish(prose)) ||
     operatorWords.test(prose) ||
     kilo.test(prose)

@@ -12,7 +12,7 @@ import * as Wording from "./Wording.ts"
  * digits is a decimal comma, a comma before anything else ends the number; `1,200,00` is invalid.
  */
 const numbers =
-  /(?<![\w.\\]|\d,)[-+]?(?:\\?\$|€|£)?\s?(?:\d{1,3}(?:,\d{3}){1,50}(?!\d|,\d)(?:\.\d+)?|\d+\s*\/\s*\d+|\d+,\d+(?!\d|,\d)|\d+(?!\d|,\d)(?:\.\d+)?|\.\d+)(?:\s*(?:\\?[%％]|per\s?cent(?:age)?\b|pct\b))?/g
+  /(?<![\w.\\]|\d,)[-+]?(?:\\?\$|€|£)?\s?(?:\d+(?:[.,'’]\d+){2,50}(?![\d]|[.,]\d)|\d{1,3}['’]\d{3}(?!\d)|\d{1,3}(?: \d{3}){1,20}(?!\d|,\d)(?:\.\d+)?|\d{1,3}(?:,\d{3}){1,50}(?!\d|,\d)(?:\.\d+)?|\d+\s*\/\s*\d+|\d+,\d+(?!\d|,\d)|\d+(?!\d|,\d)(?:\.\d+)?|\.\d+)(?:\s*(?:\\?[%％]|per\s?cent(?:age)?\b|pct\b))?/g
 
 /** The last number in plain text, with sign, currency and percent sign. */
 export const lastNumber = (text: string): string | undefined => [...text.matchAll(numbers)].at(-1)?.[0]
@@ -54,7 +54,8 @@ const onlyNumber = (prose: string): string => {
 /**
  * Possible starts of a remark: punctuation before whitespace, a dash, a bracket with words, "of" after a percent sign.
  */
-const remarkStart = /[,;:](?=\s)|\s\((?=[^()]*[a-zA-Z=])|\s[–—-](?=\s)|[–—](?=[\s\p{L}])|(?<=%|percent)\s(?=of\b)/gu
+const remarkStart =
+  /[,;:](?=\s)|\s\((?=[^()]*[a-zA-Z=])|(?<=[a-zA-Z])\s\((?=\d[\d.,]{0,20}\s?[+×*/-])|\s[–—-](?=\s)|[–—](?=[\s\p{L}])|(?<=%|percent)\s(?=of\b)/gu
 /** A value with more such positions is a list. */
 const maxStarts = 20
 const maxRemark = 1_000

@@ -1,5 +1,5 @@
 /**
- * Converts Unicode's minus and plus signs, and full-width digits, to ASCII wherever a number is read.
+ * Converts Unicode's minus and plus signs, and the digits of other scripts, to ASCII wherever a number is read.
  *
  * A minus sign counts in any position. A hyphen or dash counts only if a number, a bracket or a command follows
  * immediately and no word, number or closing bracket precedes immediately: `3–5` stays a range, `total — done` a
@@ -13,15 +13,26 @@ const plus = /[\uff0b\ufe62\u2795]/g
 const dash =
   /(?<![\p{L}\p{N})\]}%])[\u058a\u05be\u1400\u1806\u2010-\u2015\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\ufe31\ufe32\ufe58](?=[\d.$€£\\({])/gu
 
-/** Full-width digits, with their point and separators. */
-const digit = /[\uff10-\uff19]/g
-const point = /(?<=\d)\uff0e(?=\d)/g
-const separator = /(?<=\d)\uff0c(?=\d{3})/g
+/** The zeros of other scripts' digits (Arabic, Persian, those of India, Thai, …), full-width and mathematical ones. */
+const zeros = [
+  0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20, 0x1040,
+  0x17e0, 0x1810, 0xff10, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6
+]
+const digit = new RegExp(
+  `[${zeros.map((zero) => `${String.fromCodePoint(zero)}-${String.fromCodePoint(zero + 9)}`).join("")}]`,
+  "gu"
+)
+const asciiDigit = (one: string): string => {
+  const code = one.codePointAt(0) ?? 0
+  return String(code - (zeros.findLast((zero) => zero <= code) ?? code))
+}
+const point = /(?<=\d)[\uff0e\u066b](?=\d)/g
+const separator = /(?<=\d)[\uff0c\u066c](?=\d{3})/g
 
 /** The text with ASCII signs `-` and `+`, and digits `0` to `9`. */
 export const ascii = (text: string): string =>
   text
-    .replaceAll(digit, (one) => one.normalize("NFKC"))
+    .replaceAll(digit, asciiDigit)
     .replaceAll(point, ".")
     .replaceAll(separator, ",")
     .replaceAll(minus, "-")

@@ -94,6 +94,27 @@ const rewritings: ReadonlyArray<Rewriting> = [
   [/也许|也許|可能是?|大概是?|或许|或許|かもしれ\p{L}*|たぶん|おそらく|아마도?/gu, " maybe "],
   [
     words(
+      "mindestens|wenigstens|zumindest|al\\smenos|por\\slo\\smenos|como\\smínimo|au\\smoins|almeno|pelo\\smenos|no\\smínimo|minstens|minst|mindst|co\\snajmniej|как\\sминимум|не\\sменее|не\\sменьше|по\\sменьшей\\sмере|en\\saz|ít\\snhất|setidaknya"
+    ),
+    " at least "
+  ],
+  [
+    words(
+      "höchstens|a\\slo\\ssumo|como\\smáximo|au\\splus|al\\smassimo|no\\smáximo|hoogstens|högst|højst|co\\snajwyżej|не\\sболее|не\\sбольше|en\\sfazla|nhiều\\snhất"
+    ),
+    " at most "
+  ],
+  [/至少|最少|少なくとも|적어도|최소한/gu, " at least "],
+  [/至多|最多|多くとも|많아야|최대한/gu, " at most "],
+  [
+    words(
+      "ungefähr|etwa|rund|alrededor\\sde|más\\so\\smenos|environ|à\\speu\\sprès|cerca\\sde|por\\svolta\\sde|ongeveer|ungefär|omkring|około|mniej\\swięcej|примерно|около|khoảng|sekitar|kira-kira"
+    ),
+    " roughly "
+  ],
+  [/大约|大約|大概|差不多|およそ|だいたい|대략/gu, " roughly "],
+  [
+    words(
       "(?:o|u|ou|oder|oppure|eller|lub|albo|или|veya|ya\\sda|atau|hoặc)(?=\\s[$\\\\\\d-]|\\s(?:maybe|quizás?|vielleicht|peut-être|forse|talvez)\\s)"
     ),
     " or "
@@ -103,7 +124,7 @@ const rewritings: ReadonlyArray<Rewriting> = [
 
 /** Texts that may contain one of the words: letters that English does not have, or a word that it does not. */
 const candidates =
-  /[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|posiblemente|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi)(?![a-z])|[à-ž]/iu
+  /[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|posiblemente|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi|mindestens|wenigstens|zumindest|al|au|por|pelo|almeno|minstens|minst|mindst|co|en|setidaknya|hoogstens|etwa|rund|alrededor|environ|cerca|ongeveer|omkring|sekitar|kira)(?![a-z])|[à-ž]/iu
 
 /** The text with the words of other languages in English. */
 export const inEnglish = (text: string): string =>
