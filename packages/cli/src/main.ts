@@ -10,7 +10,7 @@ import * as Report from "./base/Report.ts"
 
 const ending: Report.Ending = { isDone: false }
 
-/** Ends the process once its output is written, with whatever an agent that ran in it has left: timers, an exit code. */
+/** Ends the process once its output is written, whatever an agent in it has left: timers, an exit code. */
 const end = (code: number): void => {
   process.exitCode = code
   const unwritten = [process.stdout, process.stderr].filter(

@@ -72,11 +72,14 @@ const imported = (url: string): Promise<Record<string, unknown>> =>
       () => import(url),
       () => isOver
     )
-    // Node reports unhandled rejections once a module's microtasks are done.
-    const settled = loading.finally(async () => {
-      await new Promise((done) => setImmediate(done))
-    })
-    void settled.then(resolve, reject).finally(() => {
-      isOver = true
-    })
+    const settle = async () => {
+      try {
+        return await loading
+      } finally {
+        // Node reports unhandled rejections once a module's microtasks are done.
+        await new Promise((done) => setImmediate(done))
+        isOver = true
+      }
+    }
+    settle().then(resolve, reject)
   })

@@ -1,4 +1,4 @@
-/** `atropos up` from scratch on environments of one's own, alone and several, and the lines it prints for what it trained. */
+/** `atropos up` from scratch on one's own environments, and the lines it prints for what it trained. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Option, Stream } from "effect"

@@ -1,8 +1,9 @@
 /**
  * Judges text answers: equality after normalisation, or similarity (edit distance, shared words).
  *
- * Normalisation is that of SQuAD: lower case, no punctuation, no articles, single spaces, Unicode in composed form; unlike
- * there, the signs of `C++`, `A+` and `x < 5` count (Rajpurkar et al. 2016, https://arxiv.org/abs/1606.05250, and its evaluation script).
+ * Normalisation is that of SQuAD (Rajpurkar et al. 2016, https://arxiv.org/abs/1606.05250, and its evaluation script):
+ * lower case, no punctuation, no articles, single spaces, Unicode in composed form. Unlike there, the signs of `C++`,
+ * `A+` and `x < 5` count.
  */
 import * as NumberAnswer from "./Number.ts"
 

@@ -7,7 +7,7 @@ import * as Load from "../../crash/Load.ts"
 import * as Service from "../../crash/Service.ts"
 import * as Trainer from "../../crash/Trainer.ts"
 
-const script = new URL("TrainerProcess.ts", import.meta.url)
+const script = new URL("../../crash/TrainerProcess.ts", import.meta.url)
 const groupsInAll = 200
 const groupsPerRequest = 2
 const ackedByVictim = 8

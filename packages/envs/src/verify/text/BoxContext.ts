@@ -33,12 +33,12 @@ const hedgesAfter =
 const hedgesBefore =
   /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|(?<![a-zA-Z])(?:if|suppose|imagine|assume|pretend)(?![a-zA-Z])[^.]{1,80}\swere[\s$*:([]{1,9}$|(?<![a-zA-Z])between[\s$\\]{1,5}\d[\d.,$%\s]{0,20}and[\s$*]{1,9}$|(?<![a-zA-Z])(?:might|may|could|would) (?:think|say|guess|assume|expect|believe|conclude|be tempted)(?![a-zA-Z])|^\s*(?:suppose|imagine|pretend|let['’]s say)(?![a-zA-Z])[^,]*$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
 
-/** Directly before the box: "roughly", "about". "Approximately" says what `\\approx` does, of a result that is rounded. */
+/** Directly before the box: "roughly", "about". "Approximately" is said of a rounded result, as `\\approx` is. */
 const vague =
   /(?<![a-zA-Z])(?:roughly|about|around|nearly|almost|circa|ca\.|likely|(?:an|is) estimated(?: to be)?)[\s$*:([]{1,9}$/i
 /**
- * A bound in the place of the value: "At least \boxed{24}.", "it is at most \boxed{24}"; "she needs at least \boxed{24}"
- * answers what she needs.
+ * A bound in the place of the value: "At least \boxed{24}.", "it is at most \boxed{24}"; "she needs at least
+ * \boxed{24}" answers what she needs.
  */
 const bound = /(?:at (?:the )?(?:least|most)|up to|a (?:minimum|maximum) of)[\s$*:([]{1,9}$/i
 const isStated = /(?<![a-zA-Z])(?:is|are|be|was|were|equals)[\s*]{1,5}$/i
