@@ -79,7 +79,7 @@ const failureOf = (name: string) =>
 describe("Tokenizer.layerHuggingFace", () => {
   it.effect("says which file a folder lacks", () =>
     Effect.gen(function* () {
-      const error = yield* failureOf(fixture("verify"))
+      const error = yield* failureOf(fixture("servers"))
       assert.include(error.message, "has no tokenizer.json and no tokenizer_config.json")
     })
   )
