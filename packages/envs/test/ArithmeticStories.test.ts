@@ -103,8 +103,8 @@ describe("ArithmeticStories.parseAnswer", () => {
     ["Is the answer 24?", undefined],
     ["The answer is 24 or 25.", undefined],
     ["It is 23 or 24.", undefined],
-    // Without a box a sentence with a denial in it says nothing; with one it does not matter.
-    ["The answer is 24, not 25.", undefined],
+    // What it is not is no second answer.
+    ["The answer is 24, not 25.", 24],
     ["\\boxed{24}, not 25.", 24],
     ["She did not buy any. The answer is 24.", 24],
     ["It is not hard. I get 24.", 24]

@@ -76,7 +76,6 @@ describe("ToolCalls.Translator", () => {
   const texts = [
     "no call",
     "<tool_call>not JSON</tool_call>",
-    '<tool_call>{"name": "a", "arguments": {}}',
     '<tool_call>{"name": "a", "arguments": {}}</tool_call> and <tool_call>{"na'
   ]
   for (const text of texts) {
@@ -86,6 +85,18 @@ describe("ToolCalls.Translator", () => {
       })
     )
   }
+
+  it.effect("reads a call that the end of the answer closes, unless the answer was cut off", () =>
+    Effect.gen(function* () {
+      const text = '<tool_call>{"name": "a", "arguments": {}}'
+      const { content, finishReason, toolCalls } = yield* parse(text)
+      assert.deepStrictEqual(
+        { content, finishReason, names: toolCalls.map(({ function: { name } }) => name) },
+        { content: null, finishReason: "tool_calls", names: ["a"] }
+      )
+      assert.deepStrictEqual(yield* parse(text, "length"), { content: text, toolCalls: [], finishReason: "length" })
+    })
+  )
 
   it.effect("keeps a length stop, and has no content where nothing stands before the call", () =>
     Effect.gen(function* () {

@@ -8,6 +8,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs"
 import { join } from "node:path"
+import { RewardComponents } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import { Predicate, Result, Schema } from "effect"
 import * as SessionGroup from "../agent/SessionGroup.ts"
@@ -37,9 +38,9 @@ const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
 
 export const ofText = (text: string): Result.Result<SessionGroup.Judged, string> => {
   const value = number.test(text.trim()) ? Number(text) : Number.NaN
-  return Number.isFinite(value)
+  return RewardComponents.isUsable(value)
     ? Result.succeed(value)
-    : Result.fail(`reward.txt holds ${shown(text)}: one number is wanted, such as 1 or 0.5`)
+    : Result.fail(`reward.txt holds ${shown(text)}: one number is wanted, at most 3.4e38, such as 1 or 0.5`)
 }
 
 const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))

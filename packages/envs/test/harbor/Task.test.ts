@@ -190,9 +190,13 @@ describe("the reward file of a verifier", () => {
     }
   })
 
-  it.prop("has any finite number back", [Schema.Finite], ([number]) => {
-    assert.deepStrictEqual(RewardFile.ofText(String(number)), Result.succeed(Number(String(number))))
-    assert.deepStrictEqual(RewardFile.ofJson(`{"reward": ${number}}`), Result.succeed(Number(String(number))))
+  it.prop("has any number back that a float32 holds, and no other", [Schema.Finite], ([number]) => {
+    const read = [RewardFile.ofText(String(number)), RewardFile.ofJson(`{"reward": ${number}}`)]
+    if (Number.isFinite(Math.fround(number))) {
+      for (const one of read) assert.deepStrictEqual(one, Result.succeed(Number(String(number))))
+    } else {
+      for (const one of read) fails(one)
+    }
   })
 
   it.prop("is nothing else, whatever a text holds", [Schema.String], ([text]) => {
