@@ -75,3 +75,25 @@ describe("the command", () => {
     assert.isUndefined(exportsOf("cli"))
   })
 })
+
+/** The first text that is passed behind the type arguments of a service or reference; an annotation passes none. */
+const keysOf = (name: string): ReadonlyArray<string> =>
+  globSync(`packages/${name}/src/**/*.ts`, { cwd: root }).flatMap((file) =>
+    read(file)
+      .split(/Context\.(?:Service|Reference)</)
+      .slice(1)
+      .flatMap((rest) => />(?:\(\))?\(\s*"([^"]+)"/.exec(rest)?.[1] ?? [])
+  )
+
+describe("the keys of services", () => {
+  it("begin with their package, and no two are the same", () => {
+    const packages = ["core", "api", "envs", "trainer", "cli"]
+    const keys = packages.flatMap((name) => keysOf(name).map((key) => ({ key, name })))
+    assert.isAbove(keys.length, 20)
+    assert.deepStrictEqual(
+      keys.filter(({ key, name }) => !key.startsWith(`@atropos/${name}/`)),
+      []
+    )
+    assert.lengthOf(new Set(keys.map(({ key }) => key)), keys.length)
+  })
+})

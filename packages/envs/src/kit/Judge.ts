@@ -41,7 +41,7 @@ export interface JudgeShape {
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
 }
 
-export class Judge extends Context.Service<Judge, JudgeShape>()("@atropos/core/Judge") {}
+export class Judge extends Context.Service<Judge, JudgeShape>()("@atropos/envs/kit/Judge") {}
 
 /** The judge; fails if none is configured. */
 export const required = Effect.filterOrFail(

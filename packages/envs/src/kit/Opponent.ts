@@ -22,7 +22,7 @@ export interface OpponentShape {
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
 }
 
-export class Opponent extends Context.Service<Opponent, OpponentShape>()("@atropos/core/Opponent") {}
+export class Opponent extends Context.Service<Opponent, OpponentShape>()("@atropos/envs/kit/Opponent") {}
 
 const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
 

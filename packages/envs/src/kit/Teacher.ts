@@ -31,7 +31,7 @@ export interface TeacherShape {
   readonly promptLogprobs: (request: PromptRequest) => Effect.Effect<PromptLogprobs, InferenceError>
 }
 
-export class Teacher extends Context.Service<Teacher, TeacherShape>()("@atropos/core/Teacher") {}
+export class Teacher extends Context.Service<Teacher, TeacherShape>()("@atropos/envs/kit/Teacher") {}
 
 /** Teacher and policy have different vocabularies. */
 export class VocabularyMismatch extends Schema.TaggedError<VocabularyMismatch>()("VocabularyMismatch", {

@@ -20,7 +20,7 @@ export class EmbeddingError extends Schema.TaggedError<EmbeddingError>()("Embedd
 export class Embedder extends Context.Service<
   Embedder,
   { readonly embed: (texts: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<ArrayLike<number>>, EmbeddingError> }
->()("@atropos/core/rewards/CosineScaled/Embedder") {}
+>()("@atropos/envs/rewards/CosineScaled/Embedder") {}
 
 export const layerHuggingFace = (
   model = "sentence-transformers/all-MiniLM-L6-v2"

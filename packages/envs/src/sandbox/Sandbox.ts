@@ -39,7 +39,7 @@ export interface SandboxShape {
   ) => Effect.Effect<Runs.Tested, SandboxError | Runs.BrokenTests>
 }
 
-export class Sandbox extends Context.Service<Sandbox, SandboxShape>()("@atropos/core/Sandbox") {}
+export class Sandbox extends Context.Service<Sandbox, SandboxShape>()("@atropos/envs/sandbox/Sandbox") {}
 
 /**
  * `wasi`: Python for WebAssembly, on all systems, standard library only. `bubblewrap`: this machine's Python behind

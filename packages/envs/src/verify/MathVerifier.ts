@@ -50,7 +50,7 @@ export class MathVerifier extends Context.Service<
     readonly nearness: (gold: string, prediction: string) => Effect.Effect<number, MathVerifierError>
     readonly counts: Effect.Effect<Counts>
   }
->()("./MathVerifier.ts") {}
+>()("@atropos/envs/verify/MathVerifier") {}
 
 export interface Settings extends Rules {
   /** Deadline of one comparison in a worker. */

@@ -36,7 +36,7 @@ export interface Asking {
 
 /** The episode that makes a request: that of the fiber that rolls it out. */
 export const Current: Context.Reference<Asking | undefined> = Context.Reference<Asking | undefined>(
-  "./OutsidePolicy.ts",
+  "@atropos/envs/kit/driven/OutsidePolicy",
   { defaultValue: () => undefined }
 )
 
