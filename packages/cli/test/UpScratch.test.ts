@@ -1,25 +1,15 @@
 /**
- * `atropos up` from scratch on environments of one's own, alone and several, and the lines it prints for what it
- * trained. What they learn, `nightly/UpScratch.test.ts` shows.
+ * `atropos up` from scratch. `nightly/UpScratchLines.test.ts` trains environments of one's own, alone and several;
+ * `nightly/UpScratch.test.ts` shows what they learn.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Bin from "./Bin.ts"
+import { solvedIn, up } from "./UpRun.ts"
 
 const neverRight = fileURLToPath(new URL("fixtures/never-right.ts", import.meta.url))
-
-const up = (cwd: string, ...words: ReadonlyArray<string>) =>
-  Bin.run(["up", "--port", "0", "--policy_port", "0", ...words], { cwd })
-
-/** Percent of the held-out items before and after, of one environment where there are several. */
-const solvedIn = (stdout: string, environment = ""): readonly [number, number] => {
-  const line = new RegExp(`${environment}\\D*(\\d+\\.\\d)% \\(.* before, (\\d+\\.\\d)% \\(.* after`).exec(
-    stdout.slice(stdout.indexOf("held-out items solved"))
-  )
-  return [Number(line?.[1]), Number(line?.[2])]
-}
 
 describe("atropos up, from scratch", () => {
   it.live("earns more and more, without a flag that names its task", () =>

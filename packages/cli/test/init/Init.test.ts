@@ -83,6 +83,7 @@ describe("what a starter depends on", () => {
       assert.deepStrictEqual(yield* Packages.dependencies(), {
         "@atropos/cli": packageJson.version,
         "@atropos/core": packageJson.version,
+        "@atropos/envs": packageJson.version,
         ...packageJson.peerDependencies
       })
     }).pipe(Effect.provide(NodeServices.layer))

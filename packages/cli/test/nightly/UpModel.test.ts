@@ -4,9 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import * as Bin from "../Bin.ts"
 import * as ModelFolders from "../ModelFolders.ts"
-
-const up = (cwd: string, ...words: ReadonlyArray<string>) =>
-  Bin.run(["up", "--port", "0", "--policy_port", "0", ...words], { cwd })
+import { up } from "../UpRun.ts"
 
 const few = ["--batch_size", "4", "--env.group_size", "2"]
 

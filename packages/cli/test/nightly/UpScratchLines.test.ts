@@ -4,20 +4,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Option, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Bin from "../Bin.ts"
+import { solvedIn, up } from "../UpRun.ts"
 
 const larger = fileURLToPath(new URL("../fixtures/larger.ts", import.meta.url))
 const withRecipe = fileURLToPath(new URL("../fixtures/with-recipe.ts", import.meta.url))
-
-const up = (cwd: string, ...words: ReadonlyArray<string>) =>
-  Bin.run(["up", "--port", "0", "--policy_port", "0", ...words], { cwd })
-
-/** Percent of the held-out items before and after, of one environment where there are several. */
-const solvedIn = (stdout: string, environment = ""): readonly [number, number] => {
-  const line = new RegExp(`${environment}\\D*(\\d+\\.\\d)% \\(.* before, (\\d+\\.\\d)% \\(.* after`).exec(
-    stdout.slice(stdout.indexOf("held-out items solved"))
-  )
-  return [Number(line?.[1]), Number(line?.[2])]
-}
 
 /** The words of a line to be typed, from the verb on. */
 const wordsOf = (stdout: string, verb: string): ReadonlyArray<string> => {
