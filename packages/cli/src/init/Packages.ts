@@ -28,7 +28,7 @@ export const archives = (lock: string, resolve: (file: string) => string): { rea
     )
   )
 
-/** The dependencies of a starter; an agent does not use Effect but needs our environments. */
+/** The dependencies of a starter; both kinds may use the parts in envs, and an agent nothing of core. */
 export const dependencies = Effect.fn("Packages.dependencies")(function* (
   kind: "environment" | "agent" = "environment"
 ): Effect.fn.Return<{ readonly [name: string]: string }, PlatformError, FileSystem.FileSystem | Path.Path> {
@@ -41,6 +41,6 @@ export const dependencies = Effect.fn("Packages.dependencies")(function* (
     ? archives(yield* fs.readFileString(lock), (file) => path.resolve(modules, "..", file))
     : {}
   const { version } = packageJson
-  const own = kind === "agent" ? { "@atropos/envs": version } : { "@atropos/core": version }
+  const own = { ...(kind === "environment" && { "@atropos/core": version }), "@atropos/envs": version }
   return { "@atropos/cli": version, ...own, ...found, ...packageJson.peerDependencies }
 })
