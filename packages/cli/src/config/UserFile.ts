@@ -51,7 +51,7 @@ export const load = Effect.fn("UserFile.load")(function* (flag: string, word: st
   const { placeOfFault, register } = yield* Effect.promise(() => import("./TypeScriptModules.ts"))
   register()
   const slow = Effect.delay(
-    Effect.logWarning("the file is still loading: does it await something that never ends?", { file, flag }),
+    Effect.logWarning("still loading the file; does it await something that never ends?", { file, flag }),
     "10 seconds"
   )
   return yield* Effect.tryPromise({
@@ -63,7 +63,7 @@ export const load = Effect.fn("UserFile.load")(function* (flag: string, word: st
   }).pipe(Effect.raceFirst(Effect.andThen(slow, Effect.never)))
 })
 
-/** The exports of a module; rejects with what it throws, leaves unhandled or exits with while it is loaded. */
+/** Imports a module; rejects if it throws, leaves a rejection unhandled or exits while it loads. */
 const imported = (url: string): Promise<Record<string, unknown>> =>
   new Promise((resolve, reject) => {
     let isOver = false

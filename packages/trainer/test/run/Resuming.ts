@@ -61,7 +61,7 @@ const environmentOf = ({ rollOut }: Kind) =>
     }))
   )({ groupSize, ensureScoresAreNotSame: false })
 
-/** Steps of one folder, in as many runs as are told: the steps, their staleness, and the weights at the end. */
+/** Trains in one folder, one run for each count of steps in `parts`: the steps, their staleness, the final weights. */
 export const run = Effect.fnUntraced(
   function* (kind: Kind, parts: ReadonlyArray<number>, settings: Partial<EngineSettings>) {
     const { graph, model, trainer } = kind

@@ -63,7 +63,7 @@ describe("calls", () => {
       ["hermes", `${hermes} and so on`],
       ["qwen3-coder", "<tool_call>\n<function=get>\n<parameter=ci"],
       ["qwen3-coder", `${qwen}\n</parameter> and so on`],
-      // Without its last tag GLM's call is none.
+      // A call of GLM needs its last tag.
       ["glm", "<tool_call>get\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>"]
     ] as const
     for (const [name, text] of invalid) {
