@@ -1,17 +1,25 @@
 import { globSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
-import { BaseSequencer, type Reporter, type TestSpecification } from "vitest/node"
+import { BaseSequencer, type Reporter, type TestCase, type TestSpecification } from "vitest/node"
 
 /**
- * Names the tests that failed once and then passed, and ends with a line that any reader of logs understands:
- * `740 passed, 0 failed, 0 skipped`.
+ * Names the tests that failed, and those that failed once and then passed, and ends with a line that any reader of logs
+ * understands: `740 passed, 0 failed, 0 skipped`.
  */
 const summary: Reporter = {
   onTestRunEnd(modules) {
     const tests = modules.flatMap((module) => Array.from(module.children.allTests()))
+    const name = ({ fullName, module }: TestCase) => `${module.relativeModuleId} > ${fullName}`
+    for (const test of tests) {
+      const [error] = test.result().errors ?? []
+      if (test.result().state === "failed") console.log(`failed: ${name(test)}: ${error?.message.slice(0, 500)}`)
+    }
+    for (const module of modules) {
+      for (const { message } of module.errors()) console.log(`failed: ${module.relativeModuleId}: ${message.slice(0, 500)}`)
+    }
     const flaky = tests.filter((test) => test.diagnostic()?.flaky === true)
-    for (const test of flaky) console.log(`flaky: ${test.module.relativeModuleId} > ${test.fullName}`)
+    for (const test of flaky) console.log(`flaky: ${name(test)}`)
     if (flaky.length > 0) console.log(`${flaky.length} flaky: failed once, then passed`)
     const count = (state: "passed" | "failed" | "skipped") =>
       tests.filter((test) => test.result().state === state).length

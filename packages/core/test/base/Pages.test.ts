@@ -21,8 +21,9 @@ describe("the pages of the repository", () => {
   it("name only files that there are", () => {
     for (const page of globSync("{*.md,bench/*.md,docs/*.md}", { cwd: root })) {
       for (const [, path = ""] of read(page).matchAll(/`((?:packages|examples|bench|scripts|docs)\/[\w./-]+)`/g)) {
-        const stem = `${root}${path}`
-        assert.isTrue(existsSync(stem) || existsSync(`${stem}.ts`), `${page} names ${path}`)
+        // A folder without files is not in a clone.
+        const found = globSync([path, `${path}.ts`, `${path}/**/*.*`], { cwd: root, withFileTypes: true })
+        assert.isTrue(found.some((entry) => entry.isFile()), `${page} names ${path}`)
       }
     }
   })
