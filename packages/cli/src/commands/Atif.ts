@@ -4,7 +4,7 @@ import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Conversion from "../atif/Conversion.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "atif"
 
@@ -40,7 +40,7 @@ const convert = Effect.fnUntraced(function* ({ agent, agentVersion, files, model
   if (written === 0) return yield* new CommandFailed({ message: "nothing could be converted" })
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     command: Command.make(
       name,

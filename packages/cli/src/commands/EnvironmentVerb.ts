@@ -13,7 +13,7 @@ import * as RunSettings from "../config/RunSettings.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
 import * as Words from "../config/Words.ts"
 import { type Failure, UsageError } from "../base/Failure.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 export interface EnvironmentVerb<Own extends Command.Command.Config> {
   readonly name: string
@@ -69,11 +69,11 @@ const envFlag = Flag.String("env").pipe(
 )
 
 export const make =
-  <const Own extends Command.Command.Config>(verb: EnvironmentVerb<Own>): MakeVerb =>
+  <const Own extends Command.Command.Config>(verb: EnvironmentVerb<Own>): MakeCommand =>
   (words) =>
     Effect.gen(function* () {
       const named = verb.named === undefined ? undefined : yield* verb.named(words)
-      const word = named?.word ?? Words.peek(words, "env")
+      const word = named?.word ?? Words.argValue(words, "env")
       const chosen = named?.chosen ?? (word === undefined ? undefined : yield* Environments.choose(word))
       // The content of a config file is not known at this point.
       const shown = verb.mode?.(chosen?.environment.environmentName ?? "NAME", words.includes("--testing"))

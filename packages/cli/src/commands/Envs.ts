@@ -8,7 +8,7 @@ import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as CommandLine from "../base/CommandLine.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Table from "../base/Table.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 interface Setting {
   readonly name: string
@@ -68,7 +68,7 @@ const listNames = Effect.fnUntraced(function* (
 
 const name: string = "envs"
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["json", "list"]),
     command: Command.make(

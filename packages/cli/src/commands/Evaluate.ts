@@ -24,7 +24,7 @@ import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 import * as EvaluateDiff from "./EvaluateDiff.ts"
 import * as EvaluationTarget from "./EvaluationTarget.ts"
 import * as EvaluateSuites from "./EvaluateSuites.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "evaluate"
 
@@ -73,7 +73,7 @@ const ofFiles = Effect.fn("evaluate.ofFiles")(function* (files: ReadonlyArray<st
   )
 })
 
-const makeOfFiles: MakeVerb = (words) =>
+const makeOfFiles: MakeCommand = (words) =>
   Effect.succeed({
     command: Command.make(
       name,
@@ -87,7 +87,7 @@ const makeOfFiles: MakeVerb = (words) =>
         env: Flag.String("env").pipe(Flag.withHidden, Flag.optional)
       },
       (flags) =>
-        Words.peek(words, "env") === undefined
+        Words.argValue(words, "env") === undefined
           ? ofFiles(flags.from, flags.out)
           : Effect.fail(
               new UsageError({
@@ -223,11 +223,11 @@ const makeOfEnvironment = EnvironmentVerb.make({
 })
 
 const makeOfSuite =
-  (word: string): MakeVerb =>
+  (word: string): MakeCommand =>
   (words) =>
     Effect.gen(function* () {
       for (const other of ["env", "from"]) {
-        if (Words.peek(words, other) === undefined) continue
+        if (Words.argValue(words, other) === undefined) continue
         return yield* new UsageError({
           message: `--suite and --${other} cannot be combined: a suite says itself what is asked`
         })
@@ -263,11 +263,11 @@ const makeOfSuite =
 
 const wordAfter = (words: ReadonlyArray<string>): string | undefined => words[words.indexOf(name) + 1]
 
-export const make: MakeVerb = (words) => {
+export const make: MakeCommand = (words) => {
   const after = wordAfter(words)
   if (after === "diff") return Effect.succeed({ command: EvaluateDiff.command, booleans: new Set(["json"]) })
   if (after === "suites") return Effect.succeed({ command: EvaluateSuites.command, booleans: new Set(["json"]) })
-  const suite = Words.peek(words, "suite")
+  const suite = Words.argValue(words, "suite")
   if (suite !== undefined) return makeOfSuite(suite)(words)
-  return Words.peek(words, "from") === undefined ? makeOfEnvironment(words) : makeOfFiles(words)
+  return Words.argValue(words, "from") === undefined ? makeOfEnvironment(words) : makeOfFiles(words)
 }

@@ -13,7 +13,7 @@ import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import * as Recorder from "../gateway/Recorder.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "gateway"
 
@@ -99,7 +99,7 @@ const serve = Effect.fn("gateway.serve")(function* (options: Options) {
   return yield* announce(recorder, score).pipe(Layer.provide(gateway), Layer.provide(servers), Layer.launch)
 }, Effect.scoped)
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...openai.booleans, ...manager.booleans]),
     spell: Metrics.spell,

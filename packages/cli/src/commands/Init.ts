@@ -11,7 +11,7 @@ import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as AgentStarter from "../init/AgentStarter.ts"
 import * as Packages from "../init/Packages.ts"
 import * as Starter from "../init/Starter.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "init"
 
@@ -92,7 +92,7 @@ const write = Effect.fn("init.write")(function* (given: string, isAgent: boolean
   )
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     command: Command.make(
       name,

@@ -7,7 +7,7 @@ import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as BundledModel from "../config/BundledModel.ts"
 import * as Services from "../config/Services.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "merge"
 
@@ -17,7 +17,7 @@ const roundingWarning = (share: number): string =>
 
 const types = { float32: "F32", bfloat16: "BF16" } as const
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set<string>(),
     command: Command.make(

@@ -21,8 +21,8 @@ import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
-import * as ServingRoom from "../train/ServingRoom.ts"
-import type { MakeVerb } from "./Verb.ts"
+import * as ServingMemory from "../train/ServingMemory.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "policy"
 
@@ -46,7 +46,7 @@ const announce = (model: string, device: DeviceKind, swaps: boolean) =>
     })
   )
 
-interface Options extends ServingRoom.Given {
+interface Options extends ServingMemory.Given {
   readonly model: string
   readonly adapter: Option.Option<string>
   /** The model name for clients. */
@@ -83,8 +83,8 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   }
   yield* BundledModel.check(options.model)
   const place = BundledModel.located(options.model)
-  const room = ServingRoom.chosen(options, device)
-  const check = ServingRoom.check(options.model, {
+  const room = ServingMemory.chosen(options, device)
+  const check = ServingMemory.check(options.model, {
     ...room,
     device,
     quantize: options.quantize,
@@ -124,7 +124,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   )
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...lora.booleans]),
     spell: (words: ReadonlyArray<string>) =>

@@ -88,7 +88,7 @@ export const make = EnvironmentVerb.make({
       if (open && Option.isNone(page)) {
         return yield* new UsageError({ message: "--open opens a page: say with --page file.html where to write it" })
       }
-      const listener = Items.listener()
+      const listener = Items.promptCapture()
       const faults = FaultLog.make()
       const report = Report.make({ json, show })
       const shown = Page.make()

@@ -7,7 +7,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Table from "../base/Table.ts"
 import * as Terminal from "../base/Terminal.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 import * as Services from "../config/Services.ts"
 
 const name: string = "runs"
@@ -106,7 +106,7 @@ const remove = Command.make(
     }).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
 ).pipe(Command.withDescription("Delete a run of a service that nobody is at work on"))
 
-export const make: MakeVerb = (words) =>
+export const make: MakeCommand = (words) =>
   Effect.succeed(
     words[words.indexOf(name) + 1] === "delete"
       ? { command: Command.make(name).pipe(Command.withSubcommands([remove])), booleans: new Set(["yes"]) }

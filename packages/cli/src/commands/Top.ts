@@ -4,11 +4,11 @@ import { Config, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Services from "../config/Services.ts"
 import * as Top from "../top/Top.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "top"
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["once"]),
     command: Command.make(

@@ -14,7 +14,7 @@ import * as Recipe from "../up/Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as HealthLines from "../train/HealthLines.ts"
 import * as Train from "../train/Train.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "train"
 
@@ -23,7 +23,7 @@ const rewardOf = Option.match({
   onSome: ({ rewardMean }: StepMetrics) => rewardMean.toFixed(3)
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set([...TrainerRun.booleans, ...Metrics.booleans]),
     spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words)),

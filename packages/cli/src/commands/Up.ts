@@ -25,7 +25,7 @@ import * as Up from "../up/Up.ts"
 import * as UpReport from "../up/UpReport.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 /** Settings it ignores: all parts run in this process, and it picks the run folders itself. */
 const ignored = [
@@ -128,15 +128,15 @@ const ownFlags = {
   )
 }
 
-export const make: MakeVerb = (words) =>
+export const make: MakeCommand = (words) =>
   Effect.gen(function* () {
-    const given = Words.peekAll(words, "env")
+    const given = Words.argValues(words, "env")
     const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(given) ? given : [usual])
     const all = named.map(({ chosen }) => chosen)
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: the content of a config file is not known there.
-    const shown = definitionsFor(Words.peek(words, "model"), Words.peek(words, "engine"), known)
-    const own = ownOf(Words.peek(words, "model"), named[0])
+    const shown = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
+    const own = ownOf(Words.argValue(words, "model"), named[0])
     const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? own.env)
     const others = OtherServers.flags(all)
     const command = Command.make(
@@ -214,7 +214,7 @@ export const make: MakeVerb = (words) =>
             host,
             port,
             policyPort,
-            stays: !exit && (yield* Terminal.Place).isWatched,
+            stays: !exit && (yield* Terminal.Footer).isWatched,
             onResult: UpReport.print
           })
         }).pipe(Effect.mapError(Services.toFailure))

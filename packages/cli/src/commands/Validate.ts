@@ -12,7 +12,7 @@ import * as Table from "../base/Table.ts"
 import * as Losses from "../validate/Losses.ts"
 import * as Validate from "../validate/Validate.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const lossFlag = Flag.String("loss").pipe(
   Flag.withDescription("instead of an environment, check a loss: a preset, or a file with a loss of your own"),
@@ -79,7 +79,7 @@ const ofEnvironment = EnvironmentVerb.make({
 
 const name: string = "validate"
 
-const ofLoss: MakeVerb = () =>
+const ofLoss: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(TrainerRun.booleans),
     spell: TrainerRun.spell,
@@ -101,5 +101,5 @@ const ofLoss: MakeVerb = () =>
     )
   })
 
-export const make: MakeVerb = (words) =>
+export const make: MakeCommand = (words) =>
   words.some((word) => /^--loss(\.preset|\.file)?(=|$)/.test(word)) ? ofLoss(words) : ofEnvironment(words)

@@ -1,9 +1,9 @@
 /** Lists the subcommands; the code of each is loaded on demand. */
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 export interface VerbEntry {
   readonly description: string
-  readonly load: () => Promise<{ readonly make: MakeVerb }>
+  readonly load: () => Promise<{ readonly make: MakeCommand }>
 }
 
 /** In the order of `--help`. */

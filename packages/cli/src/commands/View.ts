@@ -22,7 +22,7 @@ import * as FileIndex from "../view/FileIndex.ts"
 import * as SavedMetrics from "../view/SavedMetrics.ts"
 import * as StaticPage from "../view/StaticPage.ts"
 import * as Viewer from "../view/Viewer.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "view"
 
@@ -141,7 +141,7 @@ const view = Effect.fnUntraced(function* (flags: FlagValues) {
   return yield* serve(flags)
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["open"]),
     command: Command.make(

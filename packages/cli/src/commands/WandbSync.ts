@@ -9,7 +9,7 @@ import { Argument, Command } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "wandb-sync"
 
@@ -18,7 +18,7 @@ const tell = ({ folder, name, outcome }: WandbSync.Synced) =>
     ? Console.log(`${name}: ${outcome.rows} rows at ${outcome.url}`)
     : Console.error(`${name} (${folder}): ${outcome.failure}`)
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     command: Command.make(
       name,

@@ -3,7 +3,7 @@ import { RewardComponents, type Environment, type SavedGroup } from "@atropos/co
 import { Option } from "effect"
 import type { Stored } from "./Stored.ts"
 
-interface Place {
+interface Source {
   /** The first line, from 1. */
   readonly line: number
   /** All lines: a group's own, or those of an item's samples. */
@@ -12,8 +12,8 @@ interface Place {
 }
 
 export type Outcome =
-  | (Place & { readonly _tag: "Same"; readonly scores: ReadonlyArray<number> })
-  | (Place & {
+  | (Source & { readonly _tag: "Same"; readonly scores: ReadonlyArray<number> })
+  | (Source & {
       readonly _tag: "Changed"
       readonly label: string
       readonly before: ReadonlyArray<number>
@@ -23,7 +23,7 @@ export type Outcome =
         readonly [name: string]: readonly [before: ReadonlyArray<number | null>, after: ReadonlyArray<number | null>]
       }
     })
-  | (Place & { readonly _tag: "Unscored"; readonly reason: string })
+  | (Source & { readonly _tag: "Unscored"; readonly reason: string })
 
 /** Rounding differences do not count. */
 const isSame = (a: number | null, b: number | null): boolean =>
@@ -48,7 +48,7 @@ const componentsOf = ({ rewards: before }: Stored, judged: ReadonlyArray<Environ
   )
 }
 
-export const linesOf = ({ entries }: Stored): Pick<Place, "line" | "lines"> => ({
+export const linesOf = ({ entries }: Stored): Pick<Source, "line" | "lines"> => ({
   line: entries[0]!.line,
   lines: entries.map(({ line }) => line)
 })

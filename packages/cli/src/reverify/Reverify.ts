@@ -76,7 +76,7 @@ const wantedOf = Effect.fnUntraced(function* (file: string) {
   return { ids, beginnings, evaluationFirst: samples > groups }
 })
 
-export const run = Effect.fn("Reverify.run")(function* (options: Options, listener: Items.Listener) {
+export const run = Effect.fn("Reverify.run")(function* (options: Options, listener: Items.PromptCapture) {
   const { file, items: most, onFault, onOutcome, workers, write } = options
   const environment = yield* Environment.Environment
   yield* Effect.mapError(JsonLines.inspect(file, SavedGroup.expected), unreadable)

@@ -5,7 +5,7 @@ import * as Tensors from "@atropos/trainer/model/Tensors"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { availableParallelism, loadavg, totalmem } from "node:os"
 import * as Summary from "../job/Summary.ts"
-import * as Room from "./Room.ts"
+import * as MemoryCheck from "./MemoryCheck.ts"
 
 export type Line = readonly [name: string, value: string]
 
@@ -45,7 +45,7 @@ export const memoryNow = () => ({ now: process.memoryUsage.rss(), soFar: 1024 * 
 
 export const memory = ({ later, now }: Memory, what: string, there = totalmem()): Line => [
   "memory",
-  `${Room.gigabytes(now)} of ${Room.gigabytes(there)} used, ${span(later.map(Room.gigabytes))} at the peak: ${what}`
+  `${MemoryCheck.gigabytes(now)} of ${MemoryCheck.gigabytes(there)} used, ${span(later.map(MemoryCheck.gigabytes))} at the peak: ${what}`
 ]
 
 const again = {
@@ -60,7 +60,7 @@ export const computing = (
   settings: Pick<TrainerSettings.TrainerSettings, "trainer">,
   device: DeviceKind
 ): Line => {
-  const { plan, tokens } = Room.computing(config, settings, device)
+  const { plan, tokens } = MemoryCheck.computing(config, settings, device)
   const threads = settings.trainer.threads || availableParallelism()
   return [
     "computing",

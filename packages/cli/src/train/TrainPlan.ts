@@ -12,7 +12,7 @@ import { Console, Effect } from "effect"
 import { totalmem } from "node:os"
 import * as Summary from "../job/Summary.ts"
 import * as PlanLines from "./PlanLines.ts"
-import * as Room from "./Room.ts"
+import * as MemoryCheck from "./MemoryCheck.ts"
 import * as Trial from "./Trial.ts"
 
 export interface Options {
@@ -62,7 +62,7 @@ export const describe = (
 ): ReadonlyArray<PlanLines.Line> => {
   const { trainer } = settings
   const seconds = stepSeconds(trainer.batchSize, trainer.seqLen, trial, trainer)
-  const there = device === "cpu" ? Room.memoryOf(trainer, device) : totalmem()
+  const there = device === "cpu" ? MemoryCheck.memoryOf(trainer, device) : totalmem()
   return [
     ...PlanLines.model(model, trainer),
     PlanLines.memory(memory, "activations of full micro-batches", there),
@@ -102,7 +102,7 @@ export const make = Effect.fn("TrainPlan.make")(function* (options: Options) {
   const trial = yield* Trial.run(trainer, { batchSize, whole: Math.max(1, seqLen - 1), share: 1 })
   const { now, soFar } = PlanLines.memoryNow()
   const step = { batchSize, length: seqLen, tried: trial.tokens }
-  const later = Math.max(soFar, now + Room.growth(model.config, settings, device, step, false))
+  const later = Math.max(soFar, now + MemoryCheck.growth(model.config, settings, device, step, false))
   const lines = describe(options, trial, { now, later: [later] }, PlanLines.loadNow())
   yield* Console.log(`\n${Summary.print(lines)}\n`)
   let isTold = false

@@ -12,7 +12,7 @@ import { Console, Effect, Option } from "effect"
 import * as Heartbeat from "../base/Heartbeat.ts"
 import * as Summary from "../job/Summary.ts"
 import * as PlanLines from "../train/PlanLines.ts"
-import * as Room from "../train/Room.ts"
+import * as MemoryCheck from "../train/MemoryCheck.ts"
 import * as AnswerLength from "./AnswerLength.ts"
 import * as Lengths from "./Lengths.ts"
 import * as Plan from "./Plan.ts"
@@ -50,10 +50,10 @@ const workloadOf = ({
     groupSize: sum(({ groupSize }) => groupSize) / common.length,
     seqLen: trainer.seqLen,
     maxTokenLength: Math.max(...common.map(({ maxTokenLength }) => maxTokenLength)),
-    rows: Math.max(1, Math.min(trainer.batchSize, running, Room.maxRows)),
+    rows: Math.max(1, Math.min(trainer.batchSize, running, MemoryCheck.maxRows)),
     evaluationRows: Math.min(
       sum(({ maxEvalWorkers }) => maxEvalWorkers),
-      Room.maxRows
+      MemoryCheck.maxRows
     ),
     updates: trainer.updatesPerBatch
   }
@@ -107,7 +107,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   const { now, soFar } = PlanLines.memoryNow()
   const later = expected.map((one) => {
     const step = { batchSize, length: Plan.lengthOf(one), tried: speed.triedTokens }
-    return Math.max(soFar, now + Room.growth(model.config, settings, device, step) + gatheredBytes)
+    return Math.max(soFar, now + MemoryCheck.growth(model.config, settings, device, step) + gatheredBytes)
   })
   const described = {
     model,

@@ -10,7 +10,7 @@ import type { Model } from "@atropos/trainer/model/Model"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { totalmem } from "node:os"
 import * as PlanLines from "../train/PlanLines.ts"
-import * as Room from "../train/Room.ts"
+import * as MemoryCheck from "../train/MemoryCheck.ts"
 import * as AnswerLength from "./AnswerLength.ts"
 import type * as Lengths from "./Lengths.ts"
 import * as Speed from "./Speed.ts"
@@ -170,7 +170,7 @@ const lengthsLine = ({ areCut, prompt, rollouts }: Lengths.Lengths, [first]: Rea
 
 /** Cache limits of the sampler for the available memory. */
 const cachesLine = (settings: Described["settings"], device: DeviceKind): PlanLines.Line => {
-  const { kvMemoryMegabytes, prefixCacheMegabytes } = Room.caches(Room.memoryOf(settings.trainer, device))
+  const { kvMemoryMegabytes, prefixCacheMegabytes } = MemoryCheck.caches(MemoryCheck.memoryOf(settings.trainer, device))
   return [
     "caches",
     `up to ${count(kvMemoryMegabytes)} MiB for keys and values of running answers, ${count(prefixCacheMegabytes)} MiB for those of prompts`
@@ -224,7 +224,7 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
   const isLong = step.at(-1)! * steps > longRun
   const every = evaluateEvery(steps, step[0]!, heldOut.at(-1)!)
   const answers = (one: Expected) => count(Math.round(mean(one.answers)))
-  const there = device === "cpu" ? Room.memoryOf(settings.trainer, device) : totalmem()
+  const there = device === "cpu" ? MemoryCheck.memoryOf(settings.trainer, device) : totalmem()
   return [
     ...PlanLines.model(model, settings.trainer),
     ["lengths", lengthsLine(lengths, expected)],

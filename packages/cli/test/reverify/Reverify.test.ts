@@ -18,7 +18,7 @@ const words = (right: number, live?: string) =>
           group.map(({ completion }) => ({ rewards: { said: completion === word.trim() ? right : 0, polite: 0.5 } }))
         ),
       isCorrect: (score: number) => score > 0.5,
-      ...(live !== undefined && { judgedLive: live })
+      ...(live !== undefined && { cannotRescore: live })
     }))
   )()
 
@@ -29,7 +29,7 @@ const saved = Effect.gen(function* () {
 }).pipe(Effect.provide(words(1)), Effect.provide(ServerManager.layerScripted(["one", "no", "two", "no", "no", "no"])))
 
 const reverified = Effect.fnUntraced(function* (file: string, environment: ReturnType<typeof words>, write?: string) {
-  const listener = Items.listener()
+  const listener = Items.promptCapture()
   const outcomes: Array<Outcome> = []
   const result = yield* Reverify.run(
     {

@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TestConsole } from "effect/testing"
 import { availableParallelism } from "node:os"
-import type { Rehearsed } from "../../../trainer/src/learn/Rehearsal.ts"
+import type { Probe } from "../../../trainer/src/learn/TimingProbe.ts"
 import * as TrainPlan from "../../src/train/TrainPlan.ts"
 
 const model = TinyModel.make({ characters: "abc", seed: 1, maxPositions: 512 })
@@ -31,11 +31,11 @@ const batch = (step: number, tokens: number, trained: number): Batch.Batch => ({
 
 /** A trainer that takes so long for a token, has settled some batches, and writes down what it was asked. */
 const trainer = (secondsPerToken: number, settled: ReadonlyArray<string> = []) => {
-  const asked: Array<Rehearsed> = []
+  const asked: Array<Probe> = []
   return {
     asked,
     isSettled: ({ id }: { readonly id: string }) => settled.includes(id),
-    measure: (rehearsed: Rehearsed) =>
+    measure: (rehearsed: Probe) =>
       Effect.sync(() => {
         asked.push(rehearsed)
         return rehearsed.tokens * rehearsed.sequences * secondsPerToken

@@ -26,7 +26,7 @@ export interface Position {
 
 export const start: Position = { offset: 0, lines: 0 }
 
-interface Place {
+interface LineRange {
   /** From 1. */
   readonly number: number
   /** Its first byte. */
@@ -35,14 +35,14 @@ interface Place {
   readonly end: number
 }
 
-export interface TextLine extends Place {
+export interface TextLine extends LineRange {
   readonly _tag: "Text"
   readonly text: string
   /** True if a line break follows; a last line without one may be truncated, or still being written. */
   readonly isTerminated: boolean
 }
 
-export interface FaultyLine extends Place {
+export interface FaultyLine extends LineRange {
   readonly _tag: "Faulty"
   readonly problem: string
 }

@@ -46,8 +46,8 @@ const definition: Keys<Definition<unknown, unknown, never>> = {
   requeued: "other",
   id: "function",
   label: "function",
-  severalScores: "other",
-  judgedLive: "other",
+  scoresPerEpisode: "other",
+  cannotRescore: "other",
   claims: "other"
 }
 

@@ -12,14 +12,14 @@ import { type Message, text as textOf } from "../trajectory/Message.ts"
 import * as ChatPrompt from "./tokenizer/ChatPrompt.ts"
 import type { PromptEncoder } from "./tokenizer/PromptEncoder.ts"
 import * as Relation from "./session/Relation.ts"
-import type { Place, Prompt, SessionTree } from "./session/SessionTree.ts"
+import type { Match, Prompt, SessionTree } from "./session/SessionTree.ts"
 import * as TokenText from "./TokenText.ts"
 import * as TokenTree from "./TokenTree.ts"
 import * as Reason from "../base/Reason.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 
 type Tree = SessionTree<TokenTree.PromptTokens, TokenTree.AnswerTokens>
-type TokenPlace = Place<TokenTree.PromptTokens, TokenTree.AnswerTokens>
+type TokenPlace = Match<TokenTree.PromptTokens, TokenTree.AnswerTokens>
 
 /** A prompt ready to be sent. */
 export interface Prepared {

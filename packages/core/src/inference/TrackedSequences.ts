@@ -18,7 +18,7 @@ import {
   type ChatRequest,
   type Choice,
   InferenceError,
-  type Listener,
+  type DeltaHandler,
   type SamplingOptions,
   type TextRequest,
   type TokenChoice,
@@ -90,7 +90,7 @@ export const make = (options: Options): TrackedSession => {
     request: ChatRequest | TextRequest,
     prepared: TokenPrompts.Prepared,
     answer: (inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Answers.Read>,
-    growing?: (inputIds: ReadonlyArray<number>) => Listener<ReadonlyArray<number>> | undefined
+    growing?: (inputIds: ReadonlyArray<number>) => DeltaHandler<ReadonlyArray<number>> | undefined
   ) {
     const { prompt, relation } = prepared
     const asked = yield* Clock.currentTimeMillis

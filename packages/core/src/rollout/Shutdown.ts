@@ -10,7 +10,7 @@ import type { Pool } from "./pool/WorkerPool.ts"
 import type { Session } from "./Session.ts"
 import * as StepFigures from "./StepFigures.ts"
 import type { Load } from "./submit/Reports.ts"
-import type { Upkeep } from "./Upkeep.ts"
+import type { Heartbeat } from "./Heartbeat.ts"
 
 const requestTimeout: Duration.Input = "5 seconds"
 
@@ -20,7 +20,7 @@ export interface Parts {
   readonly workScope: Scope.Closeable
   readonly outbox: Outbox
   readonly sending: Fiber.Fiber<never>
-  readonly upkeep: Upkeep
+  readonly upkeep: Heartbeat
   readonly load: Load
   readonly step: () => number
 }

@@ -122,8 +122,8 @@ describe("sessions of the gateway", () => {
           assert.deepStrictEqual(yield* samplingOf({}), [0.5, 0.9, 0])
           assert.deepStrictEqual(yield* samplingOf({ temperature: 0, top_p: 1 }), [0, 1, 0])
           assert.deepStrictEqual(yield* samplingOf({ top_k: 5, user: "me" }), [0.5, 0.9, 0])
-          const { ignored, overruled } = yield* session.counts
-          assert.deepStrictEqual(overruled, { topK: 1 })
+          const { ignored, overridden } = yield* session.counts
+          assert.deepStrictEqual(overridden, { topK: 1 })
           assert.deepStrictEqual(ignored, { user: 1 })
         })
       )
@@ -142,7 +142,7 @@ describe("sessions of the gateway", () => {
             const { text } = yield* post(`${session.baseURL}/chat/completions`, chat("Hi", { seed }))
             seeds.push(Number(JSON.parse(text).choices[0].message.content))
           }
-          return [seeds, (yield* session.counts).overruled] as const
+          return [seeds, (yield* session.counts).overridden] as const
         })
         const [one, counted] = yield* seedsOf({ seed: 1 }, [7, 7, 8, null])
         assert.deepStrictEqual(counted, { seed: 3 })

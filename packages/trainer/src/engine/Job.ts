@@ -20,7 +20,7 @@ export type Work =
   | { readonly _tag: "Generate"; readonly request: SeededRequest; readonly stream: boolean }
   | { readonly _tag: "Score"; readonly request: ScoreRequest }
 
-/** One choice that is being sampled; row i of its lane's cache holds all of its tokens except the last. */
+/** One choice that is being sampled; row i of its batch's cache holds all of its tokens except the last. */
 export interface Choice<W> {
   readonly job: Job<W>
   readonly index: number

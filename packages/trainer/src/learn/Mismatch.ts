@@ -11,7 +11,7 @@
  * penalties or grammars are not compared, because the effect on logprobs is unknown (`Sampling` in core).
  */
 import { Sampling, type ScoredGroup, Trajectory } from "@atropos/core"
-import type { Look } from "./LearnerEngine.ts"
+import type { LogprobCallback } from "./LearnerEngine.ts"
 import { isUnknown, switchesOf, type TrainingSequence } from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
@@ -61,7 +61,7 @@ export type ByEnvironment = ReadonlyMap<number | undefined, Compared>
 
 export const meter = ({ items, sequences }: WeightedBatch, version: number) => {
   const sums = new Map<number | undefined, Compared>()
-  const add: Look = (item, logprobs) => {
+  const add: LogprobCallback = (item, logprobs) => {
     const sequence = sequences[items[item]!.sequence]!
     const allowed = allowance(sequence)
     if (allowed === undefined || !isFresh(sequence, version)) return

@@ -134,7 +134,7 @@ const masking = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
 })
 
 /** No sequence has 1000 tokens. */
-const keyOf = ({ sequence, token }: ObjectiveProbe.Place): number => sequence * 1000 + token
+const keyOf = ({ sequence, token }: ObjectiveProbe.TokenRef): number => sequence * 1000 + token
 
 /** Reorders, pads and splits the batch; results must not change. */
 const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
@@ -164,7 +164,7 @@ const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
     const compare = (
       law: typeof order,
       got: ReadonlyArray<ObjectiveProbe.Probed>,
-      given: ReadonlyArray<ReadonlyArray<ObjectiveProbe.Place>>
+      given: ReadonlyArray<ReadonlyArray<ObjectiveProbe.TokenRef>>
     ) => {
       const loss = got.reduce((sum, part) => sum + part.loss, 0)
       law.note(relative(loss, expected.loss, size), `the loss was ${loss} instead of ${expected.loss}`)

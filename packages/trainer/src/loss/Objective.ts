@@ -108,7 +108,7 @@ export interface Objective extends AggregationSettings, SequenceSettings {
 }
 
 /** Defaults of an objective: those of `grpo`, without its loss. */
-export const usual = {
+export const defaults = {
   baseline: "group",
   advantageScale: "sample-std",
   maskTruncated: false,
@@ -181,7 +181,7 @@ export const problem = (value: unknown): string | undefined => {
 const isValue = (loss: Value | TokenLoss): loss is Value => "dtype" in loss
 
 export const make = ({ tokenLoss, ...definition }: Definition): Objective => ({
-  ...usual,
+  ...defaults,
   ...definition,
   tokenLoss: (graph, tokens) => {
     const loss = tokenLoss(graph, tokens)

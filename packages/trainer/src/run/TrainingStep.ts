@@ -9,7 +9,7 @@ import type { Batch, PackedLogprobs } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { LearnerEngineShape } from "../learn/LearnerEngine.ts"
-import type { Look } from "../learn/LearnerEngine.ts"
+import type { LogprobCallback } from "../learn/LearnerEngine.ts"
 import * as LogprobSample from "../learn/LogprobSample.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -17,7 +17,7 @@ import * as BatchPreparation from "./BatchPreparation.ts"
 import * as BatchUpdates from "./BatchUpdates.ts"
 import * as GroupOrder from "./GroupOrder.ts"
 import type { Resumed, RunFolder, Settle } from "./RunFolder.ts"
-import * as SamplerCheck from "./SamplerCheck.ts"
+import * as MismatchGuard from "./MismatchGuard.ts"
 import type { StepClock } from "./StepClock.ts"
 import * as StepFigures from "./StepFigures.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
@@ -61,7 +61,7 @@ interface Update extends BatchUpdates.Made {
 export const make = ({ model, reject, resolved, resumed, settings }: Options): TrainingStep => {
   const { objective, rate } = resolved
   const { learner, progress, save } = resumed
-  const sampler = SamplerCheck.make(settings, objective, model)
+  const sampler = MismatchGuard.make(settings, objective, model)
   const prepare = BatchPreparation.make({ model, settings, ...resolved })
   const updating = BatchUpdates.make(learner, settings.updatesPerBatch)
 
@@ -79,7 +79,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       meter === undefined || claimed === undefined || settings.recordLogprobs === 0
         ? undefined
         : LogprobSample.make(claimed.groups, weighted, settings.recordLogprobs)
-    const look: Look | undefined =
+    const look: LogprobCallback | undefined =
       meter && ((item, logprobs) => (meter.add(item, logprobs), sample?.add(item, logprobs)))
     const { policyVersion } = progress
     const first = yield* updating.first(weighted, clock, look)

@@ -90,7 +90,7 @@ export const handle = (
       model: parameters.model ?? served.modelName
     }
     const promptIds = telling.returnTokenIds ? { prompt_token_ids: promptTokens } : {}
-    const answerOf = ({ finishReason = "stop", text }: Pick<Completions.Piece, "finishReason" | "text">) =>
+    const answerOf = ({ finishReason = "stop", text }: Pick<Completions.Delta, "finishReason" | "text">) =>
       prompt.read(text, finishReason)
 
     if (parameters.stream !== true) {
@@ -131,7 +131,7 @@ export const handle = (
     const held = new Map<number, string>()
     let completionTokens = 0
     let cachedTokens = 0
-    const toEvents = Effect.fnUntraced(function* (piece: Completions.Piece) {
+    const toEvents = Effect.fnUntraced(function* (piece: Completions.Delta) {
       const { index, policyVersion } = piece
       completionTokens += piece.tokens.length
       cachedTokens = piece.cachedTokens

@@ -14,7 +14,7 @@ import {
   type Kept,
   type Learner,
   type LoadOptions,
-  type Look,
+  type LogprobCallback,
   type Updated
 } from "../learn/LearnerEngine.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -69,7 +69,7 @@ type Rows = ReadonlyArray<Float32Array>
 
 const areFinite = (rows: Rows): boolean => rows.every((row) => row.every(Number.isFinite))
 
-const show = (look: Look | undefined, logprobs: Rows): void => {
+const show = (look: LogprobCallback | undefined, logprobs: Rows): void => {
   if (look !== undefined) for (const [item, row] of logprobs.entries()) look(item, row)
 }
 
@@ -149,7 +149,11 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
   /**
    * In one pass, by a loss of the server; undefined, without a gradient, if it differed from ours at these logprobs.
    */
-  const directly = Effect.fnUntraced(function* (batch: WeightedBatch, direct: BuiltIn.Direct, look: Look | undefined) {
+  const directly = Effect.fnUntraced(function* (
+    batch: WeightedBatch,
+    direct: BuiltIn.Direct,
+    look: LogprobCallback | undefined
+  ) {
     pending = "unknown"
     const logprobs = yield* passes.direct(model, direct)
     if (!direct.holds(logprobs)) {

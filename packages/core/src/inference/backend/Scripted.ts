@@ -126,10 +126,10 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
     chat: (request) =>
       Effect.map(answer(request), (choices) => {
         const [{ message } = { message: undefined }] = choices
-        const { onPiece } = request
-        if (onPiece !== undefined && message !== undefined) {
-          if (message.reasoning_content) onPiece({ reasoning: message.reasoning_content })
-          for (const letter of textOf(message)) onPiece({ content: letter })
+        const { onDelta } = request
+        if (onDelta !== undefined && message !== undefined) {
+          if (message.reasoning_content) onDelta({ reasoning: message.reasoning_content })
+          for (const letter of textOf(message)) onDelta({ content: letter })
         }
         return toAnswer(choices)
       }),

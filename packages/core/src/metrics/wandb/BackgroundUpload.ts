@@ -6,7 +6,7 @@ import { Clock, Deferred, type Duration, Effect, Latch, Result } from "effect"
 import * as Retry from "../../base/Retry.ts"
 import type { Journal } from "./Journal.ts"
 import type { Uploader } from "./Uploader.ts"
-import type { Place } from "./WandbApi.ts"
+import type { RunRef } from "./WandbApi.ts"
 
 export interface Options {
   readonly baseUrl: string
@@ -96,5 +96,5 @@ export const start = Effect.fnUntraced(function* (
   }
 })
 
-export const urlOf = (baseUrl: string, { entity, project, run }: Place): string =>
+export const urlOf = (baseUrl: string, { entity, project, run }: RunRef): string =>
   `${baseUrl.replace(/(?<!\/)\/+$/, "").replace("//api.wandb.ai", "//wandb.ai")}/${entity}/${project}/runs/${run}`

@@ -21,7 +21,7 @@ export class WandbError extends Schema.TaggedError<WandbError>()("WandbError", {
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-export interface Place {
+export interface RunRef {
   readonly entity: string
   readonly project: string
   readonly run: string
@@ -54,11 +54,11 @@ export interface WandbApi {
   /** Creates or finds the run; returns `isNew` and its number of history lines. */
   readonly upsertRun: (
     run: RunSpec
-  ) => Effect.Effect<Place & { readonly isNew: boolean; readonly lines: number }, WandbError>
+  ) => Effect.Effect<RunRef & { readonly isNew: boolean; readonly lines: number }, WandbError>
   /** The newest step of an existing run; undefined if nothing was recorded. */
-  readonly lastStep: (place: Place) => Effect.Effect<number | undefined, WandbError>
-  readonly upload: (place: Place, name: string, bytes: Uint8Array) => Effect.Effect<void, WandbError>
-  readonly stream: (place: Place, request: StreamRequest) => Effect.Effect<void, WandbError>
+  readonly lastStep: (place: RunRef) => Effect.Effect<number | undefined, WandbError>
+  readonly upload: (place: RunRef, name: string, bytes: Uint8Array) => Effect.Effect<void, WandbError>
+  readonly stream: (place: RunRef, request: StreamRequest) => Effect.Effect<void, WandbError>
 }
 
 export interface Options {

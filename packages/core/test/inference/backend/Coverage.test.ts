@@ -106,7 +106,7 @@ describe("an answer with ids", () => {
       const chunks = [chunk("fif", encode("fif")), chunk("te", []), chunk("en", encode("en"), "stop")]
       const text = chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")
       const backend = yield* backendOf({ text, headers: { "content-type": "text/event-stream" } })
-      const { choices } = yield* backend.chat({ ...chat, exact: true, onPiece: () => undefined })
+      const { choices } = yield* backend.chat({ ...chat, exact: true, onDelta: () => undefined })
       assert.strictEqual(choices[0]!.text, "fifteen")
       assert.isUndefined(choices[0]!.sampled)
     })

@@ -6,7 +6,7 @@ import OpenAI from "openai"
 import * as AnswerBody from "../../../src/inference/backend/AnswerBody.ts"
 import * as EventStream from "../../../src/inference/backend/EventStream.ts"
 import * as Identity from "../../../src/inference/backend/Identity.ts"
-import type { Piece } from "../../../src/inference/backend/Inference.ts"
+import type { Delta } from "../../../src/inference/backend/Inference.ts"
 import * as OpenAi from "../../../src/inference/backend/OpenAi.ts"
 import * as Reasoning from "../../../src/inference/backend/Reasoning.ts"
 import * as Transport from "../../../src/inference/backend/Transport.ts"
@@ -49,10 +49,10 @@ const messages = [{ role: "user" as const, content: "hello" }]
 const ask = (text: string) =>
   Effect.gen(function* () {
     const { backend, server } = yield* serve(text)
-    const pieces: Array<Piece> = []
-    const { choices, usage } = yield* backend.chat({ messages, onPiece: (piece) => pieces.push(piece) })
+    const pieces: Array<Delta> = []
+    const { choices, usage } = yield* backend.chat({ messages, onDelta: (piece) => pieces.push(piece) })
     const [choice] = choices
-    const heard = (of: keyof Piece): string => pieces.map((piece) => piece[of] ?? "").join("")
+    const heard = (of: keyof Delta): string => pieces.map((piece) => piece[of] ?? "").join("")
     assert.strictEqual(heard("content"), choice!.text)
     assert.strictEqual(heard("reasoning"), choice!.message.reasoning_content ?? "")
     const client = new OpenAI({ baseURL: server.url, apiKey: "none", maxRetries: 0, logLevel: "off" })
@@ -388,7 +388,7 @@ describe("a streamed answer", () => {
     it.live(`is read whole: ${what}`, () =>
       Effect.gen(function* () {
         const { backend } = yield* serve(text)
-        const { choices } = yield* backend.chat({ messages, onPiece: () => undefined })
+        const { choices } = yield* backend.chat({ messages, onDelta: () => undefined })
         assert.deepStrictEqual([choices[0]!.text, choices[0]!.finishReason], ["four", "stop"])
       })
     )
@@ -475,7 +475,7 @@ describe("a streamed answer", () => {
     it.live(`is a failure where the stream ${what}`, () =>
       Effect.gen(function* () {
         const { backend } = yield* serve(text)
-        const error = yield* Effect.flip(backend.chat({ messages, onPiece: () => undefined }))
+        const error = yield* Effect.flip(backend.chat({ messages, onDelta: () => undefined }))
         assert.strictEqual(error.reason, "malformed")
         assert.include(error.message, complaint)
       })
@@ -489,7 +489,7 @@ describe("a streamed answer", () => {
         { object: "error", message: "paused", code: 503 }
       ]) {
         const { backend } = yield* serve(event(begin) + event(error))
-        const { reason, status } = yield* Effect.flip(backend.chat({ messages, onPiece: () => undefined }))
+        const { reason, status } = yield* Effect.flip(backend.chat({ messages, onDelta: () => undefined }))
         assert.deepStrictEqual([reason, status], ["overloaded", 503])
       }
     })
@@ -504,7 +504,7 @@ describe("a streamed answer", () => {
       const transport = yield* Transport.make
       const identity = Identity.base("openai", "default")
       const backend = yield* OpenAi.make({ identity, settings, reasoning: Reasoning.off, transport })
-      const error = yield* Effect.flip(backend.chat({ messages, onPiece: () => undefined }))
+      const error = yield* Effect.flip(backend.chat({ messages, onDelta: () => undefined }))
       assert.strictEqual(error.reason, "unreachable")
     })
   )

@@ -98,7 +98,7 @@ const maxExpanded = 2 ** 24
 
 export const fromMessage = Effect.fnUntraced(function* (message: ForwardBackwardRequest) {
   const data: Array<Datum> = []
-  const room: Tensor.Room = { left: maxExpanded }
+  const room: Tensor.ElementBudget = { left: maxExpanded }
   for (const [index, datum] of message.data.entries()) {
     const inputs = new Map<string, Tensor.Tensor>()
     for (const [name, tensor] of Object.entries(datum.lossFnInputs)) {

@@ -59,7 +59,7 @@ export const readNumbers = Effect.fnUntraced(function* (bytes: Uint8Array, type:
 const sizeOf = (shape: ReadonlyArray<number>): number => shape.reduce((product, length) => product * length, 1)
 
 /** Remaining element budget of one message's expanded compressed tensors. */
-export interface Room {
+export interface ElementBudget {
   left: number
 }
 
@@ -70,7 +70,7 @@ const expand = Effect.fnUntraced(function* (
   columns: Numbers,
   pad: number,
   what: string,
-  room: Room
+  room: ElementBudget
 ) {
   const [rows = 0, width = 0] = shape
   if (shape.length !== 2 || starts.length !== rows + 1 || columns.length !== values.length) {
@@ -98,7 +98,7 @@ export const read = Effect.fnUntraced(function* (
   message: Message,
   what: string,
   pad = 0,
-  room: Room = { left: mostElements }
+  room: ElementBudget = { left: mostElements }
 ) {
   const { dtype, encoding } = message
   const shape = message.shape.map(Number)

@@ -117,7 +117,7 @@ const start = Effect.fnUntraced(function* (
 interface Parts extends Options {
   readonly owner: Scope.Scope
   readonly models: Map<string, TrainingModel>
-  readonly room: Operations.Room
+  readonly budget: Operations.QueueBudget
 }
 
 /** Loads a model's initial state; rejects a rank that is too large. */
@@ -139,7 +139,7 @@ const begin = (options: Parts, entry: TrainingModel, beginning: Beginning) =>
 
 const makeModel = (options: Parts): Sessions["createModel"] =>
   Effect.fnUntraced(function* (session, { baseModel, metadata, number }, beginning) {
-    const { futures, models, owner, room, settings } = options
+    const { futures, models, owner, budget, settings } = options
     const id = `${session.id}:train:${number}`
     const known = session.models.get(number)
     if (known !== undefined) return known
@@ -154,7 +154,7 @@ const makeModel = (options: Parts): Sessions["createModel"] =>
       session: session.id,
       baseModel,
       metadata,
-      operations: yield* Scope.provide(Operations.make({ model: id, futures, mostWaiting, gapSeconds, room }), scope),
+      operations: yield* Scope.provide(Operations.make({ model: id, futures, mostWaiting, gapSeconds, budget }), scope),
       ready: Deferred.makeUnsafe<TrainedModel.TrainedModel, OperationFailed>(),
       scope,
       kind: undefined,
@@ -182,7 +182,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   const owner = yield* Effect.scope
   const sessions = new Map<string, Session>()
   const models = new Map<string, TrainingModel>()
-  const room: Operations.Room = { bytes: 0, mostBytes: settings.maxQueuedMegabytes * 2 ** 20 }
+  const budget: Operations.QueueBudget = { bytes: 0, maxBytes: settings.maxQueuedMegabytes * 2 ** 20 }
 
   const sessionOf = (id: string): Effect.Effect<Session, Refused> =>
     Effect.gen(function* () {
@@ -236,7 +236,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
         sessions.set(id, session)
         return session
       }),
-    createModel: makeModel({ ...options, owner, models, room }),
+    createModel: makeModel({ ...options, owner, models, budget }),
     unload: (model) =>
       Effect.gen(function* () {
         for (const [number, one] of sessions.get(model.session)?.models ?? []) {

@@ -6,7 +6,7 @@
  * a model would need but cannot process (audio, files) is rejected by name.
  */
 import { Effect, Predicate } from "effect"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import { said } from "./Parameters.ts"
 import type { Failure } from "../Dialect.ts"
 import type { ContentPart, Message, ToolCall } from "../../../trajectory/Message.ts"
@@ -76,7 +76,7 @@ const contentOf = Effect.fnUntraced(function* (content: unknown, at: string, may
   }
   const parts: Array<ContentPart> = []
   for (const [index, part] of content.entries()) parts.push(yield* partOf(part, `${at}[${index}]`, mayShow))
-  return Canon.content(parts)
+  return Normalize.content(parts)
 })
 
 const partOf = (part: unknown, at: string, mayShow: boolean): Effect.Effect<ContentPart, Failure> => {
@@ -127,7 +127,7 @@ const assistantOf = Effect.fnUntraced(function* (given: Given, at: string) {
   if (reasoning !== undefined && typeof reasoning !== "string") {
     return yield* invalid(`${at}.reasoning_content`, `expected a string, got ${said(reasoning)}`)
   }
-  const message = Canon.assistant({ content: text, toolCalls, ...(reasoning !== undefined && { reasoning }) })
+  const message = Normalize.assistant({ content: text, toolCalls, ...(reasoning !== undefined && { reasoning }) })
   return typeof name === "string" ? Object.assign(message, { name }) : message
 })
 
@@ -159,7 +159,7 @@ const toolCallOf = (call: unknown, at: string): Effect.Effect<ToolCall, Failure>
   if (typeof text !== "string") {
     return Effect.fail(invalid(`${at}.function.arguments`, `expected JSON as a string, got ${said(text)}`))
   }
-  return Effect.succeed(Canon.toolCall(id, name, text))
+  return Effect.succeed(Normalize.toolCall(id, name, text))
 }
 
 const toolResultOf = Effect.fnUntraced(function* (given: Given, at: string) {

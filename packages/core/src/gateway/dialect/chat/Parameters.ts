@@ -4,7 +4,7 @@
  * Null is the same as absent. Unsupported parameters are rejected by name, unless their value turns them off
  * (`logprobs: false`). Parameters that do not affect sampling are ignored, and reported as such: user, billing and
  * storage, `reasoning_effort` and `verbosity`. Output constraints (`response_format`, `parallel_tool_calls: false`, a
- * forced tool) are passed on as in `Wished`: if tokens are recorded, the answer is sampled without them, so that a
+ * forced tool) are passed on as in `OutputConstraints`: if tokens are recorded, the answer is sampled without them, so that a
  * trainer can compute its probability.
  */
 import { Effect, Predicate } from "effect"
@@ -12,7 +12,7 @@ import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
 import type { LogitBias } from "../../../trajectory/Sampling.ts"
 import { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 
 export interface Body {
   readonly [parameter: string]: unknown
@@ -23,7 +23,7 @@ export interface Parameters {
   readonly isStreamed: boolean
   readonly isUsageAsked: boolean
   readonly ignored: ReadonlyArray<string>
-  readonly wishes: ReadonlyArray<Wished.Wish | undefined>
+  readonly constraints: ReadonlyArray<OutputConstraints.OutputConstraint | undefined>
 }
 
 const mostChoices = 128
@@ -192,10 +192,10 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<P
     isStreamed: body["stream"] === true,
     isUsageAsked: yield* isUsageAsked(body),
     ignored,
-    wishes: [
-      body["parallel_tool_calls"] === false ? Wished.singleCall("parallel_tool_calls") : undefined,
+    constraints: [
+      body["parallel_tool_calls"] === false ? OutputConstraints.singleCall("parallel_tool_calls") : undefined,
       (yield* isJsonAsked(body["response_format"] ?? { type: "text" }))
-        ? Wished.responseFormat("response_format", body["response_format"])
+        ? OutputConstraints.responseFormat("response_format", body["response_format"])
         : undefined
     ]
   }

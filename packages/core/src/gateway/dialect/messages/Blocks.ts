@@ -7,7 +7,7 @@
 import { Effect, Predicate, Result, Schema } from "effect"
 import * as Reason from "../../../base/Reason.ts"
 import type { ContentPart, Message } from "../../../trajectory/Message.ts"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import type { Failure } from "../Dialect.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesInput from "./Input.ts"
@@ -119,7 +119,7 @@ export const toolResult = Effect.fnUntraced(function* (given: Block, param: stri
   if (typeof content === "string") return { role: "tool", content, tool_call_id: id } satisfies Message
   const blocks = yield* list(content ?? "", `${param}.content`)
   const parts = yield* Effect.forEach(blocks, (one, index) => part(one, `${param}.content.${index}`, ignored))
-  return { role: "tool", content: Canon.content(parts), tool_call_id: id } satisfies Message
+  return { role: "tool", content: Normalize.content(parts), tool_call_id: id } satisfies Message
 })
 
 /** A call by the assistant, as sent back. */
@@ -128,5 +128,5 @@ export const toolUse = Effect.fnUntraced(function* (given: Block, param: string,
   const id = yield* stringOf(given, "id", param)
   const name = yield* stringOf(given, "name", param)
   if (given["input"] === undefined) return yield* MessagesErrors.invalid(`${param}.input`, "an object is wanted")
-  return Canon.toolCall(id, name, MessagesInput.write(given["input"]))
+  return Normalize.toolCall(id, name, MessagesInput.write(given["input"]))
 })

@@ -7,7 +7,7 @@
  */
 import { Effect, Predicate } from "effect"
 import type { ContentPart, Message, ToolCall } from "../../../trajectory/Message.ts"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import type { Failure } from "../Dialect.ts"
 import * as MessagesBlocks from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
@@ -161,11 +161,11 @@ const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
     case "system":
       return [{ role: turn.role, content: turn.content }]
     case "assistant":
-      return [Canon.assistant({ content: turn.text, reasoning: turn.thinking, toolCalls: turn.calls })]
+      return [Normalize.assistant({ content: turn.text, reasoning: turn.thinking, toolCalls: turn.calls })]
     case "user":
       return turn.parts.length === 0
         ? turn.results
-        : [...turn.results, { role: "user", content: Canon.content(turn.parts) }]
+        : [...turn.results, { role: "user", content: Normalize.content(turn.parts) }]
   }
 }
 

@@ -7,7 +7,7 @@
 import { Effect, Predicate, Schema } from "effect"
 import type { ChatRequest, SamplingOptions } from "../../../inference/backend/Inference.ts"
 import type { Failure } from "../Dialect.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 import * as MessagesBlocks from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesHistory from "./History.ts"
@@ -53,7 +53,7 @@ const passedOver = new Set([
 ])
 
 /** Output constraints in `output_config`; a JSON schema is one too, because the client validates the answer. */
-const wishes = ["effort", "format", "task_budget"]
+const constraintKeys = ["effort", "format", "task_budget"]
 
 const thinkingTypes = ["enabled", "disabled", "adaptive", "between_tools"]
 
@@ -85,7 +85,7 @@ const checkWishes = Effect.fnUntraced(function* ({ output_config: config, thinki
   }
   for (const [key, value] of Object.entries(config)) {
     if (value === null) continue
-    if (!wishes.includes(key)) {
+    if (!constraintKeys.includes(key)) {
       return yield* MessagesErrors.unsupported(`output_config.${key}`, "this cannot be done here: leave it out")
     }
     if (key !== "format") ignored.add(`output_config.${key}`)
@@ -109,16 +109,16 @@ const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
 const conversation = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
   const { messages, system } = given
   const tools = yield* MessagesTools.read(given["tools"], ignored)
-  const { toolChoice, wishes: chosen } = yield* MessagesTools.choice(given["tool_choice"], tools.length > 0)
+  const { toolChoice, constraints: chosen } = yield* MessagesTools.choice(given["tool_choice"], tools.length > 0)
   const { output_config: config } = given
   const format = Predicate.isReadonlyObject(config) ? config["format"] : undefined
   return {
     messages: yield* MessagesHistory.read({ messages, system }, ignored),
     ...(tools.length > 0 && { tools }),
     ...(toolChoice !== undefined && { toolChoice }),
-    ...Wished.of([
+    ...OutputConstraints.of([
       ...chosen,
-      Predicate.isReadonlyObject(format) ? Wished.jsonSchema("output_config.format", format) : undefined
+      Predicate.isReadonlyObject(format) ? OutputConstraints.jsonSchema("output_config.format", format) : undefined
     ])
   } satisfies ChatRequest
 })

@@ -2,11 +2,11 @@
  * Reads `tools` and `tool_choice` of a request.
  *
  * A tool defined only by its type (`bash_20250124`, `web_search_…`) is rejected by name: models of this gateway were
- * not trained on it, and no Anthropic server runs it here. A forced call is an output constraint (`Wished`).
+ * not trained on it, and no Anthropic server runs it here. A forced call is an output constraint (`OutputConstraints`).
  */
 import { Effect, Predicate, Schema } from "effect"
-import * as Canon from "../Canon.ts"
-import * as Wished from "../Wished.ts"
+import * as Normalize from "../Normalize.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 import * as MessagesBlocks from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
 
@@ -63,7 +63,10 @@ const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored
   for (const key of Object.keys(fields)) {
     if (!known.includes(key) && fields[key] !== null) ignored.add(`tools.${key}`)
   }
-  return { name, definition: Canon.tool({ name, ...(typeof description === "string" && { description }), parameters }) }
+  return {
+    name,
+    definition: Normalize.tool({ name, ...(typeof description === "string" && { description }), parameters })
+  }
 })
 
 /** The tools in OpenAI's form, as used by chat templates. */
@@ -84,12 +87,12 @@ export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignore
 export interface Chosen {
   /** Undefined if the request does not state it. */
   readonly toolChoice: "auto" | "none" | undefined
-  readonly wishes: ReadonlyArray<Wished.Wish | undefined>
+  readonly constraints: ReadonlyArray<OutputConstraints.OutputConstraint | undefined>
 }
 
 /** Whether tools may be called, and the output constraints of the choice. */
 export const choice = Effect.fnUntraced(function* (given: unknown, hasTools: boolean) {
-  if (given === undefined || given === null) return { toolChoice: undefined, wishes: [] } satisfies Chosen
+  if (given === undefined || given === null) return { toolChoice: undefined, constraints: [] } satisfies Chosen
   const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(given, "tool_choice")
   const isForced = type === "any" || type === "tool"
   if (type === "tool" && typeof name !== "string") {
@@ -100,9 +103,9 @@ export const choice = Effect.fnUntraced(function* (given: unknown, hasTools: boo
   }
   return {
     toolChoice: type === "none" ? "none" : "auto",
-    wishes: [
-      isForced ? Wished.choice("tool_choice", type === "tool" ? (name ?? undefined) : undefined) : undefined,
-      isSingle === true ? Wished.singleCall("tool_choice.disable_parallel_tool_use") : undefined
+    constraints: [
+      isForced ? OutputConstraints.choice("tool_choice", type === "tool" ? (name ?? undefined) : undefined) : undefined,
+      isSingle === true ? OutputConstraints.singleCall("tool_choice.disable_parallel_tool_use") : undefined
     ]
   } satisfies Chosen
 })

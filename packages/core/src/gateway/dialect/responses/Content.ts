@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { ContentPart, Message } from "../../../trajectory/Message.ts"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import type { Failure } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Reading from "../Reading.ts"
@@ -28,7 +28,7 @@ export const decode = Effect.fnUntraced(function* (
   if (typeof value === "string") return value
   if (!Array.isArray(value)) return yield* OpenAiFailure.invalid(param, "expected a string or a list of parts")
   const parts = yield* readParts(value, param)
-  return Canon.content(yield* Effect.forEach(parts, (part, at) => partOf(part, `${param}[${at}]`)))
+  return Normalize.content(yield* Effect.forEach(parts, (part, at) => partOf(part, `${param}[${at}]`)))
 })
 
 /** Like `decode`, for text-only content. */

@@ -8,7 +8,7 @@ import { Effect, Predicate, Schema } from "effect"
 import { Failure } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Reading from "../Reading.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 
 const key = Schema.optionalKey
 const nullable = <S extends Schema.Top>(schema: S) => key(Schema.NullOr(schema))
@@ -129,9 +129,11 @@ const passedOver = ({ include = [], reasoning, text, truncation }: Parameters): 
   ...(isSaid(text?.verbosity) ? ["text.verbosity"] : [])
 ]
 
-export const wishes = ({ parallel_tool_calls: isParallel, text }: Parameters) => [
-  isParallel === false ? Wished.singleCall("parallel_tool_calls") : undefined,
-  isSaid(text?.format) && text.format.type !== "text" ? Wished.jsonSchema("text.format", text.format) : undefined
+export const constraints = ({ parallel_tool_calls: isParallel, text }: Parameters) => [
+  isParallel === false ? OutputConstraints.singleCall("parallel_tool_calls") : undefined,
+  isSaid(text?.format) && text.format.type !== "text"
+    ? OutputConstraints.jsonSchema("text.format", text.format)
+    : undefined
 ]
 
 const isSaid = <A>(value: A | null | undefined): value is A => value !== null && value !== undefined

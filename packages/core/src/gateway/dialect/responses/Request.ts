@@ -9,7 +9,7 @@ import type { ChatRequest } from "../../../inference/backend/Inference.ts"
 import type { Message } from "../../../trajectory/Message.ts"
 import { Failure, type Memory, type Turn } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 import * as ResponsesInput from "./Input.ts"
 import * as ResponsesParameters from "./Parameters.ts"
 import * as ResponsesTools from "./Tools.ts"
@@ -46,7 +46,7 @@ export const decode = Effect.fnUntraced(function* (
   return {
     request: {
       ...requestOf(messages, parameters, tools.tools, toolChoice),
-      ...Wished.of([...ResponsesParameters.wishes(parameters), forced])
+      ...OutputConstraints.of([...ResponsesParameters.constraints(parameters), forced])
     },
     isStreamed: parameters.stream === true,
     ignored: [...ignored, ...tools.ignored],
