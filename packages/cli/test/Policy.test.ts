@@ -65,7 +65,7 @@ describe("atropos policy", () => {
       assert.strictEqual(adapter.code, 1)
       assert.match(
         adapter.stderr,
-        /adapter holds an adapter \(PEFT\), not a whole model: --model \S+ --adapter \S+adapter/
+        /adapter contains an adapter \(PEFT\), not a full model: --model \S+ --adapter \S+adapter/
       )
       yield* fs.writeFileString(`${cwd}/m.gguf`, "GGUF")
       for (const given of [`${cwd}/m.gguf`, cwd]) {

@@ -83,9 +83,9 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   }
   yield* BundledModel.check(options.model)
   const place = BundledModel.located(options.model)
-  const room = ServingMemory.chosen(options, device)
+  const serving = ServingMemory.chosen(options, device)
   const check = ServingMemory.check(options.model, {
-    ...room,
+    ...serving,
     device,
     quantize: options.quantize,
     maxRows: options.maxBatch,
@@ -106,7 +106,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
     maxWaiting: options.maxWaiting,
     speculativeTokens: options.speculativeTokens,
     weightUpdates: EngineFlags.updatesOf(options.weightUpdates),
-    ...room.caches
+    ...serving.caches
   }
   const server = PolicyServer.layer({
     ...PolicyLayers.served(model),

@@ -60,13 +60,13 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   const { allowInsecure, device, host, port, threads } = options
   const { basename, resolve } = yield* Path.Path
   const settings = yield* ServerSettings.settings.decode(Flags.given(options.limits))
-  const room = ServingMemory.chosen(options, device)
+  const serving = ServingMemory.chosen(options, device)
   const loaded = yield* PretrainedModel.load(BundledModel.located(options.model), {
     // The smallest adapter, replaced by those of clients.
     trains: { r: 1, alpha: 1, targetModules: ["all-linear"], rslora: false },
     seed: 0,
     check: ServingMemory.check(options.model, {
-      ...room,
+      ...serving,
       device,
       quantize: "none",
       maxRows: MemoryCheck.maxRows,
@@ -85,8 +85,8 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
     folder,
     device,
     settings,
-    memory: room.memory,
-    caches: room.caches,
+    memory: serving.memory,
+    caches: serving.caches,
     host,
     port,
     allowInsecure,

@@ -54,7 +54,7 @@ describe("validate --loss", () => {
     Effect.gen(function* () {
       const { code, printed } = yield* validate("--loss", "sapo", "--loss.sapo_tau_negative", "2")
       assert.strictEqual(code, 0, printed)
-      assert.include(printed, "where the advantage is 0 there is no loss")
+      assert.include(printed, "the loss is 0 if the advantage is 0")
       const idle = yield* validate("--loss", "sapo", "--loss.clip_low", "2")
       assert.strictEqual(idle.code, 2)
       assert.include(idle.printed, "clipLow would have no effect")
@@ -84,7 +84,7 @@ describe("validate --loss", () => {
       "sequences that were not asked for",
       own("tokenLoss: (graph, { logprobs, sequenceMean }) => sequenceMean(logprobs)"),
       1,
-      "it must say so with needsSequences: true"
+      "it must declare so by needsSequences: true"
     ],
     [
       "one number instead of one per token",

@@ -63,7 +63,7 @@ const spawn = (data: Setup): Effect.Effect<Worker, EngineFailed, Scope.Scope> =>
         OnnxTelemetry.disable()
         return Thread.spawn(sourceUrl, { workerData: data, name: "engine" })
       },
-      catch: (cause) => new EngineFailed({ message: `no thread could be started: ${String(cause)}`, cause })
+      catch: (cause) => new EngineFailed({ message: `cannot start a thread: ${String(cause)}`, cause })
     }),
     // Not `terminate`, which may hit a run: the library then throws an uncaught exception and aborts the process.
     (worker) =>

@@ -38,7 +38,7 @@ export interface Choice<W> {
   readonly counts?: Map<number, number>
 }
 
-const unknownTokens = "what this model's tokens stand for is not known, so its answers cannot be held to a schema"
+const unknownTokens = "the text of this model's tokens is unknown, so its answers cannot be constrained to a schema"
 
 export class Job<W> {
   readonly id: number

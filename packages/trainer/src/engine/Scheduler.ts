@@ -25,10 +25,10 @@ const notFinite = ({ policy, policyVersion }: { readonly policy: string; readonl
   new EngineFailed({
     message:
       `the model's logits are not finite (policy "${policy}", version ${policyVersion}): ` +
-      "its weights are NaN, infinite or so large that their products are, as a learning rate that is too high leaves them"
+      "its weights are NaN, infinite, or so large that their products overflow, usually after too high a learning rate"
   })
 
-const noWay = "no token of this model can go on with an answer to the schema"
+const noWay = "no token can continue an answer that matches the schema"
 
 /** `W` is the type of weights on the device. */
 export class Scheduler<W> {

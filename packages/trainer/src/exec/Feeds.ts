@@ -43,12 +43,12 @@ export const lengthProblem = ({ data, dtype, shape }: HostTensor): string | unde
 /** Describes why values cannot be written into a tensor from element `offset` on. */
 export const updateProblem = (tensor: HostTensor, offset: number, values: HostTensor["data"]): string | undefined => {
   if (values.constructor !== tensor.data.constructor) {
-    return `update: the resident is ${tensor.dtype}, the values are a ${values.constructor.name}`
+    return `update: the device tensor is ${tensor.dtype}, the values are a ${values.constructor.name}`
   }
   const end = offset + values.length
   return Number.isInteger(offset) && offset >= 0 && end <= tensor.data.length
     ? undefined
-    : `update: elements ${offset} to ${end} of a resident of ${tensor.data.length}`
+    : `update: elements ${offset} to ${end} of a device tensor of ${tensor.data.length}`
 }
 
 export const outputProblem = (
@@ -65,7 +65,7 @@ export const outputProblem = (
   const twice = places.find((name, index) => places.indexOf(name) !== index)
   return twice === undefined
     ? undefined
-    : `the output ${twice} can be fetched, kept or written over a resident: one of the three`
+    : `the output ${twice} can be fetched, kept, or written to a device tensor: only one of the three`
 }
 
 /** A single symbol; products are checked by the runtime. */

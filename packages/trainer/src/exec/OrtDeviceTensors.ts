@@ -25,7 +25,7 @@ export const make = (memory: GpuMemory | undefined): OrtDeviceTensors => {
     get: ({ id }, name) => {
       const tensor = tensors.get(id)
       if (tensor !== undefined) return tensor
-      const message = `${name}: this resident has been freed, or is another executor's`
+      const message = `${name}: this device tensor was freed, or belongs to another executor`
       throw new ExecutorError({ reason: "input", message })
     },
     add: async (tensor) => {

@@ -128,7 +128,10 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     if (misfit !== undefined) {
       for (const tensor of Object.values(results)) if (tensor.location !== "cpu") tensor.dispose()
       const { dims, type } = results[misfit]!
-      throw fail("run", `the output ${misfit} is ${type} [${dims.join(", ")}], unlike the resident it is to replace`)
+      throw fail(
+        "run",
+        `the output ${misfit} is ${type} [${dims.join(", ")}], unlike the device tensor it is to replace`
+      )
     }
     const host: Record<string, HostTensor> = {}
     const keptResults: Record<string, DeviceTensor> = {}

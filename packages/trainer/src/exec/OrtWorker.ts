@@ -56,7 +56,7 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
         OnnxTelemetry.disable()
         return Thread.spawn(workerUrl, { workerData: options, name: "executor" })
       },
-      catch: (cause) => new ExecutorError({ reason: "thread", message: `no thread could be started: ${String(cause)}` })
+      catch: (cause) => new ExecutorError({ reason: "thread", message: `cannot start a thread: ${String(cause)}` })
     }),
     // Not `terminate`, which may hit a run: the library then throws an uncaught exception and aborts the process.
     (thread) =>

@@ -47,7 +47,7 @@ export type Reply =
   | { readonly id: number; readonly reason: ExecutorFailure; readonly message: string }
 
 const port = parentPort
-if (port === null) throw new Error("this module is the body of a worker thread")
+if (port === null) throw new Error("this module must run in a worker thread")
 
 const opening = OrtRuntime.make(workerData as RuntimeOptions)
 

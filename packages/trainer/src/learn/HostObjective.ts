@@ -40,10 +40,10 @@ export interface HostObjective {
 /** Explains why sampled tokens' logprobs are insufficient for this objective; undefined if they suffice. */
 export const problem = ({ candidates, entropyQuantile, name, needsEntropies }: Objective): string | undefined => {
   if (candidates === "teacher") {
-    return `loss ${name} compares whole distributions with a teacher's, which logprobs of the sampled tokens do not tell`
+    return `loss ${name} compares whole distributions with a teacher's, which need more than logprobs of the sampled tokens`
   }
   return needsEntropies || entropyQuantile !== null
-    ? `loss ${name} looks at entropies, which logprobs of the sampled tokens do not tell`
+    ? `loss ${name} needs entropies, which need more than logprobs of the sampled tokens`
     : undefined
 }
 

@@ -71,7 +71,7 @@ export const load = Effect.fn("CompiledGraphs.load")(function* (
       Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, { ...graph, entropy: hasThreshold }), form)
     ).pipe(
       Effect.flatMap((model) => executor.load(model)),
-      Effect.mapError(failed("the graph of logprobs cannot be loaded")),
+      Effect.mapError(failed("the logprob graph cannot be loaded")),
       Scope.provide(scope)
     )
   )
@@ -126,7 +126,7 @@ export const load = Effect.fn("CompiledGraphs.load")(function* (
     put: (data) =>
       Effect.mapError(
         executor.put({ dtype: "float32", shape: [data.length], data }),
-        failed("the parameters cannot be given to the executor")
+        failed("the parameters cannot be copied to the executor")
       ),
     free: executor.free
   }

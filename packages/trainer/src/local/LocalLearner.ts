@@ -146,7 +146,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   if (loading.routerReplay === true && routing === undefined) {
     return yield* new TrainerError({
       reason: "settings",
-      message: `router_replay is for mixtures of experts, and ${model.name} is none: leave it out`
+      message: `router_replay needs a mixture of experts, which ${model.name} is not: remove it`
     })
   }
   // First, so that an unreadable copy fails before a graph is built.

@@ -163,7 +163,7 @@ export const problem = (value: unknown): string | undefined => {
   if (typeof given["tokenLoss"] !== "function") return "its tokenLoss is missing: a function of a graph and its tokens"
   for (const [name, allowed] of Object.entries(fields)) {
     const one = given[name]
-    if (one === undefined) return `its ${name} is missing: Objective.make({ … }) fills in what you leave out`
+    if (one === undefined) return `its ${name} is missing: Objective.make({ … }) fills in the rest`
     if (Array.isArray(allowed)) {
       if (!allowed.includes(one))
         return `its ${name} is ${JSON.stringify(one)}: it must be one of ${allowed.join(", ")}`

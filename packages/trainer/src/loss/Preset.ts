@@ -61,13 +61,10 @@ const unusedReasons = (preset: PolicyPreset, settings: PolicySettings): Readonly
   return new Map([
     ...withReason(
       lossOptions.filter((name) => !preset.has.includes(name)),
-      `its loss has no such part${preset.has.length > 0 ? `: it has ${preset.has.join(", ")}` : ""}`
+      `its loss does not use it${preset.has.length > 0 ? `; it uses ${preset.has.join(", ")}` : ""}`
     ),
     ...withReason(["dpoBeta"], "it compares no pairs"),
-    ...withReason(
-      usesAdvantages ? [] : ["baseline", "advantageScale", "dropConstantGroups"],
-      "it looks at no advantages"
-    ),
+    ...withReason(usesAdvantages ? [] : ["baseline", "advantageScale", "dropConstantGroups"], "it uses no advantages"),
     ...withReason(aggregation === "constant" ? [] : ["divisorTokens"], `aggregation is ${aggregation}, not constant`),
     ...withReason(
       importanceSampling === "none" ? ["importanceLevel", "importanceCap", "importanceFloor"] : [],
@@ -118,14 +115,14 @@ export const resolve = (
 ): Result.Result<Objective, LossSettingsError> => {
   const fail = (reason: string) => Result.fail(new LossSettingsError({ preset: given.preset, reason }))
   if (typeof given.file === "string") {
-    return fail(`the settings name a loss of your own, ${given.file}: it must be given to Trainer.make as objective`)
+    return fail(`the settings name a custom loss, ${given.file}: pass it to Trainer.make as objective`)
   }
   const changed = changes(given)
   const policy = policies[given.preset]
   if (policy === undefined) {
     const { aggregation, divisorTokens, dpoBeta, maskTruncated, ...rest } = changed
     const [unused] = Object.keys(rest)
-    if (unused !== undefined) return fail(`has no ${unused}: it looks at no ratio, advantage or clip`)
+    if (unused !== undefined) return fail(`has no ${unused}: it uses no ratio, advantage or clip`)
     if (divisorTokens !== undefined && aggregation !== "constant") {
       return fail("divisorTokens would have no effect: aggregation is not constant")
     }

@@ -63,7 +63,7 @@ const claiming = Effect.fnUntraced(function* ({ client, isOver, leaseSeconds, ow
     }
   }).pipe(
     patience.logged((seconds) =>
-      Effect.logInfo("waiting for a batch: environments send what it is made of (npx @atropos/cli serve --env …)", {
+      Effect.logInfo("waiting for a batch; start an environment: npx @atropos/cli serve --env …", {
         seconds
       })
     )
@@ -85,14 +85,14 @@ const inOrder = Effect.fnUntraced(function* (options: Options, leases: Leases.Le
   /** Releases an early batch until an earlier one arrives or that one's lease has expired. */
   const waitForEarlier = Effect.fnUntraced(function* (early: Batch.Batch) {
     const steps = { expected: nextStep, step: early.step }
-    yield* Effect.logInfo("waiting for an earlier batch to be handed out again", steps)
+    yield* Effect.logInfo("waiting for redelivery of an earlier batch", steps)
     const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(lease) + Duration.toMillis(pause) * 2
     let batch: Batch.Batch | undefined = early
     while (batch !== undefined && isEarly(batch)) {
       if ((yield* Clock.currentTimeMillis) > deadline) {
         isOrdered = false
         yield* Effect.logWarning(
-          "an earlier batch did not come: another trainer is on this run, or its groups are lost. Going on without it",
+          "earlier batch missing: another trainer uses this run, or its groups are lost; continuing without it",
           {
             expected: nextStep,
             step: batch.step

@@ -18,7 +18,7 @@ export const make = (trainer: Pick<Trainer, "reopen" | "step">) => {
     let cause = loss
     for (;;) {
       losses++
-      yield* Effect.logWarning("the engine lost its weights: going back to the last checkpoint", {
+      yield* Effect.logWarning("engine lost its weights; returning to the last checkpoint", {
         message: cause.message,
         step: yield* trainer.step
       })
@@ -34,13 +34,13 @@ export const make = (trainer: Pick<Trainer, "reopen" | "step">) => {
         return yield* new TrainerError({
           reason: "engineLost",
           message:
-            `${cause.message}; that was ${losses} times without a checkpoint in between (the last one is of step ` +
-            `${step}): lower checkpoint_interval, or look at why the engine does not keep its weights`,
+            `${cause.message}; ${losses} times since the last checkpoint (of step ` +
+            `${step}): lower checkpoint_interval, or find out why the engine loses its weights`,
           cause
         })
       }
       if (Result.isSuccess(reopened)) {
-        yield* Effect.logInfo("training goes on", { step })
+        yield* Effect.logInfo("training resumed", { step })
         return
       }
     }

@@ -48,8 +48,8 @@ export const make = (
             new TrainerError({
               reason: "mismatch",
               message:
-                `the environment encodes with the tokenizer ${theirs.name}, the model ${model.name} has ${mine.name}: ` +
-                `the token ids of its groups mean something else to the model. Start the environment with --env.tokenizer_name ${mine.name}`
+                `the environment encodes with the tokenizer ${theirs.name}, but the model ${model.name} uses ${mine.name}: ` +
+                `the token ids of its groups are wrong for the model. Start the environment with --env.tokenizer_name ${mine.name}`
             })
           )
     },
@@ -63,7 +63,7 @@ export const make = (
             environment,
             difference: Number(Mismatch.mean(part)?.toFixed(4)),
             bound: Number(guard.bound().toFixed(4)),
-            because: `quantize is ${quantize}: its logprobs differ from the trainer's, in nats on average, by what the first ${part.tokens} tokens measure; twice that is allowed (max_mismatch sets another bound)`
+            because: `quantize is ${quantize}: its logprobs differ from the trainer's, on average and in nats, by the value measured on the first ${part.tokens} tokens; twice that is allowed (max_mismatch sets another bound)`
           })
           continue
         }
@@ -77,9 +77,9 @@ export const make = (
     warnUnknown: (tokens) => {
       if (hasWarned || tokens === 0 || !isPolicyGradient || oldPolicy !== "engine") return Effect.void
       hasWarned = true
-      return Effect.logWarning("tokens are trained as if sampled by the present policy", {
+      return Effect.logWarning("training tokens as if sampled by the current policy", {
         tokens,
-        because: "the sampler gives no logprobs of them, or raw ones at another temperature than 1",
+        because: "the sampler reports no logprobs for them, or raw ones at a temperature other than 1",
         so: "no ratio corrects for stale weights: see batch/unknown_logprobs"
       })
     }

@@ -54,7 +54,7 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
     // are meaningless here.
     yield* Effect.mapError(LeaseJournal.write(run.savePath, { firstStep: first, leases: [] }), unwritable)
   } else if (before.batchSize !== run.batchSize) {
-    yield* Effect.logWarning("the run has another batch size", { run: run.run, batchSize: before.batchSize })
+    yield* Effect.logWarning("the run has a different batch size", { run: run.run, batchSize: before.batchSize })
   }
   yield* ServiceWait.untilAnswered(
     client.registerRun({

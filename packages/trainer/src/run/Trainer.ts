@@ -96,7 +96,7 @@ export const make = Effect.fn("Trainer.make")(function* (
   const { model } = engine
   if (trainer.seqLen > model.maxPositions) {
     return yield* wrong(
-      `seq_len ${trainer.seqLen} is more than the ${model.maxPositions} positions of ${model.name}: ` +
+      `seq_len ${trainer.seqLen} exceeds the ${model.maxPositions} positions of ${model.name}: ` +
         `set seq_len to ${model.maxPositions} or less`
     )
   }
@@ -209,7 +209,7 @@ const stepsOf = <E, R>(
         Stream.onExit((exit) =>
           Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
             ? Effect.catchTag(save, "TrainerError", ({ message }) =>
-                Effect.logError("no checkpoint at the end", { message })
+                Effect.logError("final checkpoint failed", { message })
               )
             : Effect.void
         )

@@ -110,7 +110,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     if (!(Number.isFinite(lr) && lr >= 0)) {
       return yield* new TrainerError({
         reason: "settings",
-        message: `the schedule gave ${lr} as the learning rate of step ${progress.step + 1}: a number from 0 up is needed`
+        message: `the schedule returned the learning rate ${lr} for step ${progress.step + 1}: it must be finite and not negative`
       })
     }
     yield* sampler.checkTokenizer(batch)
@@ -176,8 +176,8 @@ const telling = ({ progress, reject, settings }: Pick<Options, "reject" | "setti
     const { nonFiniteInARow, step } = progress
     yield* Effect.logWarning(
       updates === 0
-        ? "step skipped: loss or gradient is not a number"
-        : "further updates skipped: loss or gradient is not a number",
+        ? "skipped step: loss or gradient is NaN or infinite"
+        : "skipped remaining updates: loss or gradient is NaN or infinite",
       { step, batch: batch.id, loss: computed.loss, gradNorm: norm, updates }
     )
     if (nonFiniteInARow < settings.maxNonFinite) return
@@ -185,7 +185,7 @@ const telling = ({ progress, reject, settings }: Pick<Options, "reject" | "setti
     return yield* new TrainerError({
       reason: "nonFinite",
       message:
-        `loss or gradient was not a number in ${nonFiniteInARow} steps in a row, the last one ${step}; ` +
+        `loss or gradient was NaN or infinite in ${nonFiniteInARow} consecutive steps, the last one ${step}; ` +
         `its batch (${batch.id}) is in ${path}. Lower lr, or raise max_non_finite; the run resumes from its last checkpoint`
     })
   })

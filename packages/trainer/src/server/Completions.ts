@@ -113,7 +113,7 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
   }
 }
 
-const cutShort = new EngineFailed({ message: "the engine's tokens ended before the completion did" })
+const cutShort = new EngineFailed({ message: "the engine's token stream ended early" })
 
 const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: number) => {
   const pieces = TextPieces.make(tokenizer, request)

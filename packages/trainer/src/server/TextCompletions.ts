@@ -93,7 +93,7 @@ const callOf = Effect.fnUntraced(function* (served: ServedPolicy.ServedPolicy) {
   const isStreamed = parameters.stream === true
   const maxTokens = parameters.max_tokens ?? defaultMaxTokens
   if (maxTokens === 0 && (!isEchoed || isStreamed)) {
-    return yield* ApiError.invalid("max_tokens", "max_tokens: at least 1 (0 gives the prompt with echo, not streamed)")
+    return yield* ApiError.invalid("max_tokens", "max_tokens: at least 1 (0 only with echo, not streamed)")
   }
   const sampling = SamplingRequest.toCompletions(yield* Parameters.sampling(parameters), served)
   const top = parameters.logprobs

@@ -266,7 +266,7 @@ layer(layerWarnings, { excludeTestServices: true })("values given to the trainer
       const nan = yield* refusal({ advantages: ({ tokens }) => tokens.map(() => Number.NaN) })
       assert.match(nan.message, /gave NaN for sequence 0/)
       const rate = yield* refusal({ schedule: () => Number.NaN })
-      assert.match(rate.message, /the schedule gave NaN as the learning rate of step 1/)
+      assert.match(rate.message, /the schedule returned the learning rate NaN for step 1/)
     })
   )
 })

@@ -200,7 +200,10 @@ describe("policy server", () => {
         asked.map(({ maxTokens, promptTokens }) => maxTokens + promptTokens.length),
         [64, 64, 64, 5 + asked[3]!.promptTokens.length]
       )
-      assert.strictEqual(JSON.stringify(logged).split("completions are cut to the longest sequence").length - 1, 1)
+      assert.strictEqual(
+        JSON.stringify(logged).split("completions are limited by the max sequence length").length - 1,
+        1
+      )
     }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(message))])))
   })
 

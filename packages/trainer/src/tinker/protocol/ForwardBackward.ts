@@ -70,7 +70,7 @@ const tokensOf = Effect.fnUntraced(function* (chunks: ReadonlyArray<Chunk>, what
   const parts: Array<Int32Array> = []
   for (const { chunk } of chunks) {
     if (chunk.case !== "encodedText") {
-      return yield* new WireError({ message: `the model input of ${what} has a part that is no text: ${chunk.case}` })
+      return yield* new WireError({ message: `the model input of ${what} has a part that is not text: ${chunk.case}` })
     }
     const ids = yield* Tensor.readNumbers(chunk.value.tokens, ElementType.INT32, `model input of ${what}`)
     if (ids instanceof Int32Array) parts.push(ids)

@@ -77,12 +77,12 @@ const expand = Effect.fnUntraced(function* (
     return yield* fail(`${what} is a compressed matrix whose row starts and columns do not fit its shape`)
   }
   room.left -= rows * width
-  if (room.left < 0) return yield* fail(`${what} becomes ${rows * width} elements, more than one message may have`)
+  if (room.left < 0) return yield* fail(`${what} expands to ${rows * width} elements, more than the limit of a message`)
   const dense = (values instanceof Int32Array ? new Int32Array(rows * width) : new Float32Array(rows * width)).fill(pad)
   for (let row = 0; row < rows; row++) {
     const end = starts[row + 1]!
     if (starts[row]! < 0 || end < starts[row]! || end > values.length) {
-      return yield* fail(`row ${row} of ${what} ends before it begins`)
+      return yield* fail(`row ${row} of ${what} ends before its start`)
     }
     for (let at = starts[row]!; at < end; at++) {
       const column = columns[at]!

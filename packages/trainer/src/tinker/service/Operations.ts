@@ -87,7 +87,7 @@ export const make = Effect.fnUntraced(function* ({
     yield* Effect.sleep(`${gapSeconds} seconds`)
     if (next !== missing || early.size === 0) return
     const failure = wrong(
-      `operation ${missing} of ${model} has not come within ${gapSeconds} s, and those after it cannot be done without it`
+      `operation ${missing} of ${model} did not arrive within ${gapSeconds} s, and those after it depend on it`
     )
     const given = [...early.values()]
     early.clear()
@@ -97,13 +97,11 @@ export const make = Effect.fnUntraced(function* ({
 
   const refusal = (number: number, bytes: number): Refused | undefined => {
     if (number < next) {
-      return gone(
-        `operation ${number} of ${model} was done or given up, and its result is gone: the next one is ${next}`
-      )
+      return gone(`operation ${number} of ${model} has ended, and its result is gone; the next one is ${next}`)
     }
     if (number === next) return undefined
-    if (unfinished >= mostWaiting) return busy(`${unfinished} operations of ${model} are waiting: come again`)
-    return budget.bytes + bytes > budget.maxBytes ? busy("too many operations are waiting: come again") : undefined
+    if (unfinished >= mostWaiting) return busy(`${unfinished} operations of ${model} are waiting: retry later`)
+    return budget.bytes + bytes > budget.maxBytes ? busy("too many operations are waiting: retry later") : undefined
   }
 
   return {

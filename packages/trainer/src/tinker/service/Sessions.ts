@@ -144,7 +144,7 @@ const makeModel = (options: Parts): Sessions["createModel"] =>
     const known = session.models.get(number)
     if (known !== undefined) return known
     if (models.size >= settings.maxModels) {
-      return yield* busy(`there are ${models.size} models in training already: unload one, or come again`)
+      return yield* busy(`${models.size} models are already in training: unload one, or retry later`)
     }
     const usedAt = yield* Clock.currentTimeMillis
     const scope = yield* Scope.fork(owner)
@@ -188,7 +188,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     Effect.gen(function* () {
       const found = sessions.get(id)
       if (found === undefined) {
-        return yield* gone(`there is no session ${id}: it ended, or the server was started since`)
+        return yield* gone(`session not found: ${id}; it ended, or the server was restarted`)
       }
       found.seenAt = yield* Clock.currentTimeMillis
       return found
@@ -198,7 +198,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     Effect.gen(function* () {
       const found = models.get(id)
       if (found === undefined) {
-        return yield* notFound(`there is no model ${id}: its session ended, or the server was started since`)
+        return yield* notFound(`model not found: ${id}; its session ended, or the server was restarted`)
       }
       found.usedAt = yield* Clock.currentTimeMillis
       const session = sessions.get(found.session)
@@ -229,7 +229,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     open: (metadata) =>
       Effect.gen(function* () {
         if (sessions.size >= settings.maxSessions) {
-          return yield* busy(`there are ${sessions.size} sessions already: end one, or come again`)
+          return yield* busy(`${sessions.size} sessions are already open: end one, or retry later`)
         }
         const id = randomUUID()
         const session: Session = { id, metadata, models: new Map(), seenAt: yield* Clock.currentTimeMillis }
@@ -250,7 +250,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
       for (const session of sessions.values()) {
         const isBusy = [...session.models.values()].some(({ operations }) => operations.isBusy())
         if (isBusy || now - session.seenAt <= 1000 * settings.sessionSeconds) continue
-        yield* Effect.logInfo("a session without heartbeats ended", { session: session.id })
+        yield* Effect.logInfo("session expired without heartbeats", { session: session.id })
         yield* end(session)
       }
     })

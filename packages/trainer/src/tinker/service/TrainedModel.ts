@@ -70,7 +70,7 @@ const resultOf = (data: ReadonlyArray<Item>, loss: Loss, logprobs: ReadonlyArray
   return { kind: "TorchLossReturn", outputs, metrics: new Map([["loss:sum", sum]]) }
 }
 
-const notFinite = wrong("the loss is not a number: the weights have diverged, or a weight or advantage is too large")
+const notFinite = wrong("the loss is NaN or infinite: the weights have diverged, or a weight or advantage is too large")
 
 export const make = Effect.fnUntraced(function* (
   graphs: Graphs,
@@ -134,7 +134,7 @@ export const make = Effect.fnUntraced(function* (
     if (reason !== undefined) {
       yield* Effect.mapError(optimizer.discard, start)
       return yield* wrong(
-        `no step was made: a forward_backward since the last one failed (${reason}). The gradients are forgotten: ` +
+        `no step was made: a forward_backward since the last one failed (${reason}). The gradients are discarded: ` +
           "compute them again"
       )
     }
