@@ -62,9 +62,7 @@ export const ofServing: ReadonlyArray<string> = [
 const commonFields: Environments.RunnableEnvironment["settings"]["fields"] = EnvironmentSettings.commonFields
 
 const envFlag = Flag.String("env").pipe(
-  Flag.withDescription(
-    "environment: a name (see atropos envs) or a file; with --help, its own settings are listed too"
-  ),
+  Flag.withDescription("environment: a name (see atropos envs) or a file; with --help, its settings are listed too"),
   Flag.withMetavar("name|file")
 )
 

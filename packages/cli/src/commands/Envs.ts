@@ -57,7 +57,7 @@ const listNames = Effect.fnUntraced(function* (
     const those = Object.entries(Environments.builtIn).flatMap(([name, { names }]) =>
       names === undefined ? [] : [name]
     )
-    return yield* new UsageError({ message: `--list is for environments with names of their own: ${those.join(", ")}` })
+    return yield* new UsageError({ message: `--list is for environments with named parts: ${those.join(", ")}` })
   }
   const names = yield* Effect.mapError(
     about.names({ python: Option.getOrNull(given.python), tasks: Option.getOrNull(given.tasks) }),
@@ -80,12 +80,12 @@ export const make: MakeCommand = () =>
         ),
         list: Flag.Boolean("list").pipe(
           Flag.withDescription(
-            "with an environment of a Python package: list its data sets, worlds or games; with harbor: tasks, and what is wrong with them"
+            "with an environment of a Python package: list its data sets, worlds or games; with harbor: list tasks and their problems"
           ),
           Flag.withDefault(false)
         ),
         python: Flag.String("python").pipe(
-          Flag.withDescription("with --list: the Python that has the package"),
+          Flag.withDescription("with --list: Python interpreter with the package"),
           Flag.withMetavar("path"),
           Flag.optional
         ),

@@ -169,7 +169,7 @@ export const make =
               {
                 env: Flag.String("env").pipe(
                   Flag.withDescription(
-                    "roll out this environment (a name or a file); with --help, its own settings are listed too"
+                    "roll out this environment (a name or a file); with --help, its settings are listed too"
                   ),
                   Flag.withMetavar("name|file"),
                   Flag.optional

@@ -110,12 +110,9 @@ export const make: MakeCommand = () =>
           Flag.withDescription("base model: a Hugging Face folder or hub id"),
           Flag.withMetavar("folder|id")
         ),
-        name: Flag.String("name").pipe(
-          Flag.withDescription("another name for the base model, by which clients may ask for it"),
-          Flag.optional
-        ),
+        name: Flag.String("name").pipe(Flag.withDescription("alias of the base model for clients"), Flag.optional),
         folder: Flag.String("folder").pipe(
-          Flag.withDescription("folder of the checkpoints that clients save [default: .atropos/tinker]"),
+          Flag.withDescription("folder for clients' checkpoints [default: .atropos/tinker]"),
           Flag.withMetavar("folder"),
           Flag.withDefault(".atropos/tinker")
         ),
@@ -126,9 +123,9 @@ export const make: MakeCommand = () =>
         threads: Flag.Int("threads").pipe(
           Flag.filter(
             (threads) => threads >= 0,
-            () => "at least 1, or 0 for one for each core"
+            () => "at least 1, or 0 for one per core"
           ),
-          Flag.withDescription("threads of training; 0: one for each core [default: 0]"),
+          Flag.withDescription("training threads; 0: one per core [default: 0]"),
           Flag.withDefault(0)
         ),
         host: Flag.String("host").pipe(

@@ -15,15 +15,15 @@ export const make: MakeCommand = () =>
       name,
       {
         apiUrl: Flag.String("api-url").pipe(
-          Flag.withDescription("trajectory service to look at [default: http://localhost:8000]"),
+          Flag.withDescription("trajectory service [default: http://localhost:8000]"),
           Flag.withDefault("http://localhost:8000")
         ),
         run: Flag.String("run").pipe(
-          Flag.withDescription("run to look at [default: the one that something happened in last]"),
+          Flag.withDescription("run to watch [default: the most recently active]"),
           Flag.optional
         ),
         once: Flag.Boolean("once").pipe(
-          Flag.withDescription("print the state as one line and end"),
+          Flag.withDescription("print the state as one line and exit"),
           Flag.withDefault(false)
         )
       },

@@ -40,7 +40,7 @@ export const make: MakeCommand = () =>
           const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
           if (settings.trainer.model === Recipe.scratch) {
             return yield* new UsageError({
-              message: `--model ${Recipe.scratch} works with up only, which knows the environment: train needs a folder or a hub id`
+              message: `--model ${Recipe.scratch} works only with up, which knows the environment; give train a folder or a hub id`
             })
           }
           const unseen = StopOn.problem(settings.trainer.stopOn)
@@ -53,7 +53,7 @@ export const make: MakeCommand = () =>
           yield* Console.log("")
           yield* Console.log(
             Summary.print([
-              ["steps", steps === 0 ? "none: the checkpoint already has all steps" : String(steps)],
+              ["steps", steps === 0 ? "none: the checkpoint already contains all steps" : String(steps)],
               ["mean reward", `${rewardOf(first)} at the start, ${rewardOf(last)} at the end`],
               ...HealthLines.of(cards),
               ["checkpoints", folder]
@@ -68,7 +68,7 @@ export const make: MakeCommand = () =>
         },
         {
           command: `atropos train --model ./model --loss dapo --weight-sync '["vllm+http://localhost:9001"]'`,
-          description: "send new adapters to a vLLM server"
+          description: "push new adapters to a vLLM server"
         }
       ])
     )

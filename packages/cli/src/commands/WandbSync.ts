@@ -24,7 +24,7 @@ export const make: MakeCommand = () =>
       name,
       {
         folders: Argument.String("folder").pipe(
-          Argument.withDescription("folder of a run, or a folder with runs in it, such as a run's metrics folder"),
+          Argument.withDescription("folder of a run, or of several, for example a run's metrics folder"),
           Argument.variadic({ min: 1 })
         )
       },

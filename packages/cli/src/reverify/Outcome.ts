@@ -61,7 +61,7 @@ export const of = (
   const place = { ...linesOf(stored), item: id }
   const after = judged.map(({ score }) => score)
   const odd = after.find((score) => !Number.isFinite(score))
-  if (odd !== undefined) return { _tag: "Unscored", ...place, reason: `today's score is ${odd}, which is no number` }
+  if (odd !== undefined) return { _tag: "Unscored", ...place, reason: `the new score is ${odd}` }
   const components = componentsOf(stored, judged)
   return areSame(stored.scores, after) && Object.keys(components).length === 0
     ? { _tag: "Same", ...place, scores: after }

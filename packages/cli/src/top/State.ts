@@ -36,14 +36,14 @@ const count = (number: number, noun: string): string =>
   `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`
 
 const boundOf = ({ maxStaleness, startable, underWay }: NonNullable<TrajectoryApi.QueueSummary["bound"]>): string =>
-  `${count(underWay, "sequence")} begun, ${
-    startable > 0 ? `${startable.toLocaleString("en-US")} more may be` : "environments wait for the trainer"
+  `${count(underWay, "sequence")} started, ${
+    startable > 0 ? `${startable.toLocaleString("en-US")} more may start` : "environments wait for the trainer"
   } (staleness ${maxStaleness})`
 
 const queueOf = ({ summary }: Poll): string =>
   [
     `${count(summary.queuedGroups, "group")} (${count(summary.queuedSequences, "sequence")}) waiting`,
-    ...(summary.bufferedGroups > 0 ? [`${summary.bufferedGroups} to be combined`] : []),
+    ...(summary.bufferedGroups > 0 ? [`${summary.bufferedGroups} waiting for a full batch`] : []),
     `${count(summary.leasedBatches, "batch")} with a trainer`,
     ...(summary.formedBatches > 0 ? [`${summary.formedBatches} free`] : []),
     ...(summary.bound == null ? [] : [boundOf(summary.bound)]),

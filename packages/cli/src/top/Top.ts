@@ -64,7 +64,7 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
   const service = yield* serviceOf()
   const named = options.run ?? (yield* Effect.mapError(newestRun(service), failed(url)))
   if (named === undefined) {
-    return yield* new CommandFailed({ message: `the trajectory service at ${url} has no run yet` })
+    return yield* new CommandFailed({ message: `the trajectory service at ${url} has no runs yet` })
   }
   const look = watch(service, named)
   const state = State.make()

@@ -157,9 +157,9 @@ export const problem = (
     `${settings.trainer.model} with rows of ${settings.trainer.seqLen.toLocaleString("en-US")} tokens (seq_len) takes ${gigabytes(all)}, and ${settings.trainer.memory === null ? "this machine has" : "memory allows"} ${gigabytes(memory)}: ` +
     [
       `weights ${gigabytes(weights)}`,
-      ...(isSampled ? [`rearranged for sampling ${gigabytes(rearranged)}`] : []),
+      ...(isSampled ? [`copy for sampling ${gigabytes(rearranged)}`] : []),
       `training ${gigabytes(training)}`,
-      ...(isSampled ? [`keys and values up to ${gigabytes(keys)}`] : [])
+      ...(isSampled ? [`KV cache up to ${gigabytes(keys)}`] : [])
     ].join(", ") +
     `; ${wouldFit(fitting)}`
   )

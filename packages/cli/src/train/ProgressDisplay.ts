@@ -85,8 +85,7 @@ export const render = (
   const cut = (text: string): string => (text.length > width ? `${text.slice(0, Math.max(0, width - 1))}…` : text)
   const rows = (text: string): ReadonlyArray<string> => wrap(text, width, indent)
   const [first, ...more] = findings
-  const ill =
-    first === undefined ? "no rule is broken" : `${first}${more.length > 0 ? ` (and ${more.length} more)` : ""}`
+  const ill = first === undefined ? "ok" : `${first}${more.length > 0 ? ` (and ${more.length} more)` : ""}`
   const health = rows(`health  ${Terminal.escape(ill).replaceAll("\n", " ")}`)
   return [
     cut(

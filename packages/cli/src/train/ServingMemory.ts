@@ -123,14 +123,14 @@ export const problem = (name: string, config: ModelConfig, serving: Serving): st
     return less.all <= memory ? [`${flags} (${MemoryCheck.gigabytes(less.all)})`] : []
   })
   const parts = [
-    `weights as sampling reads them ${MemoryCheck.gigabytes(rearranged)}`,
+    `weights for sampling ${MemoryCheck.gigabytes(rearranged)}`,
     ...(serving.training === undefined
       ? [`embeddings ${MemoryCheck.gigabytes(weights)}`]
       : [
-          `as training reads them ${MemoryCheck.gigabytes(weights)}`,
+          `for training ${MemoryCheck.gigabytes(weights)}`,
           `training of one adapter ${MemoryCheck.gigabytes(training)}`
         ]),
-    `keys and values up to ${MemoryCheck.gigabytes(caches)}`
+    `KV cache up to ${MemoryCheck.gigabytes(caches)}`
   ]
   return (
     `${name} takes ${MemoryCheck.gigabytes(all)}, and ${isMemoryTold ? "memory allows" : "this machine has"} ${MemoryCheck.gigabytes(memory)}: ` +

@@ -208,7 +208,7 @@ const train = Effect.fn("Up.train")(
     yield* options.onResult(result)
     if (!options.stays) return
     yield* Report.done
-    yield* Console.log(`\nits pages stay at ${url}/ui until Ctrl-C (--exit ends at once)`)
+    yield* Console.log(`\nviewer stays up at ${url}/ui; Ctrl-C to quit`)
     return yield* Effect.never
   },
   Effect.scoped,
@@ -222,7 +222,7 @@ const train = Effect.fn("Up.train")(
 export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
   // A mistake in the loss file is reported before anything starts.
   yield* LossFile.ofSettings(options.trainer.loss)
-  yield* Console.log("starting the service (the first time, its database takes some seconds)")
+  yield* Console.log("starting the service (first run: setting up its database, a few seconds)")
   const chosen = yield* RunFolder.choose({
     root: ".atropos/up",
     environment: options.settings.map(({ chosen }) => chosen.environment.environmentName).join("-"),
