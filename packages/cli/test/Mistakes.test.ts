@@ -95,7 +95,7 @@ describe("a mistake in an environment", () => {
     ["dpo-gen", "", ["set.jsonl", "--env.items", "0"], "the environment has no items"],
     ["validate", "", ["--env.items", "0"], "has no items"],
     ["validate", "unscorable", [], "nothing was checked: none of"],
-    ["validate", "one score", [], "laws do not hold"]
+    ["validate", "one score", [], "checks failed"]
   ] as const) {
     test(
       `${verb} that gives nothing (${mistake || "no items"}) fails and says why`,
@@ -159,7 +159,7 @@ describe("a mistake around an environment", () => {
     Effect.gen(function* () {
       const { code, stderr } = yield* InProcess.run(["envs", "nosuch"])
       assert.strictEqual(code, 2)
-      assert.match(stderr, /^atropos: environment nosuch: there is no environment of that name/)
+      assert.match(stderr, /^atropos: environment nosuch: unknown environment/)
       assert.notInclude(stderr, "--env ")
     })
   )

@@ -87,7 +87,10 @@ describe("atropos up", () => {
       const words = ["up", "--port", "0", "--policy_port", "0", "--env", Bin.myEnvironment]
       const { code, stdout } = yield* InProcess.run(words, env)
       assert.strictEqual(code, 1)
-      assert.match(stdout, /^no --model given: using \S+ from the hub; --model scratch makes a small model instead\n/)
+      assert.match(
+        stdout,
+        /^no --model given: using \S+ from the hub; --model scratch trains a small model from scratch instead\n/
+      )
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -46,7 +46,7 @@ const laws = {
   determinism: "the same group gets the same scores",
   finiteness: "scores are finite",
   range: "scores are in the claimed range",
-  components: "a score equals the sum of its components",
+  components: "scores match their components",
   items: "the same settings give the same items",
   robustness: "scoring never fails, for any text",
   speed: "scoring a text takes at most a second"

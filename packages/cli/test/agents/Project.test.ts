@@ -132,11 +132,7 @@ export const kindOf = (item: Item) => {
   )
 
   for (const [what, statement, says] of [
-    [
-      "an error that no run caused",
-      `throw new Error("of nobody")`,
-      /nothing caught ended the command: Error: of nobody/
-    ],
+    ["an error that no run caused", `throw new Error("of nobody")`, /uncaught error: Error: of nobody/],
     ["an exit that no run caused", "process.exit(0)", /process\.exit\(0\) was called/]
   ] as const) {
     it.effect(`${what} ends the command with exit code 1, and is named`, () =>

@@ -24,7 +24,7 @@ const fails = Effect.fnUntraced(function* (url: string, more = "") {
   const { code, stderr } = yield* InProcess.run(words(url, `${yield* Bin.folder}/groups.jsonl`, more))
   assert.strictEqual(code, 1)
   const [last = ""] = stderr.trim().split("\n").slice(-1)
-  assert.match(last, /^atropos: \d+ items in a row failed; the last error: /)
+  assert.match(last, /^atropos: \d+ consecutive items failed; the last error: /)
   assert.include(last, `${url}/v1`)
   return last
 })

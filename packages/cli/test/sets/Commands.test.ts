@@ -369,7 +369,7 @@ describe("dpo-gen", () => {
       ] as const) {
         const { code, stderr } = yield* atropos("dpo-gen", `${folder}/${name}.jsonl`, "--from", file, ...words)
         assert.strictEqual(code, 1)
-        assert.include(stderr, "gave no rows")
+        assert.include(stderr, "yielded no rows")
         const { dropped } = JSON.parse(yield* fs.readFileString(`${folder}/${name}.jsonl.report.json`))
         assert.strictEqual(dropped.prompts_differ.sequences, 1)
         assert.strictEqual(dropped.same_completion.sequences, 1)

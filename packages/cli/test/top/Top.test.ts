@@ -31,7 +31,7 @@ describe("atropos top", () => {
       const nothing = yield* InProcess.run(["top", "--api-url", url!])
       assert.deepStrictEqual(
         [nothing.code, nothing.stderr.trim()],
-        [1, `atropos: the trajectory service at ${url} has no run yet`]
+        [1, `atropos: the trajectory service at ${url} has no runs yet`]
       )
       const spec = { name: "default", batch_size: 8, max_token_length: 64, starting_step: 0, num_steps: 40 }
       const rest = { checkpoint_dir: "", save_checkpoint_interval: 1, wandb_group: "", wandb_project: "" }

@@ -22,7 +22,7 @@ describe("ProgressDisplay", () => {
     assert.match(lines[1]!, /^reward {2}0\.86[23] ▁+[▂▃▄▅▆▇]+█+$/)
     assert.match(lines[2]!, /entropy 0\.610 \| equal scores 25%.*50 tokens\/s/)
     assert.strictEqual(lines[3], "time    2.00 s a step | sampling 60% | training 30% | sync 10%")
-    assert.strictEqual(lines[4], "health  no rule is broken")
+    assert.strictEqual(lines[4], "health  ok")
   })
 
   it("has no time left where nothing moves, and calls nothing solved that is in doubt", () => {

@@ -56,10 +56,10 @@ describe("the plan of train", () => {
         assert.match(text, /trained +all weights: [\d,]+ parameters, learning rate 0.0001/)
         assert.match(text, /memory +\d+\.\d GB of 4\.3 GB used, \d+\.\d GB at the peak/)
         const threads = availableParallelism()
-        assert.include(text, `up to 512 tokens at once (token_budget), nothing is computed again (remat), ${threads} `)
+        assert.include(text, `up to 512 tokens (token_budget), no recomputation (remat), ${threads} `)
         assert.include(text, "training 1,000 tokens/s")
         // 8 sequences of 100 positions, twice.
-        assert.include(text, "8 sequences: 1.6 s if all have the 101 tokens that are allowed (seq_len)")
+        assert.include(text, "8 sequences: 1.6 s if all have the max length of 101 tokens (seq_len)")
         assert.match(text, /30 steps +48\.0 s then/)
       })
   )
@@ -93,7 +93,7 @@ describe("the plan of train", () => {
       yield* tell(batch(1, 51, 20))
       assert.lengthOf(slow.asked, 1)
       // 400 positions, twice, at 20 a second.
-      assert.include(yield* said, "40.0 s to train a step of such, 40.0 s for the one left")
+      assert.include(yield* said, "40.0 s to train such a step, 40.0 s for the one left")
     })
   )
 

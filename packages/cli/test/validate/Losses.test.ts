@@ -46,7 +46,7 @@ describe("validate --loss", () => {
       const { code, printed } = yield* validate("--loss", yield* write("my-loss.ts", source ?? ""))
       assert.strictEqual(code, 0, printed)
       assert.match(printed, /ok +micro-batches add up to the batch +177 +\S+ +1\.0e-9/)
-      assert.include(printed, "loss my-loss. Not checked, as nobody can from outside")
+      assert.include(printed, "loss my-loss. Not checkable: that it is the loss you intend")
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
@@ -115,7 +115,7 @@ describe("validate --loss", () => {
       assert.include(absent.printed, "--loss ./absent.ts: there is no such file")
       const both = yield* validate("--loss", "grpo", "--env", "gsm8k")
       assert.strictEqual(both.code, 2)
-      assert.include(both.printed, "one of the two is checked at a time")
+      assert.include(both.printed, "cannot be combined: check one at a time")
     }).pipe(Effect.provide(layer))
   )
 })
