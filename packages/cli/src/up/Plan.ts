@@ -146,7 +146,7 @@ const advice = (
       ? [["--quantize int8", `about ${whole(workload, lengths, items, { ...speed, decoding })} in total`] as const]
       : []),
     ...(isAsking && heldOutSetting !== undefined && fewItems < items
-      ? [[`--env.${heldOutSetting} ${fewItems}`, `${whole(workload, lengths, fewItems)} in all`] as const]
+      ? [[`--env.${heldOutSetting} ${fewItems}`, `${whole(workload, lengths, fewItems)} in total`] as const]
       : []),
     ...(steps < workload.steps ? [[`--steps ${steps}`, `${whole({ ...workload, steps })} in total`] as const] : []),
     ["a smaller model", "time is proportional to the number of parameters"],

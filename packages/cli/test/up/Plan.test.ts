@@ -94,10 +94,10 @@ describe("the plan of up", () => {
 
   it("advises fewer prompts down to four, 8 bits, fewer held-out items and steps, each with what it gives", () => {
     const text = advised({ ...known, heldOut: 4000 }, { heldOutSetting: "evaluation_items" })
-    assert.match(text, /--batch_size 32: [\d. a-z]+ in all/)
-    assert.match(text, /--quantize int8: about [\d. a-z]+ in all/)
-    assert.match(text, /--env\.evaluation_items 1000: [\d. a-z]+ in all/)
-    assert.match(text, /--steps 200: [\d. a-z]+ in all/)
+    assert.match(text, /--batch_size 32: [\d. a-z]+ in total/)
+    assert.match(text, /--quantize int8: about [\d. a-z]+ in total/)
+    assert.match(text, /--env\.evaluation_items 1000: [\d. a-z]+ in total/)
+    assert.match(text, /--steps 200: [\d. a-z]+ in total/)
     const few = { ...long, batchSize: 32, steps: 4000 }
     assert.notInclude(told(known, 0, { workload: few, expected: Plan.expected(few, known) }), "--batch_size")
     const rounded = TrainerSettings.complete({ trainer: { quantize: "int8" } })

@@ -167,7 +167,7 @@ const streamed = Effect.fnUntraced(function* <Read>(
 const internal = new Failure({ reason: "failed", message: "internal error; see the log of the gateway" })
 const notAsStreamed = new Failure({
   reason: "failed",
-  message: "the whole answer is not what was streamed of it; ask again"
+  message: "the final answer differs from what was streamed; retry"
 })
 
 /** True if an answer starts with what was already streamed. */

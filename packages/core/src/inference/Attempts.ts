@@ -156,7 +156,7 @@ const withinTime = <A>(asking: Effect.Effect<A, InferenceError>, { backend, time
             new InferenceError({
               reason: "timeout",
               server: backend.server,
-              message: `${backend.server} gave no answer within ${Duration.toSeconds(timeout)} s (setting: timeout)`
+              message: `${backend.server} did not answer within ${Duration.toSeconds(timeout)} s (setting: timeout)`
             })
           )
       })
@@ -184,5 +184,5 @@ const cannot = (pool: ServerPool, what: string): Effect.Effect<never, InferenceE
   unsupported(
     pool.servers.map(({ backend }) => backend.server).join(", "),
     what,
-    "vLLM and atropos policy give token-level completions and prompt logprobs, SGLang token-level completions"
+    "vLLM and atropos policy support token-level completions and prompt logprobs, SGLang token-level completions"
   )

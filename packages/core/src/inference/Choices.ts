@@ -59,7 +59,7 @@ export const noticeIgnoredN = <A>(
         server.ignoresN = true
         // For some kinds this is already known.
         if (server.backend.identity?.takesN === false) return Effect.void
-        return Effect.logWarning("the server ignores n: completions are now requested one by one", {
+        return Effect.logWarning("the server ignores n; requesting completions one at a time", {
           server: server.backend.server
         })
       })

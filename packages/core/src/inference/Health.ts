@@ -85,7 +85,7 @@ export const make = Effect.fnUntraced(function* (
       slots.waiting() === 0
         ? Effect.void
         : Effect.logWarning(
-            "waiting for an inference server: start one (vLLM, SGLang or npx @atropos/cli policy --model …), or give another address (--openai.base_url)",
+            "waiting for an inference server; start one (vLLM, SGLang or npx @atropos/cli policy --model …), or set another address (--openai.base_url)",
             {
               seconds,
               tried: servers.map(({ backend }) => backend.server).join(", "),
@@ -105,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
     server.isUp = false
     server.downSince = yield* Clock.currentTimeMillis
     server.setbacks++
-    yield* Effect.logWarning("inference server is out", { server: server.backend.server, reason: error.message })
+    yield* Effect.logWarning("inference server is down", { server: server.backend.server, reason: error.message })
     isBack.closeUnsafe()
     if (!isOutageLogged && servers.every(({ isUp }) => !isUp)) yield* logOutage
     if (!server.isProbed) yield* probe(server)

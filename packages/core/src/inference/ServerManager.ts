@@ -203,10 +203,13 @@ const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, 
   return (backend.identify ?? Effect.void).pipe(
     Effect.tapError(({ message, reason }) =>
       isConfigured && failures++ === 0
-        ? Effect.logWarning(reason === "rejected" ? "inference server refuses" : "inference server is not there yet", {
-            server: backend.server,
-            message
-          })
+        ? Effect.logWarning(
+            reason === "rejected" ? "inference server rejects requests" : "inference server is not up yet",
+            {
+              server: backend.server,
+              message
+            }
+          )
         : Effect.void
     ),
     Effect.retry(

@@ -10,11 +10,11 @@ import type { ServerMetrics, Split } from "./backend/Inference.ts"
 import * as RollingBuffer from "./backend/RollingBuffer.ts"
 
 const requests = Metric.counter("atropos.inference.requests.total", {
-  description: "attempts at requests to inference servers, by outcome",
+  description: "request attempts to inference servers, by outcome",
   incremental: true
 })
 const retries = Metric.counter("atropos.inference.retries.total", {
-  description: "attempts after the first one of a request",
+  description: "retries of requests",
   incremental: true
 })
 const tokens = Metric.counter("atropos.inference.tokens.total", {
@@ -22,7 +22,7 @@ const tokens = Metric.counter("atropos.inference.tokens.total", {
   incremental: true
 })
 const latency = Metric.histogram("atropos.inference.latency.seconds", {
-  description: "time from sending a request to its whole answer",
+  description: "time from sending a request to its complete answer",
   boundaries: Metric.exponentialBoundaries({ start: 0.05, factor: 2, count: 16 })
 })
 

@@ -223,7 +223,7 @@ const rendered = (tokenizer: TokenizerShape, render: () => Option.Option<string>
     Option.match({
       onNone: () =>
         Result.fail(
-          `the chat template of ${tokenizer.name} does not write the last assistant message as it is, so it cannot be continued`
+          `the chat template of ${tokenizer.name} changes the last assistant message, so it cannot be continued`
         ),
       onSome: (text) => Result.succeed(text)
     })

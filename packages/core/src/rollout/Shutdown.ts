@@ -37,7 +37,8 @@ export const run = Effect.fnUntraced(function* (parts: Parts, exit: Exit.Exit<un
   yield* Fiber.interrupt(sending)
   yield* spans.endAll
   const left = yield* submitter.persist
-  if (left > 0) yield* Effect.logError("groups could not be kept; their items are rolled out again", { groups: left })
+  if (left > 0)
+    yield* Effect.logError("groups could not be spooled; their items will be rolled out again", { groups: left })
   yield* Waiting.within(upkeep.save, requestTimeout)
   yield* Waiting.within(
     Effect.suspend(() => StepFigures.record(session, step())),
@@ -48,6 +49,6 @@ export const run = Effect.fnUntraced(function* (parts: Parts, exit: Exit.Exit<un
   yield* upkeep.publish
   const parted = yield* Waiting.within(client.disconnectEnvironment(connection.registration().envId), requestTimeout)
   if (Exit.isFailure(parted)) {
-    yield* Effect.logWarning("not disconnected from the service", { reason: Reason.ofCause(parted.cause) })
+    yield* Effect.logWarning("could not deregister from the service", { reason: Reason.ofCause(parted.cause) })
   }
 })

@@ -185,7 +185,7 @@ export const make = (given: Options): OpenSession => {
     report: (reward) =>
       Effect.suspend(() => {
         if (rewards.length >= limits.rewardsPerSession) {
-          const message = `this session has reported ${rewards.length} rewards, as many as it may`
+          const message = `this session has reported ${rewards.length} rewards, the maximum`
           return Effect.fail(new Failure({ reason: "tooLarge", message }))
         }
         rewards.push(reward)
@@ -215,7 +215,7 @@ const mostFailures = 256
 const overloaded = (requests: number): Failure =>
   new Failure({
     reason: "overloaded",
-    message: `this session has ${requests} requests under way, as many as it may have: wait for one to be answered`,
+    message: `this session has ${requests} requests in progress, the per-session limit; wait for a response`,
     retryAfterMillis: 1000
   })
 
@@ -236,8 +236,8 @@ const failureTally = () => {
 export const over = (why: string): Failure =>
   new Failure({
     reason: "closed",
-    message: `this session is over (${why}): take the URL of an open session as base URL, each is good for one session`
+    message: `this session has ended (${why}): use the URL of an open session as base URL; each URL serves one session`
   })
 
 export const idleFor = (idle: Duration.Input): string =>
-  `it had no request for ${Duration.format(Duration.fromInputUnsafe(idle))}`
+  `no request for ${Duration.format(Duration.fromInputUnsafe(idle))}`

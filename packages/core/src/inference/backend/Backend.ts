@@ -83,4 +83,6 @@ export interface Backend {
 
 /** The failure of a method that this kind of server does not support. */
 export const unsupported = (server: string, what: string, instead: string): Effect.Effect<never, InferenceError> =>
-  Effect.fail(new InferenceError({ reason: "unsupported", server, message: `${server} cannot do ${what}: ${instead}` }))
+  Effect.fail(
+    new InferenceError({ reason: "unsupported", server, message: `${server} does not support ${what}: ${instead}` })
+  )

@@ -47,7 +47,7 @@ export const make = (): Assembly => {
   const takeChunk = ({ data, name }: ServerEvents.ServerEvent): Result.Result<Delta | undefined, Flaw> => {
     const { choices, error, usage: counted, ...rest } = data
     if (error || name === "error" || data["object"] === "error") {
-      const message = `the stream broke off: ${JSON.stringify(error || data).slice(0, 300)}`
+      const message = `the stream was interrupted: ${JSON.stringify(error || data).slice(0, 300)}`
       // vLLM has already sent its 200 by then.
       const { code } = fieldsOf(error || data)
       return Result.fail(isErrorStatus(code) ? { message, status: code } : { message })
@@ -55,7 +55,7 @@ export const make = (): Assembly => {
     if (Predicate.isReadonlyObject(counted)) usage = counted
     else if (!Array.isArray(choices)) {
       return name === ""
-        ? Result.fail({ message: `an event is no chunk: ${JSON.stringify(data).slice(0, 200)}` })
+        ? Result.fail({ message: `an event is not a chunk: ${JSON.stringify(data).slice(0, 200)}` })
         : nothing
     }
     // Fields of the whole answer, such as the policy version, keep their first value.
@@ -64,7 +64,7 @@ export const make = (): Assembly => {
     if (first === undefined) return nothing
     const { delta, finish_reason: reason, index, logprobs: given, message, token_ids: ids, ...others } = fieldsOf(first)
     if (second !== undefined || (index ?? 0) !== 0) {
-      const message = `one choice was asked for, an event is of another: ${JSON.stringify(data).slice(0, 200)}`
+      const message = `one choice was requested, but an event is of another: ${JSON.stringify(data).slice(0, 200)}`
       return Result.fail({ message })
     }
     for (const [key, value] of known(others)) last.set(key, value)
@@ -95,7 +95,7 @@ export const make = (): Assembly => {
               thinking: whole.thinking.slice(thinking.length)
             })
           )
-        : Result.fail("the message at its end is not the one that was streamed")
+        : Result.fail("the final message differs from the streamed one")
     })
   }
 
@@ -127,7 +127,10 @@ export const make = (): Assembly => {
     end: () =>
       finish === undefined
         ? // A server that does not stream sends a JSON body.
-          Result.fromOption(ServerEvents.decodeObject(events.others()), () => "the stream ended before the answer did")
+          Result.fromOption(
+            ServerEvents.decodeObject(events.others()),
+            () => "the stream ended before the answer was complete"
+          )
         : Result.map(calls.calls(), (called) => body(text.message(), called))
   }
 }

@@ -179,7 +179,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
     chat,
     complete,
     tokens: () => unsupported(server, "token-level completions", instead),
-    promptLogprobs: () => unsupported(server, "prompt logprobs", "ask vLLM's own server or atropos policy"),
+    promptLogprobs: () => unsupported(server, "prompt logprobs", "use vLLM's own server or atropos policy"),
     health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" }, isFromGateway)
   } satisfies Backend
 })
@@ -190,7 +190,7 @@ const asSent = (body: { readonly [key: string]: unknown }) =>
     ? { body: ExactJson.write(body), headers: { "content-type": "application/json" } }
     : { body }
 
-const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
+const instead = `use vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a command for each)`
 
 /** Requests ids and logprobs with the text, for answers that are trained on. */
 const exactly = ({ exact }: Exact, { idsBy }: Identity, logprobs: unknown) =>

@@ -142,7 +142,7 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
               sampled === undefined ? [] : [sampled]
             )
           })
-        : unsupported(server, "token-level completions", "make it with tokenLevel: true"),
+        : unsupported(server, "token-level completions", "create it with tokenLevel: true"),
     promptLogprobs: ({ inputIds, topK }) =>
       tokenLevel
         ? Effect.succeed({
@@ -150,7 +150,7 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
             topTokenIds: inputIds.map((id, at) => (at === 0 ? [] : alternatives(id, topK, tokenizer.vocabularySize))),
             topLogprobs: inputIds.map((_, at) => (at === 0 ? [] : halves(topK)))
           })
-        : unsupported(server, "prompt logprobs", "make it with tokenLevel: true"),
+        : unsupported(server, "prompt logprobs", "create it with tokenLevel: true"),
     health: Effect.void
   }
 }

@@ -34,7 +34,7 @@ export const make = (): StreamedText => {
     take: (delta) => {
       const { content: given, reasoning, reasoning_content, reasoning_details, refusal: refused, ...rest } = delta
       const words = wordsOf(given)
-      if (words === undefined) return Result.fail(`content cannot be read: ${JSON.stringify(given).slice(0, 200)}`)
+      if (words === undefined) return Result.fail(`content is invalid: ${JSON.stringify(given).slice(0, 200)}`)
       const thoughts = [textOf(reasoning_content), textOf(reasoning), textsOf(reasoning_details)]
       const own = thoughts.find((text) => text !== "") ?? ""
       const thought = own + words.thinking

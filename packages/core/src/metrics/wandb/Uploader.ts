@@ -69,7 +69,7 @@ export const make = (journal: Journal, api: WandbApi): Uploader => {
       Effect.andThen(Effect.sync(() => void sent.add(name))),
       Effect.catchIf(
         (error) => error._tag === "WandbError" && error.reason === "refused",
-        (error) => Effect.logWarning("table not uploaded", { name, reason: error.message })
+        (error) => Effect.logWarning("table could not be uploaded", { name, reason: error.message })
       )
     )
 

@@ -184,7 +184,7 @@ const attempts = (
       }),
       // A defect of `outcomes` is logged; the item stays unfinished, and is rolled out at the next start.
       Effect.catchDefect((defect) =>
-        Effect.logError("the outcome of a rollout is lost", { item: task.work.label, defect })
+        Effect.logError("lost the outcome of a rollout", { item: task.work.label, defect })
       )
     )
 }

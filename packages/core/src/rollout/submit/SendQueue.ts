@@ -52,7 +52,7 @@ export const make = ({ isOnlyUnsent, maxGroupsInMemory, onSpooled, spool }: Opti
     const isNews = spoolFailure !== error.message
     spoolFailure = error.message
     return Effect.when(
-      Effect.logError("spool cannot take groups; they stay in memory", {
+      Effect.logError("groups could not be spooled; keeping them in memory", {
         reason: error.message,
         groups: memory.length
       }),
@@ -93,7 +93,7 @@ export const make = ({ isOnlyUnsent, maxGroupsInMemory, onSpooled, spool }: Opti
       if (spool.size() === 0) return { source: "memory", groups: startOf(memory, isSingle) }
       const oldest = yield* spool.peek.pipe(
         Effect.catch((error) =>
-          Effect.as(Effect.logError("spooled groups cannot be read", { reason: error.message }), [])
+          Effect.as(Effect.logError("spooled groups could not be read", { reason: error.message }), [])
         )
       )
       return { source: "spool", groups: startOf(oldest, isSingle) }

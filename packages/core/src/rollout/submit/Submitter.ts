@@ -108,14 +108,15 @@ export const make = (options: SubmitterOptions): Submitter => {
         return onProgress()
       }
       case "notFound": {
-        yield* Effect.logWarning("trajectory service does not know this environment; registering again", {
+        yield* Effect.logWarning("trajectory service does not know this environment; re-registering", {
           reason: error.message
         })
         return yield* reconnect
       }
       default: {
         failures++
-        if (failures === 1) yield* Effect.logWarning("trajectory service is away; spooling", { reason: error.message })
+        if (failures === 1)
+          yield* Effect.logWarning("trajectory service is unreachable; spooling groups", { reason: error.message })
         yield* waitAway(yield* Retry.backoffMillis(failures, { atLeast: error.retryAfterMillis ?? 0 }))
       }
     }

@@ -90,7 +90,7 @@ const partOf = (part: unknown, at: string, mayShow: boolean): Effect.Effect<Cont
   if (type === "image_url" && mayShow) return imageOf(part["image_url"], `${at}.image_url`)
   const right = mayShow ? "text and image_url" : "text"
   return typeof type === "string"
-    ? Effect.fail(unsupported(`${at}.type`, `parts of the type ${said(type)} are not taken here, but ${right}`))
+    ? Effect.fail(unsupported(`${at}.type`, `parts of type ${said(type)} are not supported; use ${right}`))
     : Effect.fail(invalid(`${at}.type`, `expected ${right}, got ${said(type)}`))
 }
 
@@ -111,18 +111,21 @@ const assistantOf = Effect.fnUntraced(function* (given: Given, at: string) {
   for (const key of ["refusal", "audio"]) {
     const value = given[key]
     if (value !== undefined && value !== null && value !== "") {
-      return yield* unsupported(`${at}.${key}`, "an assistant's message has text, reasoning and tool calls here")
+      return yield* unsupported(
+        `${at}.${key}`,
+        "is not supported: an assistant message has text, reasoning and tool calls"
+      )
     }
   }
   const { content, name } = given
   const isSilent = content === undefined || content === null
   const reasoning = given["reasoning_content"] ?? given["reasoning"] ?? undefined
   const text = isSilent ? "" : yield* contentOf(content, `${at}.content`)
-  if (typeof text !== "string") return yield* unsupported(`${at}.content`, "an assistant's content is text here")
+  if (typeof text !== "string") return yield* unsupported(`${at}.content`, "must be text in an assistant message")
   const toolCalls = yield* toolCallsOf(given, at)
   // An answer with nothing, or only reasoning, has null.
   if (content === undefined && toolCalls.length === 0 && given["tool_calls"] === undefined && reasoning === undefined) {
-    return yield* invalid(`${at}.content`, "an assistant's message without tool_calls needs content")
+    return yield* invalid(`${at}.content`, "is required in an assistant message without tool_calls")
   }
   if (reasoning !== undefined && typeof reasoning !== "string") {
     return yield* invalid(`${at}.reasoning_content`, `expected a string, got ${said(reasoning)}`)
@@ -165,7 +168,7 @@ const toolCallOf = (call: unknown, at: string): Effect.Effect<ToolCall, Failure>
 const toolResultOf = Effect.fnUntraced(function* (given: Given, at: string) {
   const { name, tool_call_id: id } = given
   if (typeof id !== "string") {
-    return yield* invalid(`${at}.tool_call_id`, `expected the id of the call that this answers, got ${said(id)}`)
+    return yield* invalid(`${at}.tool_call_id`, `expected the id of the answered call, got ${said(id)}`)
   }
   const content = yield* contentOf(given["content"], `${at}.content`)
   const message: Message = { role: "tool", content, tool_call_id: id }

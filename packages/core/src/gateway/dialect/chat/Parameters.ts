@@ -71,7 +71,7 @@ const reasons = byName<string>({
   function_call: "use tool_choice",
   functions: "use tools",
   logprobs: "the logprobs of every token are recorded with the session",
-  parallel_tool_calls: "a model is not kept from calling several tools at once: say so in its instructions",
+  parallel_tool_calls: "parallel tool calls cannot be disabled: say so in the model's instructions",
   top_logprobs: "the logprobs of every token are recorded with the session"
 })
 
@@ -100,7 +100,7 @@ const kinds = byName<Kind>({
   max_completion_tokens: count,
   max_tokens: count,
   min_p: { is: (value) => isFinite(value) && value >= 0 && value <= 1, right: "a number from 0 to 1" },
-  model: { is: (value) => typeof value === "string", right: "a name (any will do)" },
+  model: { is: (value) => typeof value === "string", right: "a string (any value)" },
   n: {
     is: (value) => isWhole(value) && value > 0 && value <= mostChoices,
     right: `a whole number from 1 to ${mostChoices}`
@@ -131,8 +131,8 @@ const refusal = (parameter: string, value: unknown): Failure => {
   const reason = reasons.get(parameter)
   const why = reason === undefined ? "" : ` (${reason})`
   return !neutral.has(parameter)
-    ? unsupported(parameter, "there is no such parameter here; leave it out")
-    : unsupported(parameter, `${said(value)} cannot be honoured here${why}; leave it out`)
+    ? unsupported(parameter, "unknown parameter; remove it")
+    : unsupported(parameter, `${said(value)} is not supported${why}; remove it`)
 }
 
 export const withoutNulls = (body: unknown): Effect.Effect<Body, Failure> =>
@@ -172,11 +172,11 @@ const isJsonAsked = (format: unknown): Effect.Effect<boolean, Failure> => {
 
 const isUsageAsked = Effect.fnUntraced(function* ({ stream, stream_options: options }: Body) {
   if (!Predicate.isReadonlyObject(options)) return false
-  if (stream !== true) return yield* invalid("stream_options", "only a request with stream: true may have them")
+  if (stream !== true) return yield* invalid("stream_options", "only allowed with stream: true")
   for (const [option, value] of Object.entries(options)) {
     const param = `stream_options.${option}`
     if (option !== "include_usage" && option !== "include_obfuscation") {
-      return yield* unsupported(param, "there is no such option here; leave it out")
+      return yield* unsupported(param, "unknown option; remove it")
     }
     if (value !== null && typeof value !== "boolean") {
       return yield* invalid(param, `expected true or false, got ${said(value)}`)

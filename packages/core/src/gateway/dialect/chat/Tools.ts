@@ -73,5 +73,5 @@ const forcedBy = (
   }
   return hasTools
     ? Effect.succeed(OutputConstraints.choice("tool_choice", isNamed ? name : undefined))
-    : Effect.fail(invalid("tool_choice", "there are no tools to choose from"))
+    : Effect.fail(invalid("tool_choice", "the request has no tools"))
 }

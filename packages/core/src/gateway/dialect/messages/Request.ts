@@ -59,34 +59,34 @@ const thinkingTypes = ["enabled", "disabled", "adaptive", "between_tools"]
 
 const instead: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    thread: "no conversation is kept for you here: send all of its messages, without thread",
-    mcp_servers: "no MCP server is called from here: give its tools in tools, and run them in your program",
-    container: "there are no containers here: run code in your program, by a tool in tools",
-    context_management: "the history is taken as it is sent: shorten it in your program",
-    compaction: "the history is taken as it is sent: shorten it in your program"
+    thread: "conversations are not stored: send all messages, without thread",
+    mcp_servers: "MCP servers are not supported: pass their tools in tools, and run them in your program",
+    container: "containers are not supported: run code in your program, as a tool in tools",
+    context_management: "not supported: shorten the history in your program",
+    compaction: "not supported: shorten the history in your program"
   })
 )
 
 const present = (body: unknown): Effect.Effect<Given, Failure> =>
   Predicate.isReadonlyObject(body)
     ? Effect.succeed(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)))
-    : Effect.fail(MessagesErrors.invalid("body", "a JSON object with model, max_tokens and messages is wanted"))
+    : Effect.fail(MessagesErrors.invalid("body", "must be a JSON object with model, max_tokens and messages"))
 
 const checkWishes = Effect.fnUntraced(function* ({ output_config: config, thinking }: Given, ignored: Ignored) {
   if (thinking !== undefined) {
     const type = Predicate.isReadonlyObject(thinking) ? thinking["type"] : undefined
     if (typeof type !== "string" || !thinkingTypes.includes(type)) {
-      return yield* MessagesErrors.invalid("thinking.type", `one of ${thinkingTypes.join(", ")} is wanted`)
+      return yield* MessagesErrors.invalid("thinking.type", `must be one of ${thinkingTypes.join(", ")}`)
     }
   }
   if (config === undefined) return
   if (!Predicate.isReadonlyObject(config)) {
-    return yield* MessagesErrors.invalid("output_config", "an object is wanted")
+    return yield* MessagesErrors.invalid("output_config", "must be an object")
   }
   for (const [key, value] of Object.entries(config)) {
     if (value === null) continue
     if (!constraintKeys.includes(key)) {
-      return yield* MessagesErrors.unsupported(`output_config.${key}`, "this cannot be done here: leave it out")
+      return yield* MessagesErrors.unsupported(`output_config.${key}`, "is not supported: remove it")
     }
     if (key !== "format") ignored.add(`output_config.${key}`)
   }
@@ -97,10 +97,7 @@ const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
   for (const key of Object.keys(given)) {
     if (passedOver.has(key)) ignored.add(key)
     else if (key !== "output_config" && !ofHistory.includes(key) && !ofSampling.includes(key)) {
-      return yield* MessagesErrors.unsupported(
-        key,
-        instead.get(key) ?? "this parameter is not known here, or cannot be honoured: leave it out"
-      )
+      return yield* MessagesErrors.unsupported(key, instead.get(key) ?? "unknown or unsupported parameter: remove it")
     }
   }
   yield* checkWishes(given, ignored)

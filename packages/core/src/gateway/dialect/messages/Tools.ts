@@ -46,18 +46,18 @@ const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored
   if (type !== undefined && type !== null && type !== "custom") {
     return yield* MessagesErrors.unsupported(
       param,
-      `the tool ${JSON.stringify(type)} is known by its type alone, which this model has not learnt, and nothing here runs it: ` +
-        "give a tool of your own with name, description and input_schema"
+      `the tool ${JSON.stringify(type)} is defined by its type alone, which neither this model nor the gateway supports: ` +
+        "define a custom tool with name, description and input_schema"
     )
   }
   if (!isDirect(fields["allowed_callers"])) {
     return yield* MessagesErrors.unsupported(
       `${param}.allowed_callers`,
-      'tools are called by the model alone: "direct"'
+      'only "direct" is supported: tools are called by the model'
     )
   }
   if (fields["defer_loading"] === true) {
-    return yield* MessagesErrors.unsupported(`${param}.defer_loading`, "every tool is shown to the model at once")
+    return yield* MessagesErrors.unsupported(`${param}.defer_loading`, "is not supported: all tools are in the prompt")
   }
   const { description, input_schema: parameters, name } = yield* readTool(given, param)
   for (const key of Object.keys(fields)) {
@@ -72,12 +72,12 @@ const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored
 /** The tools in OpenAI's form, as used by chat templates. */
 export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignored) {
   if (given === undefined || given === null) return []
-  if (!Array.isArray(given)) return yield* MessagesErrors.invalid("tools", "a list of tools is wanted")
+  if (!Array.isArray(given)) return yield* MessagesErrors.invalid("tools", "must be a list of tools")
   const tools = yield* Effect.forEach(given, (one, index) => tool(one, `tools.${index}`, ignored))
   const names = new Set<string>()
   for (const [index, { name }] of tools.entries()) {
     if (names.has(name)) {
-      return yield* MessagesErrors.invalid(`tools.${index}.name`, `there are two tools of the name ${name}`)
+      return yield* MessagesErrors.invalid(`tools.${index}.name`, `two tools are named ${name}`)
     }
     names.add(name)
   }
@@ -96,10 +96,10 @@ export const choice = Effect.fnUntraced(function* (given: unknown, hasTools: boo
   const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(given, "tool_choice")
   const isForced = type === "any" || type === "tool"
   if (type === "tool" && typeof name !== "string") {
-    return yield* MessagesErrors.invalid("tool_choice.name", "the name of a tool is wanted")
+    return yield* MessagesErrors.invalid("tool_choice.name", "must be the name of a tool")
   }
   if (isForced && !hasTools) {
-    return yield* MessagesErrors.invalid("tool_choice", "there are no tools to choose from")
+    return yield* MessagesErrors.invalid("tool_choice", "the request has no tools")
   }
   return {
     toolChoice: type === "none" ? "none" : "auto",

@@ -85,7 +85,7 @@ export const decode = Effect.fnUntraced(function* ({
         if (!called.has(callId))
           return yield* OpenAiFailure.invalid(
             `${param}.call_id`,
-            `there is no function_call with call_id ${JSON.stringify(callId)} before this output`
+            `no function_call with call_id ${JSON.stringify(callId)} precedes this output`
           )
         const content = yield* ResponsesContent.decode(output, `${param}.output`)
         transcript.add({ role: "tool", tool_call_id: callId, content })
@@ -99,7 +99,7 @@ export const decode = Effect.fnUntraced(function* ({
       default:
         return yield* OpenAiFailure.unsupported(
           `${param}.type`,
-          `an item of type "${kind}" cannot be read here; there are message, reasoning, function_call, ` +
+          `an item of type "${kind}" is not supported; supported are message, reasoning, function_call, ` +
             "function_call_output and item_reference"
         )
     }
@@ -144,7 +144,7 @@ const addReasoning = Effect.fnUntraced(function* (
   if (typeof sealed === "string")
     return yield* OpenAiFailure.invalid(
       `${param}.encrypted_content`,
-      "it was not written here, and cannot be read; leave the item out"
+      "it was not created by this gateway and cannot be decrypted; remove the item"
     )
 })
 
@@ -160,7 +160,7 @@ const addReference = Effect.fnUntraced(function* (
   if (part === undefined)
     return yield* OpenAiFailure.invalid(
       `${param}.id`,
-      `there is no item with id ${JSON.stringify(id)}: items can be referred to where the response was stored`
+      `item not found: ${JSON.stringify(id)}; items can be referenced if the response was stored`
     )
   transcript.say(part)
   return part

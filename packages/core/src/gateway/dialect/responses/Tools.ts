@@ -35,7 +35,7 @@ export const decode = Effect.fnUntraced(function* (value: unknown): Effect.fn.Re
     if (type !== "function") {
       return yield* OpenAiFailure.unsupported(
         `${param}.type`,
-        `a tool of type "${type}" cannot be run here; give a "function" and run it yourself`
+        `a tool of type "${type}" is not supported; use a "function" and run it in your program`
       )
     }
     const { description, name, parameters, strict } = yield* readFunction(tool, param)
@@ -69,6 +69,6 @@ export const decodeChoice = Effect.fnUntraced(function* (
     return yield* OpenAiFailure.invalid("tool_choice", `expected "auto", "none", "required" or a function`)
   }
   const name = value === "required" ? undefined : (yield* readNamed(value, "tool_choice")).name
-  if (!hasTools) return yield* OpenAiFailure.invalid("tool_choice", "there are no tools to choose from")
+  if (!hasTools) return yield* OpenAiFailure.invalid("tool_choice", "the request has no tools")
   return { toolChoice: "auto", forced: OutputConstraints.choice("tool_choice", name) }
 })
