@@ -41,7 +41,7 @@ describe("a mistake in an environment", () => {
         assert.strictEqual(code, 1)
         assert.match(stderr, new RegExp(`${part} threw ${says} \\(.*faulty-env\\.ts:\\d+:\\d+\\)`))
         assert.match(stderr, /\n +at .*faulty-env\.ts:\d+:\d+/)
-        assert.strictEqual(count(stderr, "its stack is shown once"), 1)
+        assert.strictEqual(count(stderr, "its stack is logged once"), 1)
         assert.notInclude(stderr, "node_modules")
         // An empty file would send the next run, of the mended environment, to another name.
         assert.notInclude(files.join(), ".jsonl")
@@ -57,11 +57,14 @@ describe("a mistake in an environment", () => {
     ["no scores", "score gave nothing (undefined) as scores"],
     ["undefined scores", "score gave nothing (undefined) as score number 1 of 4"],
     ["texts as trajectories", "collectTrajectories gave a string (an answer) as number 1 of 1 trajectories"],
-    ["items that are an array", "items is an array where a Stream is wanted"],
+    ["items that are an array", "items is an array; expected a Stream"],
     ["misspelt key", 'the definition has an unknown key "evalution"; did you mean "evaluation"?'],
     ["half an evaluation", `--env ${faulty}: the environment faulty: evaluation has no collectTrajectories`],
     ["throws while it is made", "Environment.layer's function threw TypeError: the scorer broke ("],
-    ["NaN scores", "The first was item 0: there is NaN, Infinity or a number beyond float32 (3.4e38) among scores"],
+    [
+      "NaN scores",
+      "The first was item 0: scores, components or advantages contain NaN, Infinity or a number beyond float32 (3.4e38)"
+    ],
     ["unscorable", "The first was item 0: the reference is broken"]
   ] as const) {
     test(
@@ -83,7 +86,7 @@ describe("a mistake in an environment", () => {
       "evaluate",
       "NaN scores",
       [],
-      "The first was item 0: there is NaN, Infinity or a number beyond float32 (3.4e38) among scores"
+      "The first was item 0: scores, components or advantages contain NaN, Infinity or a number beyond float32 (3.4e38)"
     ],
     ["evaluate", "one score", [], "score gave 1 score for 4 trajectories"],
     [

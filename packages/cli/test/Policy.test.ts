@@ -70,7 +70,7 @@ describe("atropos policy", () => {
       yield* fs.writeFileString(`${cwd}/m.gguf`, "GGUF")
       for (const given of [`${cwd}/m.gguf`, cwd]) {
         const { stderr } = yield* InProcess.run(["policy", "--model", given])
-        assert.match(stderr, /GGUF file.*, which is not read: give the folder of safetensors/)
+        assert.match(stderr, /GGUF file.*, which is not supported: give the safetensors folder/)
         assert.include(stderr, "llama-server -m FILE")
       }
     }).pipe(Effect.provide(NodeServices.layer))

@@ -49,7 +49,7 @@ type Case = readonly [
 
 const cases: ReadonlyArray<Case> = [
   ["not there", undefined, /connect ECONNREFUSED/],
-  ["slow", () => "hang", /gave no answer within 0\.3 s \(setting: timeout\)/, "--openai.timeout 0.3"],
+  ["slow", () => "hang", /did not answer within 0\.3 s \(setting: timeout\)/, "--openai.timeout 0.3"],
   ["a web page", () => ({ text: "<html>welcome</html>" }), /<html>welcome|not JSON/],
   ["other JSON", () => ({ json: { result: "42" } }), /Missing key at \["choices"\]; it said \{"result":"42"\}/],
   [

@@ -34,7 +34,7 @@ describe("schemas that answers are held to", () => {
     [{ items: [] }, "items: expected a schema, got []"],
     [{ properties: [] }, "properties: expected an object of schemas, got []"],
     [{ required: "a" }, 'required: expected a list of names, got "a"'],
-    [{ $ref: "https://x" }, '$ref: expected a place in this schema, such as "#/$defs/name", got "https://x"'],
+    [{ $ref: "https://x" }, '$ref: expected a location in this schema, such as "#/$defs/name", got "https://x"'],
     [{ format: "colour" }, "format: expected one of date"],
     [{ minLength: -1 }, "minLength: expected a count, got -1"]
   ]

@@ -233,7 +233,7 @@ describe("grammars of schemas", () => {
     [{ format: "date", pattern: "a" }, "answers cannot be constrained by both format and pattern"],
     [{ enum: ["a"], minLength: 3 }, "answers cannot be constrained by both enum and minLength"],
     [{ $ref: "#/$defs/a", type: "string", $defs: { a: {} } }, "answers cannot be constrained by both $ref and type"],
-    [{ $ref: "#/nowhere" }, "there is no #/nowhere in the schema"],
+    [{ $ref: "#/nowhere" }, "#/nowhere is not in the schema"],
     [{ $ref: "#" }, "refers only to itself"],
     [
       { anyOf: [{ properties: { a: {} } }], properties: { b: {} } },

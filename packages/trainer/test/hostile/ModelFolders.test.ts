@@ -64,7 +64,7 @@ const cases: ReadonlyArray<readonly [what: string, Spoiling, told: RegExp]> = [
   [
     "an end that is no token, in the other file",
     { text: { "generation_config.json": '{"eos_token_id": [2, 4294967296]}' } },
-    /generation_config\.json: eos_token_id 4294967296 is no token/
+    /generation_config\.json: eos_token_id 4294967296 is not in the vocabulary/
   ],
   ["a base of 0", config({ rope_theta: 0 }), /rope_theta/],
   ["no epsilon", config({ rms_norm_eps: -1 }), /rms_norm_eps/],
@@ -73,7 +73,7 @@ const cases: ReadonlyArray<readonly [what: string, Spoiling, told: RegExp]> = [
     { text: { "config.json": `{"a": "${"x".repeat(2 ** 21)}"}` } },
     /config\.json has 2097\d+ bytes/
   ],
-  ["settings in settings", { text: { "config.json": "[".repeat(500_000) } }, /nested deeper/],
+  ["settings in settings", { text: { "config.json": "[".repeat(500_000) } }, /nested too deeply/],
   ["settings with NUL", { text: { "config.json": "\u0000" } }, /config\.json is not JSON/],
   [
     "a head of 10 GB",
@@ -111,14 +111,14 @@ const cases: ReadonlyArray<readonly [what: string, Spoiling, told: RegExp]> = [
   [
     "a vocabulary with the token 2^31",
     tokenizer((value) => void ((value["model"] as { vocab: Json }).vocab["beyond"] = 2 ** 31)),
-    /has the id 2147483648; ids are whole numbers/
+    /has the id 2147483648; ids must be whole numbers/
   ],
   [
     "an added token 2^31",
     tokenizer(
       (value) => void (value["added_tokens"] as Array<Json>).push({ id: 2 ** 31, content: "<far>", special: true })
     ),
-    /has the id 2147483648; ids are whole numbers/
+    /has the id 2147483648; ids must be whole numbers/
   ],
   [
     "a negative token",
@@ -135,19 +135,19 @@ const cases: ReadonlyArray<readonly [what: string, Spoiling, told: RegExp]> = [
   [
     "a template without end",
     template("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}"),
-    /the chat template .* cannot make a prompt of one word/
+    /the chat template .* cannot render a one-word prompt/
   ],
   [
     "a template that doubles",
     template(
       `{% set ns = namespace(x='xxxxxxxx') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}`
     ),
-    /the chat template .* cannot make a prompt of one word/
+    /the chat template .* cannot render a one-word prompt/
   ],
   [
     "a template of gigabytes",
     template(`{% for i in range(30000) %}{% for j in range(30000) %}xxxxxxxxxxxxxxxx{% endfor %}{% endfor %}`),
-    /the chat template .* cannot make a prompt of one word/
+    /the chat template .* cannot render a one-word prompt/
   ]
 ]
 

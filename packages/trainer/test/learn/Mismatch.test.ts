@@ -296,7 +296,10 @@ describe("a tokenizer that is not the model's", () => {
       for (const batch of [batchOf(other), batchOf(mine, undefined, other)]) {
         const error = yield* Effect.flip(checkTokenizer(batch))
         assert.strictEqual(error.reason, "mismatch")
-        assert.match(error.message, /tokenizer bytes, the model models\/tiny has tiny[^]*--env\.tokenizer_name tiny/)
+        assert.match(
+          error.message,
+          /tokenizer bytes, but the model models\/tiny uses tiny[^]*--env\.tokenizer_name tiny/
+        )
       }
     })
   )

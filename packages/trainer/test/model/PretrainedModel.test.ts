@@ -186,7 +186,7 @@ layer(services, { excludeTestServices: true })("PretrainedModel", (it) => {
       assert.match((yield* failure({ r: 0 })).message, /rank is a whole number from 1 to 65536, not 0/)
       assert.match(
         (yield* failure({ targetModules: ["q_prof"] })).message,
-        /no linear layer "q_prof"; there are q_proj/
+        /unknown linear layer "q_prof"; the model has q_proj/
       )
       assert.match((yield* failure({ targetModules: [] })).message, /no linear layer is given/)
     })

@@ -62,7 +62,7 @@ const hostile: ReadonlyArray<readonly [string, Uint8Array, RegExp]> = [
   ["sizes whose product overflows", fileOf({ a: tensor("F32", [2 ** 52, 2 ** 52], 0, 8) }), /its offsets span 8/],
   ["a place of another length", fileOf({ a: tensor("F32", [2], 0, 4) }), /needs 8 bytes, but its offsets span 4/],
   ["a place that ends before it begins", fileOf({ a: tensor("F32", [1], 8, 4) }), /its offsets span -4/],
-  ["a place beyond the file", fileOf({ a: tensor("F32", [4], 0, 16) }), /not complete/],
+  ["a place beyond the file", fileOf({ a: tensor("F32", [4], 0, 16) }), /incomplete file/],
   ["places that overlap", fileOf({ a: tensor("F32", [2], 0, 8), b: tensor("F32", [1], 4, 8) }), /tensors overlap at/]
 ]
 

@@ -147,7 +147,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       const noted = Stream.tap(trainer.steps(source), ({ step }) => Effect.sync(() => steps.push(step)))
       const error = yield* Effect.flip(Stream.runDrain(noted))
       assert.deepStrictEqual(steps, [1])
-      assert.match(error.message, /tokenizer bytes, the model toy has toy/)
+      assert.match(error.message, /tokenizer bytes, but the model toy uses toy/)
     })
   )
 
@@ -254,7 +254,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       assert.include(error.message, "Not a number (not_finite): Loss or gradient was not a number at step 2")
       const next = yield* Toy.trainer(Toy.settings(target, { stopOn: "" }))
       assert.strictEqual(yield* next.step, 2)
-      assert.throws(() => Toy.settings(target, { stopOn: "collaps" }), "collaps is no rule")
+      assert.throws(() => Toy.settings(target, { stopOn: "collaps" }), "collaps is not a health rule")
     })
   )
 

@@ -237,7 +237,10 @@ describe("policy server", () => {
       const plain = yield* ask(url, "/v1/completions", "{}", { headers: { "content-type": "text/plain" } })
       assert.strictEqual(plain.status, 415)
       const deep = yield* ask(url, "/v1/completions", "[".repeat(400) + "]".repeat(400))
-      assert.deepStrictEqual([deep.status, deep.json.error.message], [400, "the body nests deeper than 200 levels"])
+      assert.deepStrictEqual(
+        [deep.status, deep.json.error.message],
+        [400, "the body is nested more than 200 levels deep"]
+      )
       const large = yield* ask(url, "/v1/completions", { prompt: "x".repeat(2000) })
       assert.deepStrictEqual([large.status, large.json.error.code], [413, "request_too_large"])
       const chunked = new ReadableStream({

@@ -33,7 +33,7 @@ describe("the address of an engine", () => {
     ["tinker+https://tinker.example.com", /needs a key: set TINKER_API_KEY/],
     ["tinker+https://tml-secret@tinker.example.com", /must not contain a key: set TINKER_API_KEY/],
     ["https://tinker.example.com", /expected tinker\+https/],
-    ["tinker+tinker.example.com", /no address/],
+    ["tinker+tinker.example.com", /not a valid address/],
     ["tinker+ftp://tinker.example.com", /not an HTTP address/],
     ["tinker+http://localhost:8000?key=tml-secret", /contains \? or #/]
   ] as const)("is refused, and never shown with a key: %s", ([text, expected]) =>

@@ -155,7 +155,7 @@ describe("an answer of ids alone", () => {
       const choice = { index: 0, text: "ab", token_ids: [7], logprobs: { tokens: ["a"], token_logprobs: [-1] } }
       const usage = { prompt_tokens: 1, completion_tokens: 2 }
       const error = yield* tokenServer(Vllm.make, "vllm", { choices: [{ ...choice, finish_reason: "stop" }], usage })
-      assert.include(error.message, "usage says 2 tokens, but there are 1 token ids")
+      assert.include(error.message, "usage reports 2 tokens, but the answer has 1 token ids")
     })
   )
 })

@@ -422,9 +422,9 @@ describe("a streamed answer", () => {
   }
 
   const broken: ReadonlyArray<readonly [what: string, text: string, complaint: string]> = [
-    ["breaks off", [begin, chunk({ content: "fo" })].map(event).join(""), "ended before the answer did"],
+    ["breaks off", [begin, chunk({ content: "fo" })].map(event).join(""), "ended before the answer was complete"],
     ["breaks off with its end", [begin, chunk({ content: "fo" })].map(event).join("") + done, "ended before"],
-    ["breaks off within an event", stream([chunk({ content: "four" })], "stop").slice(0, -80), "no JSON object"],
+    ["breaks off within an event", stream([chunk({ content: "four" })], "stop").slice(0, -80), "not a JSON object"],
     ["has an error", event(begin) + event({ error: { message: "out of memory" } }), "out of memory"],
     [
       "has an event of an error",
@@ -432,9 +432,9 @@ describe("a streamed answer", () => {
       "out of memory"
     ],
     ["has vLLM's error", event(begin) + event({ object: "error", message: "out of memory" }), "out of memory"],
-    ["has an event that is no JSON", `${event(begin)}data: ping\n\n${stream([], "stop")}`, "no JSON object"],
-    ["has an event that is no chunk", event({ detail: "busy" }) + stream([], "stop"), "no chunk"],
-    ["has an event that is a list", event([begin]) + stream([], "stop"), "no JSON object"],
+    ["has an event that is no JSON", `${event(begin)}data: ping\n\n${stream([], "stop")}`, "not a JSON object"],
+    ["has an event that is no chunk", event({ detail: "busy" }) + stream([], "stop"), "not a chunk"],
+    ["has an event that is a list", event([begin]) + stream([], "stop"), "not a JSON object"],
     [
       "has another choice",
       event({ ...begin, choices: [{ index: 1, delta: { content: "x" } }] }) + stream([], "stop"),
@@ -454,16 +454,12 @@ describe("a streamed answer", () => {
       stream([call({ index: 0, id: "x", type: "custom", custom: { name: "sh", input: "ls" } })]),
       "cannot be read"
     ],
-    ["has content that is a number", stream([chunk({ content: 4 })], "stop"), "content cannot be read"],
-    [
-      "has content of an unknown part",
-      stream([chunk({ content: [{ type: "audio" }] })], "stop"),
-      "content cannot be read"
-    ],
+    ["has content that is a number", stream([chunk({ content: 4 })], "stop"), "content is invalid"],
+    ["has content of an unknown part", stream([chunk({ content: [{ type: "audio" }] })], "stop"), "content is invalid"],
     [
       "ends with another message",
       [begin, chunk({ content: "fo" }), chunk(undefined, "stop", { message: { content: "five" } })].map(event).join(""),
-      "not the one that was streamed"
+      "differs from the streamed one"
     ],
     [
       "has a thousand calls and more",
