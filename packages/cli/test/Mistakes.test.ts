@@ -53,10 +53,10 @@ describe("a mistake in an environment", () => {
     ["async score", "score returned a Promise; return an Effect, e.g. Effect.promise(() => …)"],
     ["async score that throws", "score returned a Promise; return an Effect, e.g. Effect.promise(() => …)"],
     ["plain scores", "score returned an array; return an Effect, e.g. Effect.succeed(scores)"],
-    ["one score", "score gave 1 score for 4 trajectories"],
-    ["no scores", "score gave nothing (undefined) as scores"],
-    ["undefined scores", "score gave nothing (undefined) as score number 1 of 4"],
-    ["texts as trajectories", "collectTrajectories gave a string (an answer) as number 1 of 1 trajectories"],
+    ["one score", "score returned 1 score for 4 trajectories"],
+    ["no scores", "score returned nothing (undefined) as scores"],
+    ["undefined scores", "score returned nothing (undefined) as score number 1 of 4"],
+    ["texts as trajectories", "collectTrajectories returned a string (an answer) as number 1 of 1 trajectories"],
     ["items that are an array", "items is an array; expected a Stream"],
     ["misspelt key", 'the definition has an unknown key "evalution"; did you mean "evaluation"?'],
     ["half an evaluation", `--env ${faulty}: the environment faulty: evaluation has no collectTrajectories`],
@@ -88,7 +88,7 @@ describe("a mistake in an environment", () => {
       [],
       "The first was item 0: scores, components or advantages contain NaN, Infinity or a number beyond float32 (3.4e38)"
     ],
-    ["evaluate", "one score", [], "score gave 1 score for 4 trajectories"],
+    ["evaluate", "one score", [], "score returned 1 score for 4 trajectories"],
     [
       "sft-gen",
       "NaN scores",

@@ -110,7 +110,7 @@ describe("Environment", () => {
     Effect.gen(function* () {
       const error = yield* Effect.flip((yield* firstOf(yield* letters({ score: () => Effect.succeed([1]) }))).rollOut)
       assert.strictEqual(error._tag, "EnvironmentError")
-      assert.include(error.message, "score gave 1 score for 2 trajectories")
+      assert.include(error.message, "score returned 1 score for 2 trajectories")
     })
   )
 
