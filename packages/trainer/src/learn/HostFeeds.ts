@@ -66,7 +66,7 @@ const lengthProblem = ({ items }: WeightedBatch, what: string, given: Reals): st
 const pairProblem = ({ items, sequences }: WeightedBatch): string | undefined => {
   const present = new Set(items.map(({ sequence }) => sequence))
   const alone = items.find(({ sequence }) => !present.has(sequences[sequence]!.pair?.partner ?? -1))
-  return alone && `sequence ${alone.sequence} is compared with another, which this batch has not`
+  return alone && `sequence ${alone.sequence} is compared with another, which is not in this batch`
 }
 
 /** Describes an invalid engine response; undefined if it is valid. */

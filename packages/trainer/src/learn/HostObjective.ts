@@ -56,10 +56,10 @@ export const problem = (
   withEntropies = false
 ): string | undefined => {
   if (candidates === "teacher") {
-    return `loss ${name} compares whole distributions with a teacher's, which logprobs of the sampled tokens do not tell`
+    return `loss ${name} compares whole distributions with a teacher's, which need more than logprobs of the sampled tokens`
   }
   return !withEntropies && (needsEntropies || entropyQuantile !== null)
-    ? `loss ${name} looks at entropies, which logprobs of the sampled tokens do not tell`
+    ? `loss ${name} needs entropies, which need more than logprobs of the sampled tokens`
     : undefined
 }
 
