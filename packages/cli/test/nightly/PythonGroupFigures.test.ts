@@ -3,7 +3,7 @@
  * `ATROPOS_TEST_PYTHON` names an interpreter that has it.
  */
 import { describe } from "@effect/vitest"
-import * as GroupFigures from "../../../../../scripts/internal/GroupFigures.ts"
+import * as GroupFigures from "../../../../scripts/internal/GroupFigures.ts"
 import * as FigureOnPage from "../FigureOnPage.ts"
 
 describe("the figure of a group in docs/environments.md, with Python", () => {
