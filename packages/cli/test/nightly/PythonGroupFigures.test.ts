@@ -4,7 +4,7 @@
  */
 import { describe } from "@effect/vitest"
 import * as GroupFigures from "../../../../scripts/internal/GroupFigures.ts"
-import * as FigureOnPage from "../FigureOnPage.ts"
+import * as FigureOnPage from "../long/FigureOnPage.ts"
 
 describe("the figure of a group in docs/environments.md, with Python", () => {
   FigureOnPage.of((name) => GroupFigures.pythonOf(name) !== undefined)

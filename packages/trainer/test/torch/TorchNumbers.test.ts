@@ -1,4 +1,5 @@
 /** PyTorch's engine against the local one: the same losses, norms and logprobs, step by step. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
@@ -21,7 +22,7 @@ const steps = 10
 
 const process = Torch.processOf()
 const child = Torch.sharedChild(process)
-const services = Layer.merge(NodeServices.layer, SharedOrt.layer)
+const services = Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici, SharedOrt.layer)
 
 const live = <A, E>(effect: Effect.Effect<A, E, Layer.Success<typeof services> | Scope.Scope>) =>
   effect.pipe(Effect.scoped, Effect.provide(services))
@@ -79,7 +80,7 @@ describe.skipIf(!Torch.isPresent)(`PyTorch's engine and the local one${Torch.abs
       live(
         Effect.gen(function* () {
           const there = yield* TorchEngine.make(Torch.optionsOf(process, name), child)
-          yield* same(yield* local(name, Torch.lora), there, grpo, { tokenBudget: 1, maxLength: 40, remat: true })
+          yield* same(yield* local(name, Torch.lora), there, grpo, { tokenBudget: 1, maxLength: 40, remat: "parts" })
         })
       )
     )
