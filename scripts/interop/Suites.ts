@@ -42,7 +42,8 @@ export const environments: ReadonlyArray<Environment> = [
     nightly: [
       "packages/cli/test/nightly/Trl.test.ts",
       "packages/cli/test/nightly/OpenEnvTrl.test.ts",
-      "packages/trainer/test/nightly/TorchRanks.test.ts"
+      "packages/trainer/test/nightly/TorchRanks.test.ts",
+      "packages/trainer/test/nightly/TorchLost.test.ts"
     ]
   },
   {
