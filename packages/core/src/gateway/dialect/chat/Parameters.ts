@@ -4,8 +4,8 @@
  * Null is the same as absent. Unsupported parameters are rejected by name, unless their value turns them off
  * (`logprobs: false`). Parameters that do not affect sampling are ignored, and reported as such: user, billing and
  * storage, `reasoning_effort` and `verbosity`. Output constraints (`response_format`, `parallel_tool_calls: false`, a
- * forced tool) are passed on as in `OutputConstraints`: if tokens are recorded, the answer is sampled without them, so that a
- * trainer can compute its probability.
+ * forced tool) are passed on as in `OutputConstraints`: if tokens are recorded, the answer is sampled without them, so
+ * that a trainer can compute its probability.
  */
 import { Effect, Predicate } from "effect"
 import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
