@@ -36,7 +36,7 @@ export type Provided =
 export type Inference = "servers" | "evaluation" | "none" | "outside" | Extract<Script, (request: never) => unknown>
 
 /** Settings limit programs further: the seconds of python-tests or of a suite. */
-const longestProgramMillis = 60_000
+const maxProgramMillis = 60_000
 
 /** Services an environment may use in addition to the policy and its tokenizer. */
 export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
@@ -48,7 +48,7 @@ export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
     Judge.layer(judge, asking),
     Teacher.layer(teacher, asking),
     Opponent.layer(opponent, asking),
-    Sandbox.layer({ longestMillis: longestProgramMillis }),
+    Sandbox.layer({ longestMillis: maxProgramMillis }),
     NodeHttpClient.layerUndici
   )
 }

@@ -50,13 +50,13 @@ export const answerOf = (answer: string): number => Number(answer.match(/-?\\d+/
 
 export default defineAgent({
   name: "${name}",
-  // Its own settings, beside those that all environments have: \`--env.largest 20\`.
+  // Its settings, in addition to those of all environments: \`--env.largest 20\`.
   settings: {
     largest: { default: 99, description: "largest number asked for" },
     // The byte-level tokenizer needs no download; name your policy's to train a model.
     tokenizerName: { default: "bytes", description: "the policy's tokenizer: hub id or folder" }
   },
-  // Or a file beside this one ("tickets.jsonl"), a data set of the hub, an array.
+  // Or a file in this folder ("tickets.jsonl"), a data set of the hub, an array.
   items: function* ({ settings }) {
     for (let number = 0; ; number++) yield number % (settings.largest + 1)
   },

@@ -42,7 +42,7 @@ export const isDeep = (json: Json, levels = mostLevels): boolean => exceeds(json
 
 /** True if a text has more levels, or more lists and maps in total, than allowed. */
 export const exceeds = (json: Json, most: { readonly levels?: number; readonly opened?: number }): boolean => {
-  const { levels: mostDeep = mostLevels, opened: mostOpened = Number.POSITIVE_INFINITY } = most
+  const { levels: mostDeep = mostLevels, opened: maxOpened = Number.POSITIVE_INFINITY } = most
   let levels = 0
   let opened = 0
   let at = 0
@@ -53,7 +53,7 @@ export const exceeds = (json: Json, most: { readonly levels?: number; readonly o
       continue
     }
     if (code === openBracket || code === openBrace) {
-      if (++levels > mostDeep || ++opened > mostOpened) return true
+      if (++levels > mostDeep || ++opened > maxOpened) return true
     } else if (code === closeBracket || code === closeBrace) levels--
     at++
   }

@@ -134,7 +134,7 @@ export const activationBytes = (
 }
 
 /** Rows up to this length are no slower without blocks. */
-const longestWholeRow = 256
+const maxWholeRow = 256
 
 /** Below this, saving memory is not worth any time. */
 const littleBytes = 128 * 2 ** 20
@@ -142,16 +142,16 @@ const littleBytes = 128 * 2 ** 20
 /** Weights beyond this share of memory are not prepacked: the copy is large, and large matmuls gain little. */
 const rearranged = 1 / 16
 
-/** Max logits of a chunk if chunks of `leastChunk` positions allow it; about five arrays of that size are live. */
+/** Max logits of a chunk if chunks of `minChunk` positions allow it; about five arrays of that size are live. */
 const chunkBytes = 16 * 2 ** 20
-const leastChunk = 128
+const minChunk = 128
 /** Rows are padded to multiples of the number of chunks. */
-const mostChunks = 64
+const maxChunks = 64
 
 export const chunks = ({ shape: { vocabSize }, tokens }: Workload): number =>
   Math.min(
-    mostChunks,
-    powerOfTwo(tokens / leastChunk, Math.floor),
+    maxChunks,
+    powerOfTwo(tokens / minChunk, Math.floor),
     powerOfTwo((4 * tokens * vocabSize) / chunkBytes, Math.ceil)
   )
 
@@ -187,14 +187,14 @@ const attentionOf = (
 ): AttentionKind => {
   const isLong =
     device === "cpu"
-      ? rowLength > longestWholeRow
+      ? rowLength > maxWholeRow
       : device === "webgpu" && 4 * tokens * shape.heads * rowLength > bindingBytes
   return isLong ? "blocks" : "rows"
 }
 
 /** More positions per micro-batch are no faster. */
-const mostTokens = 8192
-const fewestTokens = 1024
+const maxTokens = 8192
+const minTokens = 1024
 
 /**
  * Default positions of a micro-batch: 8192, or fewer (at least a row and 1024) until activations fit into half of the
@@ -205,12 +205,12 @@ export const tokensFor = (
   device: DeviceKind,
   memory = memoryBytes(device)
 ): number => {
-  const least = Math.max(fewestTokens, workload.rowLength)
+  const least = Math.max(minTokens, workload.rowLength)
   const fits = (tokens: number) =>
     heldBytes(workload) +
       activationBytes({ ...workload, tokens }, "parts", attentionOf({ ...workload, tokens }, device)) <=
     memory / 2
-  let tokens = Math.max(mostTokens, workload.rowLength)
+  let tokens = Math.max(maxTokens, workload.rowLength)
   while (tokens > least && !fits(tokens)) tokens = Math.max(least, Math.floor(tokens / 2))
   return tokens
 }

@@ -187,11 +187,11 @@ const adapted = Effect.fnUntraced(function* (
       ? "DoRA needs unquantized weights: remove dora or quantize"
       : Lora.problemOf(adapter, base.config)
   if (problem !== undefined) return yield* new ModelError({ reason: "settings", model: base.name, message: problem })
-  if (!Number.isInteger(adapter.r) || adapter.r < 1 || adapter.r > Lora.largestRank) {
+  if (!Number.isInteger(adapter.r) || adapter.r < 1 || adapter.r > Lora.maxRank) {
     return yield* new ModelError({
       reason: "settings",
       model: base.name,
-      message: `an adapter's rank is a whole number from 1 to ${Lora.largestRank}, not ${adapter.r}`
+      message: `an adapter's rank is a whole number from 1 to ${Lora.maxRank}, not ${adapter.r}`
     })
   }
   const layout = Lora.layout(base.config, adapter)

@@ -254,13 +254,13 @@ const limits: ReadonlyArray<readonly [most: number, names: ReadonlyArray<string>
   [2, ["ljust", "rjust", "center"]],
   [3, ["startswith", "endswith", "find", "rfind", "index", "rindex", "count"]]
 ]
-const mostOf = new Map(limits.flatMap(([most, names]) => names.map((name) => [name, most] as const)))
+const maxArguments = new Map(limits.flatMap(([most, names]) => names.map((name) => [name, most] as const)))
 
 /** A method of a text by its name. */
 export const methodOf = (name: string): Method | undefined => {
   const check: Method | undefined = Object.hasOwn(checks, name) ? checks[name] : undefined
   const method = check ?? (Object.hasOwn(methods, name) ? methods[name] : undefined)
-  const most = mostOf.get(name)
+  const most = maxArguments.get(name)
   return method === undefined || most === undefined
     ? method
     : (all, given) =>

@@ -46,7 +46,7 @@ export interface Transport {
 export const sdkVersion = "0.38.0"
 
 /** Above the largest possible result: 1,024 data of 32,768 tokens with two numbers each. */
-const mostBytes = 512 * 2 ** 20
+const maxBytes = 512 * 2 ** 20
 
 /** Longer than a server holds a poll. */
 const answerWithin = "90 seconds"
@@ -102,7 +102,7 @@ export const make = Effect.fn("Transport.make")(function* ({ apiKey, url }: Addr
     traffic.requests++
     traffic.bytesSent += size
     const response = yield* client.execute(request)
-    const bytes = yield* AnswerBody.read(response.status, response.stream, mostBytes)
+    const bytes = yield* AnswerBody.read(response.status, response.stream, maxBytes)
     traffic.bytesReceived += bytes.length
     const now = yield* Clock.currentTimeMillis
     return {

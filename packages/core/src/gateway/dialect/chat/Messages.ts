@@ -13,13 +13,13 @@ import type { ContentPart, Message, ToolCall } from "../../../trajectory/Message
 import { invalid, unsupported } from "../OpenAiFailure.ts"
 
 /** More than any chat has; a list of millions would block the gateway. */
-const mostMessages = 100_000
+const maxMessages = 100_000
 
 export const messagesOf = Effect.fnUntraced(function* (value: unknown) {
   if (!Array.isArray(value) || value.length === 0) {
     return yield* invalid("messages", `expected a list of at least one message, got ${said(value)}`)
   }
-  if (value.length > mostMessages) return yield* invalid("messages", `at most ${mostMessages}, got ${value.length}`)
+  if (value.length > maxMessages) return yield* invalid("messages", `at most ${maxMessages}, got ${value.length}`)
   const messages: Array<Message> = []
   for (const [index, given] of value.entries()) messages.push(yield* messageOf(given, `messages[${index}]`))
   return messages

@@ -26,8 +26,8 @@ export interface Parameters {
   readonly constraints: ReadonlyArray<OutputConstraints.OutputConstraint | undefined>
 }
 
-const mostChoices = 128
-const mostStops = 16
+const maxChoices = 128
+const maxStops = 16
 
 /** Read elsewhere. */
 const apart = new Set(["messages", "tools", "tool_choice"])
@@ -102,15 +102,15 @@ const kinds = byName<Kind>({
   min_p: { is: (value) => isFinite(value) && value >= 0 && value <= 1, right: "a number from 0 to 1" },
   model: { is: (value) => typeof value === "string", right: "a string (any value)" },
   n: {
-    is: (value) => isWhole(value) && value > 0 && value <= mostChoices,
-    right: `a whole number from 1 to ${mostChoices}`
+    is: (value) => isWhole(value) && value > 0 && value <= maxChoices,
+    right: `a whole number from 1 to ${maxChoices}`
   },
   seed: { is: isWhole, right: "a whole number" },
   stop: {
     is: (value) =>
       typeof value === "string" ||
-      (Array.isArray(value) && value.length <= mostStops && value.every((one) => typeof one === "string")),
-    right: `a string, or at most ${mostStops} of them`
+      (Array.isArray(value) && value.length <= maxStops && value.every((one) => typeof one === "string")),
+    right: `a string, or at most ${maxStops} of them`
   },
   parallel_tool_calls: boolean,
   presence_penalty: penalty,

@@ -17,12 +17,12 @@ export interface Tools {
   readonly isStrictAsked: boolean
 }
 
-const mostTools = 1024
+const maxTools = 1024
 
 export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Tools, Failure> {
   const { tool_choice: choice = "auto", tools: given = [] } = body
   if (!Array.isArray(given)) return yield* invalid("tools", `expected a list of tools, got ${said(given)}`)
-  if (given.length > mostTools) return yield* invalid("tools", `at most ${mostTools}, got ${given.length}`)
+  if (given.length > maxTools) return yield* invalid("tools", `at most ${maxTools}, got ${given.length}`)
   const tools: Array<unknown> = []
   let isStrictAsked = false
   for (const [index, one] of given.entries()) {
