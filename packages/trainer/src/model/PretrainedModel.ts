@@ -40,11 +40,11 @@ export interface Options {
 }
 
 /** Tables of rotary positions take 8 headDim bytes per position, in every graph. */
-const mostPositions = 32_768
+const maxDefaultPositions = 32_768
 
 /** Max positions: the requested or default number, at most the model's. */
 const positionsOf = (published: ModelConfig, asked: number | undefined): number =>
-  Math.min(published.maxPositions, asked ?? Math.min(mostPositions, usualPositions(published)))
+  Math.min(published.maxPositions, asked ?? Math.min(maxDefaultPositions, usualPositions(published)))
 
 export type Description = Pick<Model, "name" | "config" | "tokenizer">
 
