@@ -99,7 +99,7 @@ describe("PretrainedModel.load, hub", () => {
       for (const path of ["./nowhere", "../nowhere", "tests/model.gguf"]) {
         const local = yield* failure(path)
         assert.strictEqual(local.reason, "missing")
-        assert.match(local.message, /^there is no folder \//)
+        assert.match(local.message, /^folder not found: \//)
       }
       assert.strictEqual(asked.length, before)
       const closed = yield* failure("no/such/folder")
