@@ -20,7 +20,7 @@ export const make = (): FaultLog => {
         count++
         if (first.length < maxReported) first.push(fault)
         if (count > maxPrinted) return Effect.void
-        return Console.error(`skipped: ${fault}${count === maxPrinted ? "; further ones are counted only" : ""}`)
+        return Console.error(`skipped: ${fault}${count === maxPrinted ? "; others are only counted" : ""}`)
       }),
     end: Effect.suspend(() =>
       count === 0 ? Effect.void : Console.error(`${count} lines are not valid groups and were skipped`)

@@ -81,7 +81,7 @@ const settings = Environment.settings({
   tokenizerName: Environment.field(Schema.String, "bytes", "the policy's tokenizer: hub id or folder")
 })
 
-/** What a completion says last, as a number. Pure, so that a test needs no model. */
+/** Parses the last number of a completion. Pure, so that a test needs no model. */
 export const answerOf = (completion: string): number => Number(completion.match(/-?\\d+/g)?.at(-1))
 
 export const layer = Environment.layer("${name}", settings, ({ groupSize, largest, maxTokenLength }) =>
@@ -109,7 +109,7 @@ export const layer = Environment.layer("${name}", settings, ({ groupSize, larges
         items: Stream.range(largest + 1, largest + 20),
         collectTrajectories: (n: number) => ask(n, { n: 1, split: "eval", temperature: 0 })
       },
-      /** What \`atropos validate\` holds the score to. */
+      /** Checked by \`atropos validate\`. */
       claims: {
         scoreRange: [0, 1] as const,
         gold: (n: number) => [\`\${2 * n}\`, \`\${n} + \${n} is \${2 * n}.\`],

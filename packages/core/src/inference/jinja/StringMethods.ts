@@ -247,7 +247,7 @@ const methods: { readonly [name: string]: Method } = {
   format
 }
 
-/** How many arguments those methods take that name none. */
+/** Max number of arguments of methods without keyword arguments. */
 const limits: ReadonlyArray<readonly [most: number, names: ReadonlyArray<string>]> = [
   [0, [...Object.keys(checks), "upper", "lower", "casefold", "swapcase", "title", "capitalize"]],
   [1, ["removeprefix", "removesuffix", "partition", "rpartition", "join", "zfill"]],

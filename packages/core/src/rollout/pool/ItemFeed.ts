@@ -84,7 +84,7 @@ export const make = ({ from, isDone, items, onChange }: Options): ItemFeed => {
 }
 
 const pauseAfter = (cause: Cause.Cause<EnvironmentError>, attempts: number): Effect.Effect<void, EnvironmentError> =>
-  // What the stream throws is the environment's own mistake: a retry would only repeat it.
+  // A defect of the stream is the environment's mistake: a retry would only repeat it.
   attempts >= maxAttempts || Cause.hasDies(cause) || isDefinitionFault(Cause.squash(cause))
     ? Effect.failCause(cause)
     : Effect.logWarning("items could not be read; retrying", { reason: Reason.ofCause(cause), attempts }).pipe(
