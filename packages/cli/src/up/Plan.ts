@@ -240,7 +240,7 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
     cachesLine(settings, device),
     [
       "measured",
-      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s${PlanLines.beside(load)}`
+      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s${PlanLines.loadNote(load)}`
     ],
     [
       "a step",

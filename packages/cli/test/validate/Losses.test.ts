@@ -134,7 +134,7 @@ describe("LossFile", () => {
       "--model",
       "./m"
     ]
-    assert.deepStrictEqual(LossFile.spell(words), [
+    assert.deepStrictEqual(LossFile.normalizeArgs(words), [
       "train",
       "--loss.file",
       "./a.ts",

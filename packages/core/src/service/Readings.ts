@@ -40,13 +40,13 @@ export const decode = (values: {
     if (name.length > maxNameLength)
       leftOut.push([`${name.slice(0, 40)}…`, `a name of more than ${maxNameLength} characters`])
     else if (number === undefined)
-      leftOut.push([name, `expected a number, "NaN", "Infinity" or "-Infinity", got ${shown(value)}`])
+      leftOut.push([name, `expected a number, "NaN", "Infinity" or "-Infinity", got ${formatValue(value)}`])
     else figures.push([name, number])
   }
   return { values: Object.fromEntries(figures), leftOut: Object.fromEntries(leftOut) }
 }
 
-const shown = (value: unknown): string => {
+const formatValue = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === "boolean") return `${value}`
   return Array.isArray(value) ? "an array" : "an object"

@@ -50,8 +50,8 @@ export interface Workload {
 export interface Plan {
   readonly remat: false | Remat
   readonly attention: AttentionKind
-  /** Feed-forward pieces if whole blocks are recomputed; a power of two, like `chunks`. */
-  readonly pieces: number
+  /** Chunks of feed-forward blocks if whole blocks are recomputed; a power of two, like `chunks`. */
+  readonly feedForwardChunks: number
   /** A power of two. */
   readonly chunks: number
   /** Positions of a chunk; undefined if chunks do not run in a loop. */
@@ -105,9 +105,9 @@ export const heldBytes = ({ rounded, shape }: Pick<Workload, "rounded" | "shape"
 const powerOfTwo = (x: number, round: (x: number) => number): number => 2 ** round(Math.log2(Math.max(1, x)))
 
 /** More rows than this do not make matmuls faster. */
-const pieceTokens = 8192
+const chunkTokens = 8192
 
-const pieces = (tokens: number): number => powerOfTwo(tokens / pieceTokens, Math.ceil)
+const feedForwardChunks = (tokens: number): number => powerOfTwo(tokens / chunkTokens, Math.ceil)
 
 /** Peak of simultaneously live activations, bytes. */
 export const activationBytes = (
@@ -128,7 +128,7 @@ export const activationBytes = (
   // A delta rule stores no result, but the input of the following feed-forward block.
   const layer = hiddenSize + Math.max(width, own.layers > 0 ? hiddenSize : 0)
   const kept = remat === "parts" ? layer : 2 * hiddenSize + elements + (remat === false ? others : 0)
-  const inside = (6 * intermediateSize) / (remat === "parts" ? pieces(tokens) : 1)
+  const inside = (6 * intermediateSize) / (remat === "parts" ? feedForwardChunks(tokens) : 1)
   const atHand = inside + 4 * hiddenSize + 4 * width + Math.max(3 * scores, 2 * own.chunks)
   return 4 * (tokens * (layers * kept + atHand) + blocks)
 }
@@ -249,5 +249,11 @@ export const choose = (
   // Quantized matrices are not constants of a matmul: they are dequantized each time.
   const isSmall = held <= Math.min(left - takes(remat), rearranged * memory)
   const prepack = device === "cpu" && workload.rounded === undefined && isSmall
-  return { remat, attention, pieces: pieces(workload.tokens), ...headOf(workload, device), prepack }
+  return {
+    remat,
+    attention,
+    feedForwardChunks: feedForwardChunks(workload.tokens),
+    ...headOf(workload, device),
+    prepack
+  }
 }

@@ -26,12 +26,12 @@ const encoders = new WeakMap<TokenizerShape, PromptEncoder>()
 export const make = (tokenizer: TokenizerShape): PromptEncoder => {
   const encoder = encoders.get(tokenizer)
   if (encoder !== undefined) return encoder
-  const made = lookedAt(tokenizer)
+  const made = inspect(tokenizer)
   encoders.set(tokenizer, made)
   return made
 }
 
-const lookedAt = (tokenizer: TokenizerShape): PromptEncoder => {
+const inspect = (tokenizer: TokenizerShape): PromptEncoder => {
   const plain = (text: string): ReadonlyArray<number> => tokenizer.encode(text, { addSpecialTokens: false })
   const anchors = knownTexts(tokenizer)
   const frame = frameOf(tokenizer, anchors[0])

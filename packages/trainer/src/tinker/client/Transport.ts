@@ -155,7 +155,7 @@ const decodeComplaints = Schema.decodeUnknownOption(Schema.Array(Complaint))
 const decodeDetail = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Detail))
 const decodeFailed = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Failed))
 
-const said = (bytes: Uint8Array): string => {
+const textOf = (bytes: Uint8Array): string => {
   const text = utf8.decode(bytes)
   const failed = decodeFailed(text)
   if (Option.isSome(failed)) return failed.value.error
@@ -178,7 +178,7 @@ export const refusal = (server: string, path: string, { bytes, retryAfterMillis,
     reason: reasonOf(status),
     server,
     status,
-    message: `${server}${path} answered ${status}: ${said(bytes)}${hintOf(status, said(bytes))}`,
+    message: `${server}${path} answered ${status}: ${textOf(bytes)}${hintOf(status, textOf(bytes))}`,
     ...(retryAfterMillis !== undefined && { retryAfterMillis })
   })
 

@@ -122,7 +122,7 @@ const kinds = byName<Kind>({
   top_p: { is: (value) => isFinite(value) && value > 0 && value <= 1, right: "a number above 0, at most 1" }
 })
 
-export const said = (value: unknown): string => {
+export const describeValue = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing"
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
@@ -132,7 +132,7 @@ const refusal = (parameter: string, value: unknown): Failure => {
   const why = reason === undefined ? "" : ` (${reason})`
   return !neutral.has(parameter)
     ? unsupported(parameter, "unknown parameter; remove it")
-    : unsupported(parameter, `${said(value)} is not supported${why}; remove it`)
+    : unsupported(parameter, `${describeValue(value)} is not supported${why}; remove it`)
 }
 
 export const withoutNulls = (body: unknown): Effect.Effect<Body, Failure> =>
@@ -147,7 +147,7 @@ const check = Effect.fnUntraced(function* (body: Body) {
     if (apart.has(parameter)) continue
     const kind = kinds.get(parameter)
     if (kind !== undefined) {
-      if (!kind.is(value)) return yield* invalid(parameter, `expected ${kind.right}, got ${said(value)}`)
+      if (!kind.is(value)) return yield* invalid(parameter, `expected ${kind.right}, got ${describeValue(value)}`)
     } else if (harmless.has(parameter)) ignored.push(parameter)
     else if (parameter === "response_format") yield* isJsonAsked(value)
     else if (neutral.get(parameter)?.(value) !== true) return yield* refusal(parameter, value)
@@ -165,7 +165,7 @@ const isJsonAsked = (format: unknown): Effect.Effect<boolean, Failure> => {
     : Effect.fail(
         invalid(
           "response_format",
-          `expected an object with the type text, json_object or json_schema, got ${said(format)}`
+          `expected an object with the type text, json_object or json_schema, got ${describeValue(format)}`
         )
       )
 }
@@ -179,7 +179,7 @@ const isUsageAsked = Effect.fnUntraced(function* ({ stream, stream_options: opti
       return yield* unsupported(param, "unknown option; remove it")
     }
     if (value !== null && typeof value !== "boolean") {
-      return yield* invalid(param, `expected true or false, got ${said(value)}`)
+      return yield* invalid(param, `expected true or false, got ${describeValue(value)}`)
     }
   }
   return options["include_usage"] === true
