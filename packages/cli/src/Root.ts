@@ -48,7 +48,7 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
     Command.withSubcommands(made.map(({ command }) => command))
   )
   const verb = made.find(({ command }) => command.name === chosen)
-  const spelled = Words.spellBooleans(verb?.normalizeArgs?.(words) ?? words, verb?.booleans ?? new Set<string>())
+  const spelled = Words.normalizeBooleans(verb?.normalizeArgs?.(words) ?? words, verb?.booleans ?? new Set<string>())
   yield* Command.runWith(root, { version })(spelled).pipe(
     // Results go to standard output, logs to standard error.
     Effect.provideService(LogToStderr, true),

@@ -40,7 +40,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the file of --config",
         ["train", "--config", "run.yaml"]
       ]) {
         const { stderr } = yield* InProcess.run(words)
-        assert.match(stderr, /there is no folder .*nowhere/)
+        assert.match(stderr, /folder not found: .*nowhere/)
       }
     })
   )

@@ -76,7 +76,7 @@ describe("a settings file", () => {
         assert.isBelow(said.length, 600, what)
       }
       assert.match((yield* process(folder)).said, /cannot be read: it is a folder/)
-      assert.match((yield* process(`${folder}/none`)).said, /cannot be read: there is no such file/)
+      assert.match((yield* process(`${folder}/none`)).said, /cannot be read: file not found/)
     }).pipe(Effect.provide(layer))
   )
 

@@ -17,7 +17,7 @@ describe("atropos up", () => {
       const cwd = yield* InProcess.folder
       const { code, stderr, stdout } = yield* up("--model", "./nope")
       assert.strictEqual(code, 2)
-      assert.match(stderr, /^atropos: --model \.\/nope: there is no folder .*\/nope\n$/)
+      assert.match(stderr, /^atropos: --model \.\/nope: folder not found: .*\/nope\n$/)
       assert.strictEqual(stdout, "")
       assert.deepStrictEqual(yield* fs.readDirectory(cwd), [])
     }).pipe(Effect.provide(NodeServices.layer))

@@ -147,11 +147,11 @@ describe("Dataset's columns", () => {
     Effect.gen(function* () {
       assert.strictEqual(
         yield* failure({ promptField: "prompt" }),
-        'gsm8k, row 1: there is no column "prompt" (prompt_field); there are question, answer'
+        'gsm8k, row 1: unknown column "prompt" (prompt_field); the columns are question, answer'
       )
       assert.strictEqual(
         yield* failure({ answerField: "solution" }),
-        'gsm8k, row 1: there is no column "solution" (answer_field); there are question, answer'
+        'gsm8k, row 1: unknown column "solution" (answer_field); the columns are question, answer'
       )
       assert.include(yield* failure({ promptTemplate: "{question} {hint}" }), 'no column "hint" (prompt_template)')
       assert.include(yield* failure({ answerAfter: "@@" }), 'gsm8k, row 1: the answer has no "@@" (answer_after)')

@@ -19,10 +19,10 @@ const commands = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u
 // oxlint-disable-next-line no-control-regex -- as above
 const commandsBesideColours = /(\u001b\[[0-9;]*m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-const spelled = (command: string): string => `\\u${command.charCodeAt(0).toString(16).padStart(4, "0")}`
+const escapeCommand = (command: string): string => `\\u${command.charCodeAt(0).toString(16).padStart(4, "0")}`
 
 /** Escapes all control sequences; CRLF becomes LF. */
-export const escape = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(commands, spelled)
+export const escape = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(commands, escapeCommand)
 
 /** Text with our own colours; other control sequences in it are escaped too. */
 export class Coloured {
@@ -30,7 +30,7 @@ export class Coloured {
   constructor(text: string) {
     this.text = text
       .replaceAll("\r\n", "\n")
-      .replaceAll(commandsBesideColours, (found, colour) => colour ?? spelled(found))
+      .replaceAll(commandsBesideColours, (found, colour) => colour ?? escapeCommand(found))
   }
 }
 

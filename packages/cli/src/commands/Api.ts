@@ -31,7 +31,7 @@ const announce = Layer.effectDiscard(
 export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", "reload"]),
-    spell: Metrics.spell,
+    normalizeArgs: Metrics.normalizeArgs,
     command: Command.make(
       name,
       {

@@ -118,6 +118,6 @@ export const make =
         booleans: new Set(
           [env, openai, others, manager, Metrics].flatMap(({ booleans }) => booleans).concat(verb.ownBooleans ?? [])
         ),
-        spell: Metrics.spell
+        normalizeArgs: Metrics.normalizeArgs
       }
     })

@@ -28,14 +28,14 @@ const changesOf = (name: string, changes: ReadonlyArray<Comparison.Change>): Rea
     : [
         "",
         `${name}:`,
-        ...changes.slice(0, shownChanges).map((change) => `  ${change.id}: ${told(change)}`),
+        ...changes.slice(0, shownChanges).map((change) => `  ${change.id}: ${formatChange(change)}`),
         ...(changes.length > shownChanges ? [`  … ${changes.length - shownChanges} more (--json)`] : [])
       ]
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
 
 /** Both answers; with several answers per item, the percentages correct. */
-const told = ({ after, before, parsed }: Comparison.Change): string =>
+const formatChange = ({ after, before, parsed }: Comparison.Change): string =>
   [before, after].every((share) => share === 0 || share === 1)
     ? parsed.map(short).join(" → ")
     : `${percent(before)} → ${percent(after)} correct`

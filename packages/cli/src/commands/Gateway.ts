@@ -102,7 +102,7 @@ const serve = Effect.fn("gateway.serve")(function* (options: Options) {
 export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...openai.booleans, ...manager.booleans]),
-    spell: Metrics.spell,
+    normalizeArgs: Metrics.normalizeArgs,
     command: Command.make(
       name,
       {

@@ -83,7 +83,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   }
   yield* BundledModel.check(options.model)
   const place = BundledModel.located(options.model)
-  const serving = ServingMemory.chosen(options, device)
+  const serving = ServingMemory.choose(options, device)
   const check = ServingMemory.check(options.model, {
     ...serving,
     device,
@@ -127,8 +127,8 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
 export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...lora.booleans]),
-    spell: (words: ReadonlyArray<string>) =>
-      Metrics.spell(EngineFlags.spell("-")(words)).map((word) =>
+    normalizeArgs: (words: ReadonlyArray<string>) =>
+      Metrics.normalizeArgs(EngineFlags.normalizeArgs("-")(words)).map((word) =>
         word.replace(/^--served_model_name(?==|$)/, "--served-model-name")
       ),
     command: Command.make(

@@ -135,7 +135,7 @@ export const booleans = [
 ]
 
 /** `--from a b c` after OUT means three files, as the shell expands `*.jsonl`. */
-export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+export const normalizeArgs = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const spelled: Array<string> = []
   let positional = 0
   let isListing = false

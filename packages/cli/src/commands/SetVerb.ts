@@ -205,5 +205,5 @@ export const make =
                 yield* generate(verb, flags, form, yield* Rollouts.make(flags.out))
               }).pipe(Services.provide(settings))
           })(words)
-    return Effect.map(made, (one) => ({ ...one, spell: SetFlags.spell }))
+    return Effect.map(made, (one) => ({ ...one, normalizeArgs: SetFlags.normalizeArgs }))
   }

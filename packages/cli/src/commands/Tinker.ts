@@ -60,7 +60,7 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   const { allowInsecure, device, host, port, threads } = options
   const { basename, resolve } = yield* Path.Path
   const settings = yield* ServerSettings.settings.decode(Flags.given(options.limits))
-  const serving = ServingMemory.chosen(options, device)
+  const serving = ServingMemory.choose(options, device)
   const loaded = yield* PretrainedModel.load(BundledModel.located(options.model), {
     // The smallest adapter, replaced by those of clients.
     trains: { r: 1, alpha: 1, targetModules: ["all-linear"], rslora: false },
@@ -102,7 +102,7 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
 export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...limits.booleans]),
-    spell: (words: ReadonlyArray<string>) => Metrics.spell(EngineFlags.spell("_")(words)),
+    normalizeArgs: (words: ReadonlyArray<string>) => Metrics.normalizeArgs(EngineFlags.normalizeArgs("_")(words)),
     command: Command.make(
       name,
       {

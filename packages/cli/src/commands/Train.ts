@@ -27,7 +27,7 @@ const rewardOf = Option.match({
 export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set([...TrainerRun.booleans, ...Metrics.booleans]),
-    spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words)),
+    normalizeArgs: (words: ReadonlyArray<string>) => Metrics.normalizeArgs(TrainerRun.normalizeArgs(words)),
     command: Command.make(
       name,
       {

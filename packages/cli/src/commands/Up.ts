@@ -244,6 +244,7 @@ export const make: MakeCommand = (words) =>
         "fresh",
         "exit"
       ]),
-      spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(EngineFlags.spell("_")(words)))
+      normalizeArgs: (words: ReadonlyArray<string>) =>
+        Metrics.normalizeArgs(TrainerRun.normalizeArgs(EngineFlags.normalizeArgs("_")(words)))
     }
   })

@@ -82,7 +82,7 @@ const name: string = "validate"
 const ofLoss: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(TrainerRun.booleans),
-    spell: TrainerRun.spell,
+    normalizeArgs: TrainerRun.normalizeArgs,
     command: Command.make(
       name,
       { env: Flag.String("env").pipe(Flag.optional), loss: TrainerRun.flags().loss },

@@ -13,7 +13,7 @@ import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "wandb-sync"
 
-const tell = ({ folder, name, outcome }: WandbSync.Synced) =>
+const printOutcome = ({ folder, name, outcome }: WandbSync.Synced) =>
   "url" in outcome
     ? Console.log(`${name}: ${outcome.rows} rows at ${outcome.url}`)
     : Console.error(`${name} (${folder}): ${outcome.failure}`)
@@ -35,7 +35,7 @@ export const make: MakeCommand = () =>
             return yield* new UsageError({ message: "wandb-sync needs an API key in WANDB_API_KEY" })
           }
           const { run } = yield* Effect.promise(() => import("@atropos/core/metrics/wandb/WandbSync"))
-          const synced = (yield* Effect.forEach(folders, (folder) => run(folder, server.value, tell))).flat()
+          const synced = (yield* Effect.forEach(folders, (folder) => run(folder, server.value, printOutcome))).flat()
           const failures = synced.filter(({ outcome }) => "failure" in outcome).length
           if (failures > 0) {
             return yield* new CommandFailed({ message: `${failures} of ${synced.length} runs were not uploaded` })

@@ -74,7 +74,7 @@ export const updatesOf = (given: "pinned" | "in-flight"): "pinned" | "in_flight"
   given === "in-flight" ? "in_flight" : given
 
 /** Rewrites these flags in the arguments to their declared spelling. */
-export const spell =
+export const normalizeArgs =
   (separator: Separator) =>
   (all: ReadonlyArray<string>): ReadonlyArray<string> =>
     all.map((word) => {

@@ -42,7 +42,7 @@ export const ofSettings = Effect.fn("LossFile.ofSettings")(function* (settings: 
 const isOfLoss = (flag: string): boolean => flag === "--loss" || flag === "--loss.preset"
 
 /** Rewrites `--loss PATH` to `--loss.file PATH`; presets are unchanged. */
-export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+export const normalizeArgs = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word, i) => {
     const [flag = "", ...values] = word.split("=")
     const value = values.length > 0 ? values.join("=") : words[i + 1]

@@ -31,7 +31,7 @@ const names = new Set(
 )
 
 /** Rewrites these flags in the arguments to their declared spelling. */
-export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+export const normalizeArgs = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word) => {
     const [flag = "", ...value] = word.split("=")
     const underscored = `--${flag.slice(2).replaceAll("-", "_")}`
@@ -206,7 +206,7 @@ export const tracedBy =
  * The Weights & Biases project and group a trainer announces to its environments; generated if unset, so that the whole
  * run is in one group.
  */
-export const announced = Effect.fn("Metrics.announced")(function* (
+export const announcement = Effect.fn("Metrics.announced")(function* (
   settings: MetricsSettings.MetricsSettings,
   target: Target,
   {

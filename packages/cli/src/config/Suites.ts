@@ -9,7 +9,7 @@ import { Suite } from "@atropos/envs"
 import { Effect, FileSystem, Path, Predicate, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import type { Chosen } from "./Environments.ts"
-import { shown } from "./Shown.ts"
+import { formatValue } from "./Shown.ts"
 import * as UserFile from "./UserFile.ts"
 import * as YamlFile from "./YamlFile.ts"
 
@@ -45,7 +45,9 @@ export const read = Effect.fn("Suites.read")(function* (file: string) {
         content
       )
       const problem = (issue?.message ?? error.message).replace(/^Expected/, "expected").split("\n")[0] ?? ""
-      return new UsageError({ message: `${place}: ${path.join(".") || "the suite"}: ${problem}, got ${shown(value)}` })
+      return new UsageError({
+        message: `${place}: ${path.join(".") || "the suite"}: ${problem}, got ${formatValue(value)}`
+      })
     })
   )
 })

@@ -31,7 +31,7 @@ const takesValue = new Set(["--log-level", "--completions"])
 const booleanWord = /^(true|false|yes|no|on|off)$/i
 
 /** Lower-cases `--x True` and `--x=FALSE` if `x` is a boolean flag. */
-export const spellBooleans = (words: ReadonlyArray<string>, booleans: ReadonlySet<string>): ReadonlyArray<string> =>
+export const normalizeBooleans = (words: ReadonlyArray<string>, booleans: ReadonlySet<string>): ReadonlyArray<string> =>
   words.map((word, index) => {
     const [name, value] = word.split("=", 2)
     if (value !== undefined) {

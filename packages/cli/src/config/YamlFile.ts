@@ -14,7 +14,7 @@ export interface YamlFile {
 }
 
 /** Settings take a few kilobytes. */
-const mostBytes = 128 * 1024
+const maxBytes = 128 * 1024
 /** Settings nest three levels deep. */
 const mostLevels = 50
 
@@ -47,11 +47,11 @@ const textOf = Effect.fnUntraced(function* (file: string, fail: (problem: string
     unreadable(reason._tag === "NotFound" ? "file not found" : reason._tag)
   )
   if (type === "Directory") return yield* unreadable("it is a folder")
-  const tooLarge = fail(`is larger than ${mostBytes / 1024} KiB, the limit for settings`)
-  if (size > mostBytes) return yield* tooLarge
+  const tooLarge = fail(`is larger than ${maxBytes / 1024} KiB, the limit for settings`)
+  if (size > maxBytes) return yield* tooLarge
   const bytes = yield* Effect.mapError(fs.readFile(file), ({ reason }) => unreadable(reason._tag))
   // The size of a pipe is not known beforehand.
-  if (bytes.length > mostBytes) return yield* tooLarge
+  if (bytes.length > maxBytes) return yield* tooLarge
   const text = Result.try(() => utf8.decode(bytes))
   if (Result.isFailure(text)) return yield* fail("is not UTF-8 text: expected YAML with settings")
   if (text.success.includes("\0")) return yield* fail("contains a NUL character: expected YAML with settings")

@@ -53,7 +53,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
 const typed = (line: string): string =>
   line.replace(/(^|\s)atropos(?=\s|$)/, (_, before) => before + CommandLine.of(""))
 
-const spelled = ({ examples, usage, ...rest }: HelpDoc): HelpDoc => ({
+const formatDoc = ({ examples, usage, ...rest }: HelpDoc): HelpDoc => ({
   ...rest,
   usage: typed(usage),
   ...(examples !== undefined && {
@@ -71,7 +71,7 @@ export const layer = CliOutput.layerPresenter({
       if (event._tag === "Help") {
         const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
         const { formatHelpDoc } = CliOutput.defaultFormatter({ colors: canColor })
-        return log(HelpFlags.print(spelled(event.helpDoc), formatHelpDoc))
+        return log(HelpFlags.print(formatDoc(event.helpDoc), formatHelpDoc))
       }
       return yield* CliOutput.defaultPresenter
         .present(event)

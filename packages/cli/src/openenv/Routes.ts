@@ -70,7 +70,7 @@ const statuses: { readonly [tag in Failure["_tag"]]: number } = {
   DrivenError: 500
 }
 
-const told = <R>(effect: Effect.Effect<unknown, Failure, R>) =>
+const withErrors = <R>(effect: Effect.Effect<unknown, Failure, R>) =>
   Effect.match(effect, {
     onSuccess: (value) => json(value),
     onFailure: (error) =>
@@ -140,9 +140,9 @@ export const layer = (sessions: Sessions, { description, name, version }: OpenAp
     HttpRouter.route("GET", "/health", Effect.succeed(json({ status: "healthy" }))),
     HttpRouter.route("GET", "/metadata", Effect.succeed(json(metadata))),
     HttpRouter.route("GET", "/schema", Effect.succeed(json(Schemas.all))),
-    HttpRouter.route("POST", "/reset", told(reset)),
-    HttpRouter.route("POST", "/step", told(step)),
-    HttpRouter.route("GET", "/state", told(state)),
+    HttpRouter.route("POST", "/reset", withErrors(reset)),
+    HttpRouter.route("POST", "/step", withErrors(step)),
+    HttpRouter.route("GET", "/state", withErrors(state)),
     HttpRouter.route("POST", "/mcp", mcp(sessions)),
     HttpRouter.route("GET", "/openapi.json", Effect.succeed(json(OpenApi.document({ name, description, version })))),
     HttpRouter.route("GET", "/", Effect.succeed(json({ name, description, protocol: "OpenEnv", paths })))

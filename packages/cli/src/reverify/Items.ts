@@ -63,7 +63,7 @@ export const promptCapture = (): PromptCapture => {
 }
 
 /** This many consecutive repeated items mean that the source has no others. */
-const fewestRepeats = 1_000
+const minRepeats = 1_000
 
 interface Candidate extends Item {
   readonly rollOut: Effect.Effect<unknown, unknown>
@@ -109,7 +109,7 @@ export const find = Effect.fn("Items.find")(function* (
           yield* take(item)
         }
         if (taken >= most) isCut = true
-        return isComplete() || taken >= most || repeats >= Math.max(fewestRepeats, known.size)
+        return isComplete() || taken >= most || repeats >= Math.max(minRepeats, known.size)
       })
       return items.pipe(Stream.mapEffect(each), Stream.takeUntil(Boolean), Stream.runDrain)
     })

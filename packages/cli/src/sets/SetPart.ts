@@ -42,8 +42,8 @@ export const partialOf = (file: string): string => `${file}.partial`
 
 const sizeOf = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
-  if (!(yield* fs.exists(file).pipe(Effect.mapError(cannot("look at", file))))) return null
-  return Number((yield* fs.stat(file).pipe(Effect.mapError(cannot("look at", file)))).size)
+  if (!(yield* fs.exists(file).pipe(Effect.mapError(cannot("access", file))))) return null
+  return Number((yield* fs.stat(file).pipe(Effect.mapError(cannot("access", file)))).size)
 })
 
 /** Reopens a part of an earlier run at its checkpoint. */
@@ -56,7 +56,7 @@ export const reopen = Effect.fn("SetPart.reopen")(function* (
   const fs = yield* FileSystem.FileSystem
   const partial = partialOf(final)
   const file = yield* fs.open(partial, { flag: "r+" }).pipe(Effect.mapError(cannot("open", partial)))
-  const { size } = yield* file.stat.pipe(Effect.mapError(cannot("look at", partial)))
+  const { size } = yield* file.stat.pipe(Effect.mapError(cannot("access", partial)))
   if (Number(size) < saved.bytes) {
     return yield* new UsageError({
       message: `${partial} has ${size} bytes, but ${SetCheckpoint.fileOf(out)} states ${saved.bytes}: it was truncated. Use --no-resume to start over`

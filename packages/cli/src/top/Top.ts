@@ -79,7 +79,7 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
   if (columns === undefined) {
     let told = ""
     let toldAt = Number.NEGATIVE_INFINITY
-    const tell = Effect.fnUntraced(function* (line: string) {
+    const printLine = Effect.fnUntraced(function* (line: string) {
       const now = yield* Clock.currentTimeMillis
       if (line === told || now - toldAt < lineEveryMillis) return
       told = line
@@ -87,10 +87,10 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
       yield* Console.log(line)
     })
     yield* Console.log(heading)
-    yield* tell(state.line())
+    yield* printLine(state.line())
     return yield* Effect.matchEffect(look, {
-      onSuccess: (seen) => Effect.suspend(() => (state.update(seen), tell(state.line()))),
-      onFailure: ({ message }) => tell(`no answer: ${message}`)
+      onSuccess: (seen) => Effect.suspend(() => (state.update(seen), printLine(state.line()))),
+      onFailure: ({ message }) => printLine(`no answer: ${message}`)
     }).pipe(Effect.repeat(Schedule.spaced(every)), Effect.raceFirst(quits))
   }
   const colour = Terminal.hasColours()

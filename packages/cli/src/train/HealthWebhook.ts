@@ -33,7 +33,7 @@ const bodyOf = ({ finding: { from, rule, severity, source }, message, run, stopp
 const hostOf = (url: string): string => URL.parse(url)?.host ?? "(no URL)"
 
 /** A failure is logged and otherwise ignored. */
-export const tell = (url: string, news: News): Effect.Effect<void> =>
+export const notify = (url: string, news: News): Effect.Effect<void> =>
   HttpClientRequest.post(url).pipe(
     HttpClientRequest.bodyJsonUnsafe(bodyOf(news)),
     HttpClient.execute,

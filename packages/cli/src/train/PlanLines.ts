@@ -79,5 +79,5 @@ const busy = 2
 export const loadNow = (): number => loadavg()[0] ?? 0
 
 /** A caveat for measurements taken under load from other programs. */
-export const beside = (load: number): string =>
+export const loadNote = (load: number): string =>
   load > busy * availableParallelism() ? `; other programs are running (load ${load.toFixed(0)}), so these are low` : ""

@@ -21,7 +21,7 @@ const tokenOf = Effect.gen(function* () {
 const known =
   "Mira has 12 apples, and Tom brings 7 more. How many apples are there now? 12 + 7 = 19, so there are 19 apples. " +
   "The next day, they eat 4 of them; then 15 are left."
-const mostKnown = 64
+const maxCached = 64
 
 /** A large model is read from disk, after running requests have finished. */
 const wholeTime = "15 minutes"
@@ -74,7 +74,7 @@ export const make = Effect.fn("Publisher.make")(function* (model: Published, { t
       }
     })
   const probe = isWhole
-    ? model.tokenizer.encode(known).slice(0, Math.min(mostKnown, model.config.maxPositions))
+    ? model.tokenizer.encode(known).slice(0, Math.min(maxCached, model.config.maxPositions))
     : undefined
   return { publish, ...(probe && { probe }) }
 })

@@ -35,7 +35,7 @@ export interface Serving {
 }
 
 /** Cache limits, and the memory they are based on. */
-export const chosen = (given: Given, device: DeviceKind): Pick<Serving, "caches" | "isMemoryTold" | "memory"> => {
+export const choose = (given: Given, device: DeviceKind): Pick<Serving, "caches" | "isMemoryTold" | "memory"> => {
   const memory = MemoryCheck.memoryOf({ memory: Option.getOrNull(given.memory) }, device)
   const usual = MemoryCheck.caches(memory)
   return {

@@ -109,7 +109,7 @@ export const run = Effect.fn("Train.run")(
       folder: given.trainer.savePath,
       useWandb: { value: given.trainer.useWandb, isGiven: given.trainer.useWandb }
     }
-    const announced = yield* Metrics.announced(metrics, target, given.trainer)
+    const announced = yield* Metrics.announcement(metrics, target, given.trainer)
     const asked = { ...given, trainer: { ...given.trainer, ...announced } }
     const { trainer } = asked
     const { device } = yield* Executor

@@ -67,7 +67,7 @@ export const describe = (
     ...PlanLines.model(model, trainer),
     PlanLines.memory(memory, "activations of full micro-batches", there),
     PlanLines.computing(model, settings, device),
-    ["measured", `training ${PlanLines.rate(Trial.rate(trial))} tokens/s${PlanLines.beside(load)}`],
+    ["measured", `training ${PlanLines.rate(Trial.rate(trial))} tokens/s${PlanLines.loadNote(load)}`],
     [
       "a step",
       `${PlanLines.count(trainer.batchSize)} sequences: ${PlanLines.time(seconds)} if all have the max length of ${PlanLines.count(trainer.seqLen)} tokens (seq_len)`

@@ -100,7 +100,7 @@ export const evaluateEvery = (steps: number, step: number, heldOut: number): num
 /** Seconds of a run above which advice is given. */
 const longRun = 3600
 /** Min prompts per batch in advice: fewer compare too little. */
-const fewestGroups = 4
+const minGroups = 4
 /** Relative time of a decoding step with 8-bit weights: measured 3.1 of 4.9 s (docs/models.md). */
 const ofRounded = 0.65
 /** Share of answers a shorter limit may truncate. */
@@ -123,7 +123,7 @@ const advice = (
   const whole = (changed: Workload = workload, at = lengths, held = items, how = speed) =>
     time(runSeconds(changed, how, held, at))
   const limit = known.areCut || known.rollouts.length === 0 ? undefined : shorterLimit(lengths.answers)
-  const groups = Math.max(fewestGroups, Math.round(workload.batchSize / workload.groupSize / 4))
+  const groups = Math.max(minGroups, Math.round(workload.batchSize / workload.groupSize / 4))
   const batchSize = groups * workload.groupSize
   const fewer = { ...workload, batchSize, rows: Math.min(workload.rows, batchSize) }
   const decoding = { step: ofRounded * speed.decoding.step, row: ofRounded * speed.decoding.row }
@@ -240,7 +240,7 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
     cachesLine(settings, device),
     [
       "measured",
-      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s${PlanLines.beside(load)}`
+      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s${PlanLines.loadNote(load)}`
     ],
     [
       "a step",

@@ -98,12 +98,12 @@ const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
     .filter(isAscii)
     .toSorted()
     .join("")
-  const longestPrompt = Math.max(...prompts.map(({ length }) => length))
+  const maxPromptLength = Math.max(...prompts.map(({ length }) => length))
   const answer = shown.length === 0 ? unknownAnswer : Math.max(...shown.map(({ gold }) => gold.length))
   const { seed } = settings.given
   return {
     characters,
-    longest: longestPrompt + answer + 2,
+    longest: maxPromptLength + answer + 2,
     embeddingDeviation: Recipe.toldApart,
     demonstration: (index) => {
       const random = SeededRandom.seeded(typeof seed === "number" ? seed : 0, index)

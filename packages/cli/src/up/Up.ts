@@ -133,7 +133,7 @@ const train = Effect.fn("Up.train")(
     const { trainer: named } = yield* Train.fitted(given, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
       ...options.trainer,
-      trainer: { ...named, ...(yield* Metrics.announced(options.metrics, place, named)) }
+      trainer: { ...named, ...(yield* Metrics.announcement(options.metrics, place, named)) }
     }
     yield* Console.log(
       `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${trained}; Ctrl-C saves and stops`
@@ -143,7 +143,7 @@ const train = Effect.fn("Up.train")(
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(
-      Layer.provide(Services.beside(settings[0])),
+      Layer.provide(Services.auxiliaryServers(settings[0])),
       Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
       Layer.provideMerge(yield* layer(trainer))
     )

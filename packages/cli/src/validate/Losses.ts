@@ -34,7 +34,7 @@ const undeclared = (cause: Cause.Cause<unknown>, objective: Objective): string =
   return `. A value is undefined unless the objective requests it: ${missing.map(([name, field]) => `${name} by ${field}`).join(", ")}`
 }
 
-const shown = (value: number): string =>
+const formatNumber = (value: number): string =>
   Number.isNaN(value) ? "not finite" : value === 0 ? "0" : value.toExponential(1)
 
 export const run = Effect.fn("Losses.run")(function* (settings: LossSettings) {
@@ -60,8 +60,8 @@ export const run = Effect.fn("Losses.run")(function* (settings: LossSettings) {
         isBroken ? "BROKEN" : "ok",
         law,
         String(checks),
-        shown(worst),
-        shown(limit)
+        formatNumber(worst),
+        formatNumber(limit)
       ])
     )
   )

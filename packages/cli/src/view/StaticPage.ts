@@ -113,7 +113,7 @@ const template = Effect.gen(function* () {
 /** An existing file is only replaced if it is such a page. */
 const mayWrite = Effect.fnUntraced(function* (out: string) {
   const fs = yield* FileSystem.FileSystem
-  if (!(yield* fs.exists(out).pipe(Effect.mapError(cannot("look at", out))))) return
+  if (!(yield* fs.exists(out).pipe(Effect.mapError(cannot("access", out))))) return
   const html = yield* fs.readFileString(out).pipe(Effect.mapError(cannot("read", out)))
   if (!html.includes('id="atropos-data"')) {
     return yield* new UsageError({ message: `${out} exists and is not a page of saved groups: use another path` })
@@ -222,7 +222,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
     Effect.onError(() => Effect.ignore(fs.remove(unfinished, { force: true })))
   )
   yield* fs.rename(unfinished, out).pipe(Effect.mapError(cannot("write", out)))
-  const { size } = yield* fs.stat(out).pipe(Effect.mapError(cannot("look at", out)))
+  const { size } = yield* fs.stat(out).pipe(Effect.mapError(cannot("access", out)))
   return { path: out, bytes: Number(size), groups, leftOut }
 }, Effect.scoped)
 

@@ -136,7 +136,7 @@ describe("metrics of a command", () => {
 
   it("may be written with dashes, and the port under its short name", () => {
     assert.deepStrictEqual(
-      Metrics.spell(["--metrics_port", "1", "--metrics-port=2", "--metrics.wandb-group", "g", "--port", "3"]),
+      Metrics.normalizeArgs(["--metrics_port", "1", "--metrics-port=2", "--metrics.wandb-group", "g", "--port", "3"]),
       ["--metrics.port", "1", "--metrics.port=2", "--metrics.wandb_group", "g", "--port", "3"]
     )
   })

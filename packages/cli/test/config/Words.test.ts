@@ -18,7 +18,7 @@ describe("Words", () => {
   it("spells Python's booleans after boolean flags, and leaves other values alone", () => {
     const booleans = new Set(["slurm", "env.use_wandb"])
     assert.deepStrictEqual(
-      Words.spellBooleans(["--slurm", "False", "--env.use_wandb=True", "--env.wandb_name", "True"], booleans),
+      Words.normalizeBooleans(["--slurm", "False", "--env.use_wandb=True", "--env.wandb_name", "True"], booleans),
       ["--slurm", "false", "--env.use_wandb=true", "--env.wandb_name", "True"]
     )
   })

@@ -182,7 +182,7 @@ describe("sft-gen", () => {
       const { stderr } = yield* atropos("sft-gen", out, "--from", file, ...bytes)
       assert.strictEqual(stderr.match(/unknown fields of a group, ignored from here on: seed/g)?.length, 1)
       for (const [name, says] of [
-        [`${folder}/absent.jsonl`, "there is no such file"],
+        [`${folder}/absent.jsonl`, "file not found"],
         [folder, "is a folder; expected a JSON Lines file"]
       ] as const) {
         const refused = yield* atropos("sft-gen", `${folder}/new.jsonl`, "--from", name, ...bytes)

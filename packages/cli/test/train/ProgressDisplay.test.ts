@@ -20,7 +20,7 @@ describe("ProgressDisplay", () => {
     const lines = ProgressDisplay.render(state, { width: 120, colour: false })
     assert.match(lines[0]!, /^step {4}40\/100 █+░+ 40%, 2 min 0 s left$/)
     assert.match(lines[1]!, /^reward {2}0\.86[23] ▁+[▂▃▄▅▆▇]+█+$/)
-    assert.match(lines[2]!, /entropy 0\.610 \| equal scores 25%.*50 tokens\/s/)
+    assert.match(lines[2]!, /entropy 0\.610 \| no-signal groups 25%.*50 tokens\/s/)
     assert.strictEqual(lines[3], "time    2.00 s a step | sampling 60% | training 30% | sync 10%")
     assert.strictEqual(lines[4], "health  ok")
   })
@@ -48,7 +48,7 @@ describe("ProgressDisplay", () => {
     const lines = ProgressDisplay.render({ ...state, recent, findings: [finding] }, { width: 79, colour: false })
     const words = lines.join(" ").replaceAll(/\s+/g, " ")
     assert.include(words, finding)
-    assert.include(words, "nothing to learn from: equal scores")
+    assert.include(words, "steps skipped (identical scores)")
     assert.notInclude(words, "…")
   })
 

@@ -17,7 +17,7 @@ const none = {
 }
 
 const serving = (memory: number, more: Partial<ServingMemory.Serving> = {}): ServingMemory.Serving => ({
-  ...ServingMemory.chosen({ ...none, memory: Option.some(memory) }, "cpu"),
+  ...ServingMemory.choose({ ...none, memory: Option.some(memory) }, "cpu"),
   device: "cpu",
   quantize: "none",
   maxRows: 128,
@@ -33,9 +33,9 @@ describe("the room that a served model takes", () => {
     assert.deepStrictEqual(serving(4).caches, { kvMemoryMegabytes: 512, prefixCacheMegabytes: 128 })
     assert.deepStrictEqual(serving(64).caches, { kvMemoryMegabytes: 2048, prefixCacheMegabytes: 512 })
     const given = { memory: Option.some(4), kvMemoryMegabytes: Option.some(3000), prefixCacheMegabytes: Option.some(0) }
-    const { caches } = ServingMemory.chosen(given, "cpu")
+    const { caches } = ServingMemory.choose(given, "cpu")
     assert.deepStrictEqual(caches, { kvMemoryMegabytes: 3000, prefixCacheMegabytes: 0 })
-    assert.isFalse(ServingMemory.chosen(none, "cpu").isMemoryTold)
+    assert.isFalse(ServingMemory.choose(none, "cpu").isMemoryTold)
   })
 
   it("says what would fit of what does not, in the flags of the command", () => {

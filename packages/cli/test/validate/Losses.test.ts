@@ -112,7 +112,7 @@ describe("validate --loss", () => {
     Effect.gen(function* () {
       const absent = yield* validate("--loss", "./absent.ts")
       assert.strictEqual(absent.code, 2)
-      assert.include(absent.printed, "--loss ./absent.ts: there is no such file")
+      assert.include(absent.printed, "--loss ./absent.ts: file not found")
       const both = yield* validate("--loss", "grpo", "--env", "gsm8k")
       assert.strictEqual(both.code, 2)
       assert.include(both.printed, "cannot be combined: check one at a time")
@@ -134,7 +134,7 @@ describe("LossFile", () => {
       "--model",
       "./m"
     ]
-    assert.deepStrictEqual(LossFile.spell(words), [
+    assert.deepStrictEqual(LossFile.normalizeArgs(words), [
       "train",
       "--loss.file",
       "./a.ts",

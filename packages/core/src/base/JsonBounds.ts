@@ -7,7 +7,7 @@
  * are accepted; the result for invalid JSON is unspecified.
  */
 import { Effect } from "effect"
-import { mostLevels } from "./Nesting.ts"
+import { maxDepth } from "./Nesting.ts"
 
 export interface Bounds {
   readonly levels: number
@@ -19,7 +19,7 @@ export interface Bounds {
 }
 
 /** About 50 ms of a parser's time, for each of the three. */
-export const usual: Bounds = { levels: mostLevels, opened: 100_000, keys: 65_536, values: 1_000_000 }
+export const usual: Bounds = { levels: maxDepth, opened: 100_000, keys: 65_536, values: 1_000_000 }
 
 /** A counter of bytes; returns the exceeded limit as soon as there is one. */
 export const counter = ({ keys: maxKeys, levels: maxLevels, opened: maxOpened, values: maxValues }: Bounds) => {

@@ -174,7 +174,7 @@ const pick = <Wanted extends Columns>(
       const problem =
         value === undefined
           ? `unknown column ${JSON.stringify(column)} (${setting}); the columns are ${Object.keys(row).join(", ")}`
-          : `the column ${JSON.stringify(column)} (${setting}) must be ${kind.expected}, got ${shown(value)}`
+          : `the column ${JSON.stringify(column)} (${setting}) must be ${kind.expected}, got ${formatValue(value)}`
       return Result.fail(new DatasetError({ source, row: number, field: column, message: `${where}: ${problem}` }))
     }
     picked.push([name, read])
@@ -197,7 +197,7 @@ export const at = (row: typeof Row.Type, column: string): unknown =>
           row
         )
 
-const shown = (value: unknown): string => {
+const formatValue = (value: unknown): string => {
   const written = ExactJson.write(value) ?? String(value)
   return written.length > 60 ? `${written.slice(0, 60)}…` : written
 }

@@ -176,7 +176,7 @@ export const make = Effect.gen(function* () {
     )
   })
 
-  /** Writes are only allowed below the cache, whatever the name. */
+  /** Writes are only allowed below the cache. */
   const inCache = (file: string): Effect.Effect<void, HubError> => {
     const way = path.relative(root, file)
     return way === ".." || way.startsWith(`..${path.sep}`) || path.isAbsolute(way)

@@ -77,7 +77,7 @@ const show = (group: ReadonlyArray<Trajectory>): string =>
   JSON.stringify(group.map(({ completion }) => (completion.length > 200 ? `${completion.slice(0, 200)}…` : completion)))
 
 /** Like JSON, but with NaN, which JSON cannot represent. */
-const shown = (scores: ReadonlyArray<number>): string => `[${scores.join(",")}]`
+const formatScores = (scores: ReadonlyArray<number>): string => `[${scores.join(",")}]`
 
 const equalScores = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): boolean =>
   a.length === b.length && a.every((score, index) => score === b[index])
@@ -94,7 +94,7 @@ export const permutation = Effect.fn("Laws.permutation")(function* <E, R>(
   if (equalScores(expected, permuted)) return
   return yield* new LawBroken({
     law: "permutation",
-    message: `in the order ${JSON.stringify(order)} the scores should be ${shown(expected)}, but are ${shown(permuted)}, for ${show(group)}`
+    message: `in the order ${JSON.stringify(order)} the scores should be ${formatScores(expected)}, but are ${formatScores(permuted)}, for ${show(group)}`
   })
 })
 
@@ -108,7 +108,7 @@ export const determinism = Effect.fn("Laws.determinism")(function* <E, R>(
   if (equalScores(first, second)) return
   return yield* new LawBroken({
     law: "determinism",
-    message: `scored twice: ${shown(first)}, then ${shown(second)}, for ${show(group)}`
+    message: `scored twice: ${formatScores(first)}, then ${formatScores(second)}, for ${show(group)}`
   })
 })
 

@@ -37,9 +37,9 @@ export interface Options {
 }
 
 /** A longer Retry-After is not waited for. */
-const longestRetryAfterMillis = 300_000
+const maxRetryAfterMillis = 300_000
 const firstDelayMillis = 250
-const longestDelayMillis = 10_000
+const maxDelayMillis = 10_000
 const malformedRetries = 2
 
 const isRetryable = ({ reason }: InferenceError): boolean =>
@@ -78,7 +78,7 @@ export const over =
               (error.reason === "malformed" && ++malformed > malformedRetries)
             )
               return Effect.succeed(false)
-            if ((error.retryAfterMillis ?? 0) > longestRetryAfterMillis && !pool.hasAlternative(want))
+            if ((error.retryAfterMillis ?? 0) > maxRetryAfterMillis && !pool.hasAlternative(want))
               return Effect.succeed(false)
             return isWorthAnother(error, state, maxFailures, pool.serverWait)
           },
@@ -144,7 +144,7 @@ const attempt = <A>(
 /** 250 ms, 500 ms, 1 s, … at most 10 s, ±20%. */
 const backoff = (round: number): Effect.Effect<Duration.Duration> =>
   Effect.map(Random.nextBetween(0.8, 1.2), (jitter) =>
-    Duration.millis(Math.min(longestDelayMillis, firstDelayMillis * 2 ** round * jitter))
+    Duration.millis(Math.min(maxDelayMillis, firstDelayMillis * 2 ** round * jitter))
   )
 
 const withinTime = <A>(asking: Effect.Effect<A, InferenceError>, { backend, timeout }: InferenceServer) =>

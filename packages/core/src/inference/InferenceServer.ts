@@ -10,7 +10,7 @@ export interface InferenceServer {
   readonly timeout: Duration.Duration
   readonly healthCheck: boolean
   readonly splits: { readonly [S in Split]: SplitCapacity.SplitCapacity }
-  /** The server returns one completion whatever `n` is. */
+  /** The server returns one completion regardless of `n`. */
   ignoresN: boolean
   isUp: boolean
   /** Milliseconds since the epoch; meaningful only while not up. */

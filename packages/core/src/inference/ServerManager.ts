@@ -124,7 +124,7 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
         const missing = ServerSettings.missingIn(settings)
         if (missing !== undefined) yield* Effect.logWarning(missing)
       }
-      yield* Effect.forEach(members, ({ backend }) => lookedAt(backend, !isDefault), { discard: true })
+      yield* Effect.forEach(members, ({ backend }) => probe(backend, !isDefault), { discard: true })
       return yield* make(members, manager, {
         tokenizer,
         refresh: Effect.forEach(adapters, ({ refresh }) => refresh, { concurrency: "unbounded", discard: true }),
@@ -198,7 +198,7 @@ const unlimited = (backend: Backend): InferenceServer.InferenceServerSettings =>
 })
 
 /** Identifies a server at the start, so that its findings are logged early; retries while it is not available. */
-const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, never, Scope.Scope> => {
+const probe = (backend: Backend, isConfigured: boolean): Effect.Effect<void, never, Scope.Scope> => {
   let failures = 0
   return (backend.identify ?? Effect.void).pipe(
     Effect.tapError(({ message, reason }) =>

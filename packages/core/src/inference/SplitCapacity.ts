@@ -2,8 +2,8 @@
  * The capacity of one server for one split, and its metrics.
  *
  * `limit` is the number of concurrent requests: the server's capacity times the program's share. Those for training are
- * shared between environments by weight; those for evaluation are not (in the original they are, so that environments with
- * small weights evaluate slowly).
+ * shared between environments by weight; those for evaluation are not (in the original they are, so that environments
+ * with small weights evaluate slowly).
  */
 import { Effect, Metric } from "effect"
 import type { ServerMetrics, Split } from "./backend/Inference.ts"

@@ -2,7 +2,7 @@
  * Converts requests to token ids: what repeats the session's tree is reused as sampled, what is new is rendered and
  * encoded.
  *
- * Of three ways, the first possible one: a prompt sent before is sent again unchanged; only the new messages are
+ * Uses the first possible way of three: a prompt sent before is sent again unchanged; only the new messages are
  * rendered and appended to the answer they follow; the whole chat is rendered, and the answers that its text still
  * begins with (possibly none) are reused.
  */

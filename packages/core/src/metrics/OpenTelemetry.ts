@@ -26,7 +26,7 @@ const telling = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, (client) => {
     let isOut = false
-    const tell = (reason: string) =>
+    const warn = (reason: string) =>
       Effect.suspend(() => {
         if (isOut) return Effect.void
         isOut = true
@@ -36,11 +36,11 @@ const telling = Layer.effect(
       client,
       flow(
         Effect.tap(({ request, status }) => {
-          if (status >= 300) return tell(`${request.url} answered ${status}`)
+          if (status >= 300) return warn(`${request.url} answered ${status}`)
           isOut = false
           return Effect.void
         }),
-        Effect.tapError(({ message }) => tell(message))
+        Effect.tapError(({ message }) => warn(message))
       )
     )
   })

@@ -86,7 +86,7 @@ export interface Total {
 }
 
 /** Bound for environments that generate component names from their items. */
-const mostTotals = 64
+const maxTotals = 64
 
 /** Totals by component; at the limit, components already in `known` are kept. */
 export const totals = (
@@ -97,7 +97,7 @@ export const totals = (
   for (const rewards of all) {
     for (const [component, value] of Object.entries(rewards)) {
       const { count, sum } = found.get(component) ?? { count: 0, sum: 0 }
-      if (count > 0 || found.size < mostTotals) found.set(component, { count: count + 1, sum: sum + value })
+      if (count > 0 || found.size < maxTotals) found.set(component, { count: count + 1, sum: sum + value })
     }
   }
   return found

@@ -34,15 +34,15 @@ export interface RecordedLogprobs {
 const magic = 0x54505441 // "ATPT"
 
 /** Larger records are not of a step, and are rejected. */
-const mostRows = 65_536
-const mostTokens = 100_000_000
+const maxRows = 65_536
+const maxTokens = 100_000_000
 
 const place = Schema.Natural.check(Schema.isLessThanOrEqualTo(0x7fff_ffff))
-const length = Schema.Natural.check(Schema.isLessThanOrEqualTo(mostTokens))
+const length = Schema.Natural.check(Schema.isLessThanOrEqualTo(maxTokens))
 const Head = Schema.Struct({
   lease_token: Schema.NonEmptyString.check(Schema.isMaxLength(256)),
   policy_version: Schema.Natural,
-  rows: Schema.Array(Schema.Tuple([place, place, length, length])).check(Schema.isMaxLength(mostRows))
+  rows: Schema.Array(Schema.Tuple([place, place, length, length])).check(Schema.isMaxLength(maxRows))
 })
 const decodeHead = Schema.decodeUnknownResult(Schema.fromJsonString(Head))
 

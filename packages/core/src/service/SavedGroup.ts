@@ -116,7 +116,8 @@ const itemIdOf = (line: Fields, isSample: boolean): Pick<ScoredGroup, "itemId"> 
   return typeof id === "string" && ContentId.isPlain(id) ? { itemId: id } : {}
 }
 
-const spell = (names: ReadonlyArray<string>): string => (names.length === 0 ? "nothing" : names.slice(0, 12).join(", "))
+const listNames = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? "nothing" : names.slice(0, 12).join(", ")
 
 /** Reports unknown keys, once per file. */
 export const unknownFields = () => {
@@ -144,7 +145,7 @@ export const parse = (
   if (!Predicate.isReadonlyObject(value)) return Result.fail(`is ${kindOf(value)}; expected ${expected}`)
   const names = Object.keys(value)
   if (!("scores" in value) || !("tokens" in value || "messages" in value)) {
-    return Result.fail(`is not a group: it has ${spell(names)}; expected ${expected}`)
+    return Result.fail(`is not a group: it has ${listNames(names)}; expected ${expected}`)
   }
   const bad = notFinite ? [...keys].flatMap((key) => PythonJson.notFiniteIn(value[key], [key]))[0] : undefined
   if (bad !== undefined) return Result.fail(`${bad.loc.join(".")}: expected a finite number, got ${bad.word}`)

@@ -10,7 +10,7 @@ import { Equal, Schema } from "effect"
 /**
  * Definition of a sampled token's logprob, with z the model's raw logits:
  *
- *     raw         log softmax(z), whatever the temperature
+ *     raw         log softmax(z), at any temperature
  *     tempered    log softmax(z / temperature) over the whole vocabulary
  *     processed   the distribution that was drawn from: after penalties, bias, temperature, top-k, top-p and min-p
  *

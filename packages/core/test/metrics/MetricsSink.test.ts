@@ -117,7 +117,7 @@ describe("MetricsSink", () => {
       yield* recording.pipe(Effect.provide(layer))
       assert.deepStrictEqual(failing.values(), well.values())
       assert.strictEqual(failing.state.attempts, 7)
-      assert.strictEqual(said.filter((line) => line.includes("trying again")).length, 1)
+      assert.strictEqual(said.filter((line) => line.includes("metrics sink failed; retrying")).length, 1)
       assert.strictEqual(said.filter((line) => line.includes("is back")).length, 1)
     }).pipe(Effect.provide(quiet))
   )

@@ -2,8 +2,8 @@
  * Ensures that child processes, their descendants and temporary folders do not outlive this process, even after kill
  * -9.
  *
- * A separate process does the work (`supervisorProcess`), one for all programs of an environment; it starts with the first
- * one and is informed of each before that begins. If it is killed, it is restarted and informed of the running
+ * A separate process does the work (`supervisorProcess`), one for all programs of an environment; it starts with the
+ * first one and is informed of each before that begins. If it is killed, it is restarted and informed of the running
  * programs.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process"

@@ -1,8 +1,9 @@
 /**
  * Runs a program once: its input, its output, and how it ended.
  *
- * It leads its own process group, and nothing of it outlives the run, even if this process is killed (`ProcessSupervisor`). It is
- * started through a shell that waits for a signal: the program begins only once it is watched.
+ * It leads its own process group, and nothing of it outlives the run, even if this process is killed
+ * (`ProcessSupervisor`). It is started through a shell that waits for a signal: the program begins only once it is
+ * watched.
  */
 import { spawn } from "node:child_process"
 import type { Readable, Writable } from "node:stream"

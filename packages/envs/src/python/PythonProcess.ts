@@ -1,9 +1,9 @@
 /**
  * Runs a Python interpreter with the bridge (`bridge.py`): requests are lines, responses are matched by number.
  *
- * It leads its own process group, and nothing of it outlives the scope, nor this process even after kill -9 (`ProcessSupervisor`).
- * When it ends, for any reason, every pending request fails with the last lines of its standard error, and so does
- * every later one.
+ * It leads its own process group, and nothing of it outlives the scope, nor this process even after kill -9
+ * (`ProcessSupervisor`). When it ends, for any reason, every pending request fails with the last lines of its standard
+ * error, and so does every later one.
  */
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"

@@ -27,7 +27,7 @@ export type Load = Omit<Extract<Command, { readonly _tag: "Load" }>, "id" | "_ta
 export interface EngineThread {
   readonly ask: (command: Command, listener: Callbacks) => void
   /** Sends a command without an answer; `Cancel` also removes its request's callbacks. */
-  readonly tell: (command: Extract<Command, { readonly _tag: "Cancel" | "End" | "Unload" | "Vocabulary" }>) => void
+  readonly send: (command: Extract<Command, { readonly _tag: "Cancel" | "End" | "Unload" | "Vocabulary" }>) => void
   readonly nextId: () => number
   readonly isUp: () => boolean
   /** True if it reported anything in the last minute; one run may take that long. */
@@ -144,7 +144,7 @@ export const make = Effect.fnUntraced(function* (
       if ("id" in command) listeners.set(command.id, listener)
       current.postMessage(command)
     },
-    tell: (command) => {
+    send: (command) => {
       if (command._tag === "Cancel") listeners.delete(command.id)
       current?.postMessage(command)
     },

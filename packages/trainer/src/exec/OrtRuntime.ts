@@ -166,7 +166,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
       const host = toHost(whole)
       const problem = Feeds.updateProblem(host, offset, values)
       if (problem !== undefined) throw fail("input", problem)
-      // Of the same type, as just checked.
+      // Checked above to have the same type.
       ;(host.data as Float32Array).set(values as Float32Array, offset)
       if (whole !== tensor) await residents.replace(resident, whole)
     },

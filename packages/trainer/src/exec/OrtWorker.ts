@@ -94,12 +94,12 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
     worker.postMessage({ id, command } satisfies Request, [...transfer])
     return id
   }
-  const tell = (command: Command): void => {
+  const send = (command: Command): void => {
     if (failure === undefined) post(command, [], () => {})
   }
   const freeAll = ({ resident, results }: Answer): void => {
-    for (const kept of Object.values(results?.kept ?? {})) tell({ command: "free", resident: kept })
-    if (resident !== undefined) tell({ command: "free", resident })
+    for (const kept of Object.values(results?.kept ?? {})) send({ command: "free", resident: kept })
+    if (resident !== undefined) send({ command: "free", resident })
   }
   return (command: Command, transfer: ReadonlyArray<ArrayBuffer> = []) =>
     Effect.callback<Answer, ExecutorError>((resume) => {

@@ -17,7 +17,7 @@ export interface Options {
   readonly compileLimit: Duration.Input
 }
 
-const mostThreads = 4
+const maxThreads = 4
 /** Max number of remembered rejections. */
 const most = 256
 /** Max weight of a grammar compiled in a thread with answers in progress: a tenth of a second. */
@@ -89,7 +89,7 @@ export class Grammars {
     const free = this.threads.filter(({ isCompiling }) => !isCompiling).toSorted((a, b) => a.active - b.active)
     const [first] = free
     if (first !== undefined && (first.active === 0 || weight <= small)) return first
-    if (this.threads.length >= mostThreads) return undefined
+    if (this.threads.length >= maxThreads) return undefined
     const made = new GrammarThread(this.setup)
     this.threads = [...this.threads, made]
     return made

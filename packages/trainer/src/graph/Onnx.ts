@@ -43,7 +43,7 @@ const irVersion = 10n
 const opset = 21n
 
 /** Max reported problems: one mistake may affect every node. */
-const mostProblems = 8
+const maxProblems = 8
 
 /** Nodes between two yields. */
 const nodesAPiece = 1000
@@ -156,7 +156,7 @@ type Whole = Pick<Body, "inputs" | "outputs" | "symbols">
 
 const validate = (graph: Whole, nodes: ReadonlyArray<Node>, initializers: ReadonlyArray<Initializer>): void => {
   const problems = problemsOf(graph, nodes, initializers)
-  if (problems.length > 0) throw new InvalidGraph({ problems: problems.slice(0, mostProblems) })
+  if (problems.length > 0) throw new InvalidGraph({ problems: problems.slice(0, maxProblems) })
 }
 
 const problemsOf = (

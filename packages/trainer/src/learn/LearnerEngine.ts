@@ -37,7 +37,7 @@ export interface Computed {
   /** True if loss and metrics are finite; the gradient is checked in the update. */
   readonly isFinite: boolean
   /** Micro-batches or requests that the batch was split into. */
-  readonly pieces: number
+  readonly microBatches: number
   /** Positions computed, padding included. */
   readonly positions: number
 }

@@ -13,7 +13,7 @@ export interface Verdict {
   readonly worst: number
   readonly limit: number
   readonly isBroken: boolean
-  /** Where it occurred, and the likely cause; undefined if the law holds. */
+  /** The location and the likely cause; undefined if the law holds. */
   readonly explanation: string | undefined
 }
 

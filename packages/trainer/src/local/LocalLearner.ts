@@ -91,7 +91,7 @@ const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: 
       maxLength,
       tokenBudget,
       attentionLength,
-      multiple: Math.max(graph.chunks, graph.pieces ?? 1)
+      multiple: Math.max(graph.chunks, graph.feedForwardChunks ?? 1)
     }
   }
 }
@@ -205,7 +205,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
         loss,
         figures: new Map(metrics.map(({ name }, index) => [name, sums[index]!])),
         isFinite: Number.isFinite(loss),
-        pieces: microBatches.length,
+        microBatches: microBatches.length,
         positions: MicroBatch.positions(microBatches)
       } satisfies Computed
     },

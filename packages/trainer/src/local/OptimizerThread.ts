@@ -50,7 +50,7 @@ const overflow = (learningRate: number, { norm, parameterNorm }: Overflowed) =>
     reason: "nonFinite",
     message:
       `the update produced unusable weights (their norm is ${parameterNorm.toPrecision(3)}, ` +
-      `single precision squares up to ${Optimizer.largestNorm.toPrecision(3)}): ` +
+      `single precision squares up to ${Optimizer.maxFiniteNorm.toPrecision(3)}): ` +
       `lr ${Number(learningRate.toPrecision(4))}, gradient norm ${Number(norm.toPrecision(4))}`
   })
 

@@ -26,7 +26,7 @@ export interface LoraSettings {
 }
 
 /** An adapter wider than any model is not low-rank. */
-export const largestRank = 65_536
+export const maxRank = 65_536
 
 export const scaleOf = ({ alpha, r, rslora }: Pick<LoraSettings, "alpha" | "r" | "rslora">): number =>
   alpha / (rslora ? Math.sqrt(r) : r)

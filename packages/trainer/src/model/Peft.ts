@@ -172,8 +172,8 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
   const modules = isNamed ? named : yield* adaptedModules(join(folder, weightsFile))
   const targetModules = Lora.known(typeof modules === "string" ? [modules] : modules)
   if (typeof targetModules === "string") return yield* fail("unsupported", `target_modules: ${targetModules}`)
-  if (r < 1 || r > Lora.largestRank) {
-    return yield* fail("damaged", `its rank is ${r}; a rank is a whole number from 1 to ${Lora.largestRank}`)
+  if (r < 1 || r > Lora.maxRank) {
+    return yield* fail("damaged", `its rank is ${r}; a rank is a whole number from 1 to ${Lora.maxRank}`)
   }
   const settings: Lora.LoraSettings = {
     r,

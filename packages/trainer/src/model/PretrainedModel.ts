@@ -40,11 +40,11 @@ export interface Options {
 }
 
 /** Tables of rotary positions take 8 headDim bytes per position, in every graph. */
-const mostPositions = 32_768
+const maxDefaultPositions = 32_768
 
 /** Max positions: the requested or default number, at most the model's. */
 const positionsOf = (published: ModelConfig, asked: number | undefined): number =>
-  Math.min(published.maxPositions, asked ?? Math.min(mostPositions, usualPositions(published)))
+  Math.min(published.maxPositions, asked ?? Math.min(maxDefaultPositions, usualPositions(published)))
 
 export type Description = Pick<Model, "name" | "config" | "tokenizer">
 
@@ -207,11 +207,11 @@ const adapted = Effect.fnUntraced(function* (
       ? "DoRA needs unquantized weights: remove dora or quantize"
       : Lora.problemOf(adapter, base.config)
   if (problem !== undefined) return yield* new ModelError({ reason: "settings", model: base.name, message: problem })
-  if (!Number.isInteger(adapter.r) || adapter.r < 1 || adapter.r > Lora.largestRank) {
+  if (!Number.isInteger(adapter.r) || adapter.r < 1 || adapter.r > Lora.maxRank) {
     return yield* new ModelError({
       reason: "settings",
       model: base.name,
-      message: `an adapter's rank is a whole number from 1 to ${Lora.largestRank}, not ${adapter.r}`
+      message: `an adapter's rank is a whole number from 1 to ${Lora.maxRank}, not ${adapter.r}`
     })
   }
   const layout = Lora.layout(base.config, adapter)

@@ -33,10 +33,10 @@ export interface Entry {
 }
 
 /** Max header size of the format. */
-const longestHead = 100_000_000
+const maxHeaderBytes = 100_000_000
 
 /** Three per tensor; no model has this many. */
-const mostOpened = 3_000_000
+const maxOpened = 3_000_000
 
 const RawEntry = Schema.Struct({
   dtype: Schema.String,
@@ -86,11 +86,11 @@ export const head = Effect.fn("Safetensors.head")(
     const fileSize = Number((yield* fs.stat(path)).size)
     if (fileSize < 8) return yield* damaged(`it has ${fileSize} bytes`)
     const headLength = Number(new DataView((yield* readBytes(path, 0, 8)).buffer).getBigUint64(0, true))
-    if (headLength > longestHead || headLength > fileSize - 8) {
+    if (headLength > maxHeaderBytes || headLength > fileSize - 8) {
       return yield* damaged(`its header length is ${headLength} bytes, but the file has ${fileSize}`)
     }
     const text = new TextDecoder().decode(yield* readBytes(path, 8, headLength))
-    if (Nesting.exceeds(text, { levels: 5, opened: mostOpened }))
+    if (Nesting.exceeds(text, { levels: 5, opened: maxOpened }))
       return yield* damaged("its header is not a list of tensors")
     const raw = decodeHead(text)
     if (Option.isNone(raw)) return yield* damaged("its header is not a JSON object")

@@ -16,11 +16,11 @@ const decodeIndex = Schema.decodeUnknownOption(
 )
 
 /** Configurations have a few kilobytes; the index of a thousand shards a few megabytes. */
-const longestText = 2 ** 20
-const longestIndex = 2 ** 26
+const maxTextBytes = 2 ** 20
+const maxIndexBytes = 2 ** 26
 
 /** Reads a settings file; rejects non-text files and files above `most` bytes before reading. */
-export const readText = Effect.fnUntraced(function* (path: string, most = longestText) {
+export const readText = Effect.fnUntraced(function* (path: string, most = maxTextBytes) {
   const fs = yield* FileSystem.FileSystem
   const fail = (message: string) => new ModelError({ reason: "damaged", model: path, message: `${path} ${message}` })
   const unreadable = ({ message }: { readonly message: string }) => fail(`cannot be read: ${message}`)
@@ -36,7 +36,7 @@ export const readText = Effect.fnUntraced(function* (path: string, most = longes
 export const shardNames = Effect.fnUntraced(function* (folder: string) {
   const { basename, join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
-  const text = yield* readText(join(folder, indexFile), longestIndex)
+  const text = yield* readText(join(folder, indexFile), maxIndexBytes)
   const index = Option.getOrUndefined(decodeIndex(text))
   if (index === undefined) return yield* fail("damaged", `${join(folder, indexFile)} has no weight_map`)
   const files = [...new Set(Object.values(index.weight_map))].sort()
@@ -74,7 +74,7 @@ export const tensorNames = Effect.fnUntraced(function* (folder: string) {
   const [index, single] = [join(folder, indexFile), join(folder, singleFile)]
   const isThere = (path: string) => Effect.orElseSucceed(fs.exists(path), () => false)
   if (yield* isThere(index)) {
-    const found = decodeIndex(yield* readText(index, longestIndex))
+    const found = decodeIndex(yield* readText(index, maxIndexBytes))
     return Option.map(found, ({ weight_map: map }) => new Set(Object.keys(map).map(TextPart.plainName)))
   }
   if (!(yield* isThere(single))) return Option.none()

@@ -27,7 +27,7 @@ export interface BatchSubscription extends Pick<Leases.Leases, "settle"> {
   readonly batches: Stream.Stream<Batch.Batch, TrainerError>
 }
 
-/** How long one claim request waits for a batch; shorter if `isOver` may become true in the meantime. */
+/** Max wait of one claim request for a batch; shorter if `isOver` may become true in the meantime. */
 const claimWait = Duration.seconds(30)
 const claimWaitOfEnding = Duration.seconds(1)
 

@@ -30,7 +30,7 @@ export interface Made {
   readonly updateSeconds: number
 }
 
-const nothing: Computed = { loss: 0, figures: new Map(), isFinite: true, pieces: 0, positions: 0 }
+const nothing: Computed = { loss: 0, figures: new Map(), isFinite: true, microBatches: 0, positions: 0 }
 
 /** Averaged over all updates: at the first one the policy may not have moved yet. */
 const ofRatio = new Set(["ratio", "clipped_low", "clipped_high"])

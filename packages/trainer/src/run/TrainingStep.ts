@@ -53,7 +53,7 @@ export type TrainingStep = (
 interface Update extends BatchUpdates.Made {
   readonly logprobs: PackedLogprobs.RecordedLogprobs | undefined
   readonly compared: Mismatch.Compared
-  /** What trainer and sampler may differ by, nats. */
+  /** Max difference between trainer and sampler, nats. */
   readonly allowed: number
   readonly skipped: StepMetrics["skipped"]
 }

@@ -156,9 +156,12 @@ export const reader = <A>(
 const refusal = (parameter: string, value: unknown): OpenAiApiError =>
   !neutral.has(parameter)
     ? unsupported(parameter, `unsupported parameter: '${parameter}'; remove it`)
-    : unsupported(parameter, `'${parameter}' is only supported with the value that disables it; got ${said(value)}`)
+    : unsupported(
+        parameter,
+        `'${parameter}' is only supported with the value that disables it; got ${describeValue(value)}`
+      )
 
-const said = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   const text = JSON.stringify(value)
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }

@@ -13,7 +13,7 @@ export interface Options {
   /** Attempts per push, including the first. */
   readonly attempts: number
   readonly firstDelay: Duration.Duration
-  readonly longestDelay: Duration.Duration
+  readonly maxDelay: Duration.Duration
   readonly attemptTime: Duration.Duration
   /** Number of older versions that stay loaded, for requests that still use them. */
   readonly grace: number
@@ -89,9 +89,9 @@ const attempt = (
   )
 
 /** Delay after a failed attempt, counted from 1. */
-const delay = (attempt: number, { firstDelay, longestDelay }: Pick<Options, "firstDelay" | "longestDelay">) =>
+const delay = (attempt: number, { firstDelay, maxDelay }: Pick<Options, "firstDelay" | "maxDelay">) =>
   Effect.map(Random.nextBetween(0.5, 1), (jitter) =>
-    Duration.min(longestDelay, Duration.times(firstDelay, 2 ** (attempt - 1))).pipe(Duration.times(jitter))
+    Duration.min(maxDelay, Duration.times(firstDelay, 2 ** (attempt - 1))).pipe(Duration.times(jitter))
   )
 
 const jobOf = Effect.fnUntraced(function* (adapter: Adapter): Effect.fn.Return<Job> {

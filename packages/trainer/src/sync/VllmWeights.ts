@@ -33,7 +33,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
   const get = yield* HttpTarget.getter(name, options)
   const failed = (message: string, isPermanent = false) => new TargetError({ target: name, message, isPermanent })
 
-  const tell = Effect.fnUntraced(function* (path: string, body?: { readonly [key: string]: unknown }) {
+  const command = Effect.fnUntraced(function* (path: string, body?: { readonly [key: string]: unknown }) {
     const answer = yield* post(path, body)
     if (HttpTarget.isSuccess(answer)) return answer
     return yield* HttpTarget.refused(name, path, answer, answer.status === 404 ? needs : "")
@@ -50,10 +50,10 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
     })
   })
 
-  const labelled = (label: string) => tell("/update_weight_version", { new_version: label })
+  const labelled = (label: string) => command("/update_weight_version", { new_version: label })
 
   /** Requests that take too long are aborted; their clients retry. */
-  const pause = tell("/pause?mode=wait").pipe(
+  const pause = command("/pause?mode=wait").pipe(
     Effect.timeoutOrElse({
       duration: drainTime,
       orElse: () =>
@@ -62,7 +62,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
             target: name,
             after: Duration.toSeconds(drainTime)
           }),
-          tell("/pause?mode=abort")
+          command("/pause?mode=abort")
         )
     })
   )
@@ -70,7 +70,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
   /** Compares the server's logprobs of the probe sequence with the trainer's. */
   const look = Effect.fnUntraced(function* (probe: Probes.Probe, tolerance: number) {
     const path = "/v1/completions"
-    const answer = yield* tell(path, Probes.question(probe))
+    const answer = yield* command(path, Probes.question(probe))
     const difference = Probes.difference(probe, answer.text)
     if (difference === undefined) {
       return yield* failed(`POST ${path} answered without logprobs of the prompt: ${answer.text.slice(0, 200)}`)
@@ -102,11 +102,11 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
         `. It could not read ${folder}, has lost its weights and is paused until it loads others: the folder must be readable on its machine`
       )
     }
-    const { reason, text } = yield* tell("/reset_prefix_cache")
+    const { reason, text } = yield* command("/reset_prefix_cache")
     if (!Option.exists(decodeReset(text), ({ success }) => success)) {
       return yield* failed(`POST /reset_prefix_cache: its prefix cache is still of the old weights: ${reason}`)
     }
-    yield* tell("/resume")
+    yield* command("/resume")
   })
 
   return {
@@ -123,7 +123,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
       yield* pause.pipe(
         // Nothing has changed yet.
         Effect.onError(() =>
-          now.name === undefined ? Effect.void : Effect.ignore(Effect.andThen(tell("/resume"), labelled(now.name)))
+          now.name === undefined ? Effect.void : Effect.ignore(Effect.andThen(command("/resume"), labelled(now.name)))
         )
       )
       yield* Effect.uninterruptible(replace(next, at))

@@ -95,9 +95,9 @@ export interface Options {
   readonly grace?: number
   /** Attempts per push and target. Default 8. */
   readonly attempts?: number
-  /** Default 250 ms, doubled for each attempt up to `longestDelay` (10 s), times a random factor between 0.5 and 1. */
+  /** Default 250 ms, doubled for each attempt up to `maxDelay` (10 s), times a random factor between 0.5 and 1. */
   readonly firstDelay?: Duration.Input
-  readonly longestDelay?: Duration.Input
+  readonly maxDelay?: Duration.Input
   /** Default 60 s. */
   readonly attemptTime?: Duration.Input
   /** Interval at which targets are polled for their weights. Default 10 s. */
@@ -130,7 +130,7 @@ export const make = Effect.fn("WeightSync.make")(function* (
       yield* TargetWorker.make(target, {
         attempts: options.attempts ?? 8,
         firstDelay: Duration.fromInputUnsafe(options.firstDelay ?? "250 millis"),
-        longestDelay: Duration.fromInputUnsafe(options.longestDelay ?? "10 seconds"),
+        maxDelay: Duration.fromInputUnsafe(options.maxDelay ?? "10 seconds"),
         attemptTime: Duration.fromInputUnsafe(options.attemptTime ?? "60 seconds"),
         watch: Duration.fromInputUnsafe(options.watch ?? "10 seconds"),
         grace: options.grace ?? 2,

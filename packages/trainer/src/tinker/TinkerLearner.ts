@@ -140,7 +140,7 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
     const { figures, loss, slopes } = yield* host.evaluate(batch, logprobs, refLogprobs)
     const isFinite = Number.isFinite(loss) && areFinite(slopes)
     const positions = batch.items.reduce((sum, { length }) => sum + length, 0)
-    const computed: Computed = { loss, figures, isFinite, pieces: batch.items.length, positions }
+    const computed: Computed = { loss, figures, isFinite, microBatches: batch.items.length, positions }
     return { computed, slopes }
   })
 

@@ -159,13 +159,13 @@ export const make = ({ budget, child, discard, host, isSharded, learner, objecti
 
   const gradientOf = Effect.fnUntraced(function* (batch: WeightedBatch, threshold: number | undefined) {
     const rounds = roundsOf(batch, objective.needsPairs)
-    const pieces = rounds.length
+    const microBatches = rounds.length
     const logprobs: Array<Float32Array> = []
     const backwards: Array<Effect.Effect<unknown, Failed>> = []
     let { figures, loss } = yield* host.evaluate({ ...batch, items: [] }, [])
     let positions = 0
     const beginAt = (index: number) =>
-      index < pieces ? begin(batch, rounds[index]!, { gradient: true, everywhere: false }) : Effect.undefined
+      index < microBatches ? begin(batch, rounds[index]!, { gradient: true, everywhere: false }) : Effect.undefined
     let ahead = yield* beginAt(0)
     for (const [index, round] of rounds.entries()) {
       const begun = ahead ?? (yield* beginAt(index))!
@@ -177,7 +177,7 @@ export const make = ({ budget, child, discard, host, isSharded, learner, objecti
       figures = host.combine(figures, evaluated.figures)
       positions += TorchRounds.positions(batch, round)
       if (!Number.isFinite(loss) || !areFinite(slopes) || !areFinite(entropySlopes)) {
-        return { loss: Number.NaN, figures, isFinite: false, pieces, positions, logprobs }
+        return { loss: Number.NaN, figures, isFinite: false, microBatches, positions, logprobs }
       }
       const counts = round.map((indices) => indices.reduce((sum, one) => sum + batch.items[one]!.trained, 0))
       const tensors = {
@@ -188,7 +188,7 @@ export const make = ({ budget, child, discard, host, isSharded, learner, objecti
     }
     // Only now, so that the child never waits.
     for (const done of backwards) yield* done
-    return { loss, figures, isFinite: true, pieces, positions, logprobs }
+    return { loss, figures, isFinite: true, microBatches, positions, logprobs }
   })
 
   return {

@@ -114,7 +114,7 @@ layer(NodeServices.layer)("Safetensors", (it) => {
       for (const type of ["F32", "BF16"] as const) {
         yield* Safetensors.write(path, [{ name: "x", shape: [values.length], values }], type)
         const found = yield* Safetensors.floats((yield* Safetensors.head(path)).tensors.get("x")!)
-        assert.strictEqual(Fixtures.greatestDifference(found, values), 0)
+        assert.strictEqual(Fixtures.maxDifference(found, values), 0)
       }
     }).pipe(Effect.scoped)
   )

@@ -29,7 +29,7 @@ const synced = (more: Partial<WeightSync.Options> = {}, drainTime?: "1 millis", 
     const server = yield* VllmStandIn.serve(given)
     const folder = yield* fs.makeTempDirectoryScoped()
     const target = yield* WeightSync.vllmWeights({ url: `${server.url}/v1`, ...(drainTime && { drainTime }) })
-    const quick = { firstDelay: "1 millis", longestDelay: "2 millis", attempts: 2, grace: 0, run: "r" } as const
+    const quick = { firstDelay: "1 millis", maxDelay: "2 millis", attempts: 2, grace: 0, run: "r" } as const
     const sync = yield* WeightSync.make({ targets: [target], folder, writeAdapter, ...quick, ...more })
     return { server, target, sync, folder, fs }
   })

@@ -75,7 +75,7 @@ const sglang = Effect.gen(function* () {
 })
 
 /** Fast attempts: what is tested is their order and number. */
-const quick = { firstDelay: "1 millis", longestDelay: "4 millis", run: "r", writeAdapter } as const
+const quick = { firstDelay: "1 millis", maxDelay: "4 millis", run: "r", writeAdapter } as const
 
 const make = (targets: ReadonlyArray<WeightSync.Target>, more: Partial<WeightSync.Options> = {}) =>
   Effect.gen(function* () {
@@ -205,7 +205,7 @@ describe("WeightSync", () => {
       const server = yield* vllm(() => (isDown ? { status: 500, text: "" } : undefined))
       const { sync } = yield* make([yield* WeightSync.vllm({ url: server.url })], {
         firstDelay: "1 hour",
-        longestDelay: "1 hour"
+        maxDelay: "1 hour"
       })
       const older = yield* Effect.forkChild(sync.push(weights(1)))
       yield* until(() => server.asked.length === 1)
@@ -233,7 +233,7 @@ describe("WeightSync", () => {
           yield* WeightSync.sglang({ url: other.url }),
           WeightSync.inProcess(scripted.engine, "policy")
         ],
-        { firstDelay: "1 hour", longestDelay: "1 hour" }
+        { firstDelay: "1 hour", maxDelay: "1 hour" }
       )
       for (const version of [1, 2]) yield* sync.publish(weights(version))
       assert.deepStrictEqual([good.loaded.size, other.loaded.size, bad.asked.length], [2, 2, 2])

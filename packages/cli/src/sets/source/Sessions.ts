@@ -25,7 +25,7 @@ export interface Sessions {
 }
 
 /** Max sequences per joined group, which is held in memory; more form another group. */
-const mostTogether = 256
+const maxPerGroup = 256
 
 /** Returns true if a group is a recorded session. */
 export const isSession = ({ groupOverrides }: ScoredGroup.ScoredGroup): boolean =>
@@ -52,7 +52,7 @@ export const find = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
             const key = keyOf(chat)
             const known = byPrompt.get(key)
             const place: SequenceRef = { file, from: { offset: entry.start, lines: entry.line - 1 }, sequence }
-            if (known !== undefined && known.length < mostTogether) {
+            if (known !== undefined && known.length < maxPerGroup) {
               known.push(place)
               continue
             }

@@ -110,7 +110,7 @@ export const make = (given: Options): OpenSession => {
   let longest: ReadonlyArray<Message> = []
 
   const keep = (error: InferenceError): void => {
-    if (Failures.isOfServer(error) && failures.length < mostFailures) failures.push(error)
+    if (Failures.isOfServer(error) && failures.length < maxFailures) failures.push(error)
   }
 
   const sample = (request: ChatRequest): Effect.Effect<ReadonlyArray<Choice>, Failure> =>
@@ -210,7 +210,7 @@ export const make = (given: Options): OpenSession => {
   }
 }
 
-const mostFailures = 256
+const maxFailures = 256
 
 const overloaded = (requests: number): Failure =>
   new Failure({

@@ -43,7 +43,10 @@ const componentsOf = Effect.fnUntraced(function* (value: unknown, prefix = "rewa
   if (entries.length === 0) return yield* wrong("rewards", `must have at least one component: ${right}`)
   for (const [name, figure] of entries) {
     if (typeof figure !== "number" || !RewardComponents.isUsable(figure)) {
-      return yield* wrong(`${prefix}${name}`, `must be a finite float32 number (up to 3.4e38), got ${said(figure)}`)
+      return yield* wrong(
+        `${prefix}${name}`,
+        `must be a finite float32 number (up to 3.4e38), got ${describeValue(figure)}`
+      )
     }
   }
   const fault = RewardComponents.faultOf(value)
@@ -62,10 +65,10 @@ const turnOf = Effect.fnUntraced(function* (turn: unknown, ids: ReadonlyArray<st
     ids.length === 0
       ? "this session has no answer yet"
       : `an index from 0 to ${ids.length - 1}, or the id of an answer of this session, is required`
-  return yield* wrong("turn", `${there}; got ${said(turn)}`)
+  return yield* wrong("turn", `${there}; got ${describeValue(turn)}`)
 })
 
-const said = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing"
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }

@@ -48,7 +48,7 @@ export interface Options extends Partial<Limits.Limits> {
 }
 
 /** Max closed sessions that are remembered. */
-const mostRemembered = 4096
+const maxRemembered = 4096
 
 const secretBytes = 16
 
@@ -99,7 +99,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
       digests.delete(opened.open.id)
       closed.set(digest, why)
       for (const oldest of closed.keys()) {
-        if (closed.size <= mostRemembered) break
+        if (closed.size <= maxRemembered) break
         closed.delete(oldest)
       }
       return Effect.andThen(opened.open.close(why), onEnd?.(opened.session, why) ?? Effect.void)

@@ -45,9 +45,9 @@ const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.Str
 const decodeModels = decode(Models)
 
 const interval = Duration.seconds(1)
-const longestInterval = Duration.seconds(15)
+const maxInterval = Duration.seconds(15)
 const patience = Duration.seconds(5)
-const mostTried = 3
+const maxTried = 3
 
 /** The adapters of a server that has a prefix for them, polled until the scope closes. */
 export const make = Effect.fn("Adapters.make")(function* (
@@ -118,7 +118,7 @@ export const make = Effect.fn("Adapters.make")(function* (
     .withPermits(1)(refresh)
     .pipe(
       Effect.andThen(
-        Effect.suspend(() => Effect.sleep(Duration.min(longestInterval, Duration.times(interval, 2 ** failures))))
+        Effect.suspend(() => Effect.sleep(Duration.min(maxInterval, Duration.times(interval, 2 ** failures))))
       ),
       Effect.forever,
       Effect.forkScoped
@@ -131,7 +131,7 @@ export const make = Effect.fn("Adapters.make")(function* (
         // The first request precedes the first list; later ones use what the background fetched.
         if (newest === 0) yield* fresh
         const adapter = newestOf(listed.filter((name) => !refused.has(name)))
-        if (adapter === undefined || refused.size === mostTried) return yield* missing
+        if (adapter === undefined || refused.size === maxTried) return yield* missing
         const answer = yield* Effect.result(ask(adapter))
         if (Result.isSuccess(answer)) return answer.success
         if (!isOf(answer.failure, adapter)) return yield* answer.failure

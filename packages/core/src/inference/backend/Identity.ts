@@ -61,7 +61,7 @@ const names: { readonly [K in Kind]: string } = {
 export const nameOf = ({ kind, version }: Pick<Identity, "kind" | "version">): string =>
   version === undefined ? names[kind] : `${names[kind]} ${version}`
 
-/** Kinds that a `server_type` stands for. */
+/** Server kinds of each `server_type`. */
 const typed: { readonly [T in Server["serverType"]]: ReadonlyArray<Kind> } = {
   // The default: not configured.
   openai: ["vllm", "patched", "policy", "sglang", "trl", "transformers", "openai"],

@@ -62,7 +62,7 @@ const missing = -9999
 const rounding = 0.01
 
 /** Ids are stored in 32 bits. */
-const largestId = 2 ** 31 - 1
+const maxId = 2 ** 31 - 1
 
 /** Guesses what a server returns instead of logprobs. */
 const mistakenFor = (values: ReadonlyArray<number>): string => {
@@ -91,7 +91,7 @@ export const check = (
   isSampled: (at: number) => boolean = () => true
 ): Effect.Effect<void, InferenceError> => {
   const at = logprobs.findIndex((logprob, at) => isSampled(at) && (logprob <= missing || logprob > rounding))
-  const unknown = tokens.find((id) => id > largestId)
+  const unknown = tokens.find((id) => id > maxId)
   if (unknown !== undefined) {
     return Effect.fail(malformed(server, `answer of ${server}: invalid token ${unknown}: no vocabulary is that large`))
   }

@@ -36,7 +36,7 @@ const isAnswer = ({ role }: Message): boolean => role === "assistant"
 const isSystem = ({ role }: Message): boolean => role === "system" || role === "developer"
 
 /** Shorter answers may be repeated by chance. */
-const leastQuoted = 32
+const minQuotedLength = 32
 
 /** True if a chat that continues nothing contains parts of a recorded one. */
 const hasHistory = <P, A>(tree: SessionTree<P, A>, messages: ReadonlyArray<Message>): boolean => {
@@ -47,7 +47,7 @@ const hasHistory = <P, A>(tree: SessionTree<P, A>, messages: ReadonlyArray<Messa
   const [first, ...others] = messages
   if (first === undefined || !isSystem(first)) return false
   if (!tree.roots.some(({ asked }) => asked[0] !== undefined && SameMessage.isSame(asked[0], first))) return false
-  const quotable = given.map(({ message }) => textOf(message).trim()).filter(({ length }) => length >= leastQuoted)
+  const quotable = given.map(({ message }) => textOf(message).trim()).filter(({ length }) => length >= minQuotedLength)
   return others.some((message) => {
     const words = textOf(message)
     return quotable.some((quote) => words.includes(quote))

@@ -95,7 +95,7 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     const unreadable = (cause: { readonly message: string }) => failure(`${at} cannot be read: ${cause.message}`, cause)
     const { size, type } = yield* Effect.mapError(files.stat(at), unreadable)
     if (type !== "File") return yield* failure(`${at} is not a file but a ${type.toLowerCase()}`)
-    if (size > TokenizerFiles.mostBytes) return yield* failure(`${at} has ${size} bytes, too many for a tokenizer`)
+    if (size > TokenizerFiles.maxBytes) return yield* failure(`${at} has ${size} bytes, too many for a tokenizer`)
     return yield* Effect.mapError(files.readFileString(at), unreadable)
   })
   const separateTemplate = present.includes(templateFile) ? yield* textOf(templateFile) : undefined

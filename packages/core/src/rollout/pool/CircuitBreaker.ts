@@ -10,7 +10,7 @@ export interface CircuitBreaker {
   readonly pause: Effect.Effect<void>
 }
 
-const longestPauseMillis = 60_000
+const maxPauseMillis = 60_000
 
 /** Slow after `limit` consecutive failures. */
 export const make = (limit: number): CircuitBreaker => {
@@ -33,7 +33,7 @@ export const make = (limit: number): CircuitBreaker => {
         const figures = { failuresInARow, reason: last, ...(pauses > 1 && { times: pauses }) }
         yield* Effect.logWarning("rollouts keep failing; starting one at a time", figures)
       }
-      yield* Effect.sleep(Math.min(longestPauseMillis, 1000 * 2 ** (rounds - 1)))
+      yield* Effect.sleep(Math.min(maxPauseMillis, 1000 * 2 ** (rounds - 1)))
     })
   }
 }

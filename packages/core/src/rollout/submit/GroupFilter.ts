@@ -37,7 +37,7 @@ export interface FilterOptions {
   readonly minTrainedTokens?: number
   /** The trainer needs chats: missing ones are decoded from tokens. */
   readonly includeMessages: boolean
-  /** Existing chats are sent for display, unless they are very large (`largestChats`). */
+  /** Existing chats are sent for display, unless they are very large (`maxChatCharacters`). */
   readonly keepMessages?: boolean
   /** Max sequence length, tokens; 0 or less: no known limit. */
   readonly maxTokenLength: number
@@ -156,7 +156,7 @@ const isFinite = ({ advantages, rewards, scores }: ScoredGroup): boolean =>
   (rewards ?? []).every((components) => Object.values(components).every(isUsable))
 
 /** Max characters of chats that are sent for display only; larger ones are mostly images. */
-const largestChats = 4_000_000
+const maxChatCharacters = 4_000_000
 
 const withMessages = (
   group: ScoredGroup,
@@ -164,7 +164,7 @@ const withMessages = (
 ): ScoredGroup => {
   const { messages, ...rest } = group
   const hasMessages = messages !== undefined && messages.some((chat) => chat.length > 0)
-  if (!includeMessages) return keepMessages && hasMessages && charactersOf(messages) <= largestChats ? group : rest
+  if (!includeMessages) return keepMessages && hasMessages && charactersOf(messages) <= maxChatCharacters ? group : rest
   if (hasMessages) return group
   if (decode === undefined) return rest
   return {

@@ -440,19 +440,19 @@ describe("a streamed answer", () => {
       event({ ...begin, choices: [{ index: 1, delta: { content: "x" } }] }) + stream([], "stop"),
       "one choice"
     ],
-    ["has an index that is none", stream([call({ index: -1, ...look("read", a) })]), "cannot be read"],
-    ["has an index of text", stream([call({ index: "0", ...look("read", a) })]), "cannot be read"],
+    ["has an index that is none", stream([call({ index: -1, ...look("read", a) })]), "is invalid"],
+    ["has an index of text", stream([call({ index: "0", ...look("read", a) })]), "is invalid"],
     [
       "has arguments that are no text",
       stream([call({ index: 0, function: { name: "read", arguments: { path: "a" } } })]),
-      "cannot be read"
+      "is invalid"
     ],
     ["has arguments of no call", stream([call({ function: { arguments: a } })]), "belongs to no call"],
     ["has a call without a name", stream([call({ index: 0, id: "call_a", function: { arguments: a } })]), "no name"],
     [
       "has a custom call",
       stream([call({ index: 0, id: "x", type: "custom", custom: { name: "sh", input: "ls" } })]),
-      "cannot be read"
+      "is invalid"
     ],
     ["has content that is a number", stream([chunk({ content: 4 })], "stop"), "content is invalid"],
     ["has content of an unknown part", stream([chunk({ content: [{ type: "audio" }] })], "stop"), "content is invalid"],

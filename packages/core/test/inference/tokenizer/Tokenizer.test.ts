@@ -88,7 +88,7 @@ describe("Tokenizer.layerHuggingFace", () => {
     Effect.gen(function* () {
       for (const name of ["./nowhere", "../nowhere", "~/nowhere", "/nowhere/at/all"]) {
         const error = yield* failureOf(name)
-        assert.match(error.message, /^there is no folder \/.*nowhere/)
+        assert.match(error.message, /^folder not found: \/.*nowhere/)
       }
       const file = yield* failureOf(fixture("tiny-tokenizer/tokenizer.json"))
       assert.include(file.message, "is no folder")

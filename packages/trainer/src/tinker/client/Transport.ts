@@ -46,7 +46,7 @@ export interface Transport {
 export const sdkVersion = "0.38.0"
 
 /** Above the largest possible result: 1,024 data of 32,768 tokens with two numbers each. */
-const mostBytes = 512 * 2 ** 20
+const maxBytes = 512 * 2 ** 20
 
 /** Longer than a server holds a poll. */
 const answerWithin = "90 seconds"
@@ -102,7 +102,7 @@ export const make = Effect.fn("Transport.make")(function* ({ apiKey, url }: Addr
     traffic.requests++
     traffic.bytesSent += size
     const response = yield* client.execute(request)
-    const bytes = yield* AnswerBody.read(response.status, response.stream, mostBytes)
+    const bytes = yield* AnswerBody.read(response.status, response.stream, maxBytes)
     traffic.bytesReceived += bytes.length
     const now = yield* Clock.currentTimeMillis
     return {
@@ -155,7 +155,7 @@ const decodeComplaints = Schema.decodeUnknownOption(Schema.Array(Complaint))
 const decodeDetail = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Detail))
 const decodeFailed = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Failed))
 
-const said = (bytes: Uint8Array): string => {
+const textOf = (bytes: Uint8Array): string => {
   const text = utf8.decode(bytes)
   const failed = decodeFailed(text)
   if (Option.isSome(failed)) return failed.value.error
@@ -178,7 +178,7 @@ export const refusal = (server: string, path: string, { bytes, retryAfterMillis,
     reason: reasonOf(status),
     server,
     status,
-    message: `${server}${path} answered ${status}: ${said(bytes)}${hintOf(status, said(bytes))}`,
+    message: `${server}${path} answered ${status}: ${textOf(bytes)}${hintOf(status, textOf(bytes))}`,
     ...(retryAfterMillis !== undefined && { retryAfterMillis })
   })
 

@@ -17,7 +17,7 @@ export interface Tensor {
 }
 
 /** Max elements of a tensor in one message. */
-const mostElements = 0x4000_0000
+const maxElements = 0x4000_0000
 
 const fail = (message: string) => Effect.fail(new WireError({ message }))
 
@@ -98,11 +98,11 @@ export const read = Effect.fnUntraced(function* (
   message: Message,
   what: string,
   pad = 0,
-  room: ElementBudget = { left: mostElements }
+  room: ElementBudget = { left: maxElements }
 ) {
   const { dtype, encoding } = message
   const shape = message.shape.map(Number)
-  if (shape.some((length) => length < 0) || sizeOf(shape) > mostElements) {
+  if (shape.some((length) => length < 0) || sizeOf(shape) > maxElements) {
     return yield* fail(`${what} has the shape (${shape.join(", ")})`)
   }
   switch (encoding.case) {

@@ -63,8 +63,8 @@ export const make = Effect.fnUntraced(function* (
     executor.device.kind,
     memory
   )
-  const { attention, chunks, headRows, pieces, remat } = plan
-  const options = { ...TrainGraph.defaults, attention, pieces, chunks, headRows, remat, entropy: false }
+  const { attention, chunks, headRows, feedForwardChunks, remat } = plan
+  const options = { ...TrainGraph.defaults, attention, feedForwardChunks, chunks, headRows, remat, entropy: false }
   /** Most recently used last. */
   const loaded = new Map<string, Loaded>()
 
@@ -115,6 +115,6 @@ export const make = Effect.fnUntraced(function* (
       Effect.mapError(executor.put({ dtype: "float32", shape: [parameters.length], data: parameters }), failed),
     free: (resident) => executor.free(resident),
     turn: turns.withPermits(1),
-    packing: { tokenBudget, multiple: Math.max(plan.chunks, plan.pieces) }
+    packing: { tokenBudget, multiple: Math.max(plan.chunks, plan.feedForwardChunks) }
   }
 })

@@ -33,7 +33,7 @@ export interface QueueBudget {
 export interface Options {
   readonly model: string
   readonly futures: Futures
-  readonly mostWaiting: number
+  readonly maxWaiting: number
   readonly gapSeconds: number
   readonly budget: QueueBudget
 }
@@ -49,7 +49,7 @@ export const make = Effect.fnUntraced(function* ({
   futures,
   gapSeconds,
   model,
-  mostWaiting,
+  maxWaiting,
   budget
 }: Options): Effect.fn.Return<Operations, never, Scope.Scope> {
   const scope = yield* Effect.scope
@@ -100,7 +100,7 @@ export const make = Effect.fnUntraced(function* ({
       return gone(`operation ${number} of ${model} has ended, and its result is gone; the next one is ${next}`)
     }
     if (number === next) return undefined
-    if (unfinished >= mostWaiting) return busy(`${unfinished} operations of ${model} are waiting: retry later`)
+    if (unfinished >= maxWaiting) return busy(`${unfinished} operations of ${model} are waiting: retry later`)
     return budget.bytes + bytes > budget.maxBytes ? busy("too many operations are waiting: retry later") : undefined
   }
 

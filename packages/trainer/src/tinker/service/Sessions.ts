@@ -148,13 +148,13 @@ const makeModel = (options: Parts): Sessions["createModel"] =>
     }
     const usedAt = yield* Clock.currentTimeMillis
     const scope = yield* Scope.fork(owner)
-    const { gapSeconds, maxQueued: mostWaiting } = settings
+    const { gapSeconds, maxQueued: maxWaiting } = settings
     const entry: TrainingModel = {
       id,
       session: session.id,
       baseModel,
       metadata,
-      operations: yield* Scope.provide(Operations.make({ model: id, futures, mostWaiting, gapSeconds, budget }), scope),
+      operations: yield* Scope.provide(Operations.make({ model: id, futures, maxWaiting, gapSeconds, budget }), scope),
       ready: Deferred.makeUnsafe<TrainedModel.TrainedModel, OperationFailed>(),
       scope,
       kind: undefined,

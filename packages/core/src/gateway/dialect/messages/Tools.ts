@@ -90,7 +90,7 @@ export interface Chosen {
   readonly constraints: ReadonlyArray<OutputConstraints.OutputConstraint | undefined>
 }
 
-/** Whether tools may be called, and the output constraints of the choice. */
+/** The effective tool choice, and its output constraints. */
 export const choice = Effect.fnUntraced(function* (given: unknown, hasTools: boolean) {
   if (given === undefined || given === null) return { toolChoice: undefined, constraints: [] } satisfies Chosen
   const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(given, "tool_choice")
