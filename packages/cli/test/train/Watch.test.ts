@@ -151,7 +151,7 @@ describe("Watch", () => {
           [
             "broken: Not a number (not_finite): Loss or",
             "broken: Environment stuck (stuck): 100% of",
-            "broken: Run not moving (stalled): Nothing has"
+            "broken: Run stalled (stalled): No progre"
           ].map((line) => line.slice(0, 40))
         )
       })

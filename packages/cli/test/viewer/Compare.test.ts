@@ -36,7 +36,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
 
   it("shows the sessions of a group as trees of their branches, and compares two branches", async () => {
     const { page } = await visit("/groups/sessions/1?view=compare")
-    await page.getByRole("heading", { name: "Shared beginnings" }).waitFor()
+    await page.getByRole("heading", { name: "Shared prefixes" }).waitFor()
     assert.deepStrictEqual(await page.locator(".beginnings h3").allInnerTexts(), [
       "Session 0 1 sequence, 1 conversation",
       "Session 1 3 sequences, 2 conversations"
@@ -48,7 +48,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
 
   it("saves the tree of a group's sessions, a row for each branch, and as it is drawn", async () => {
     const { errors, page } = await visit("/groups/sessions/1?view=compare")
-    await page.getByRole("heading", { name: "Shared beginnings" }).waitFor()
+    await page.getByRole("heading", { name: "Shared prefixes" }).waitFor()
     const rows = Saved.rows(await Saved.by(page, "JSONL of beginnings of group 1"))
     assert.deepStrictEqual([...new Set(rows.map(({ session }) => session))], ["0", "1"])
     const parted = rows.filter(({ branch }) => String(branch).includes("."))
@@ -71,7 +71,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
     await page.waitForSelector(".parting")
     assert.isTrue(await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
     await page.goto(`${saved}#/groups/kinds/5?view=compare`)
-    await page.getByRole("heading", { name: "Shared beginnings" }).waitFor()
+    await page.getByRole("heading", { name: "Shared prefixes" }).waitFor()
     assert.isUndefined(await page.evaluate("window.harm"))
     assert.deepStrictEqual([requests, errors], [[], []])
   })

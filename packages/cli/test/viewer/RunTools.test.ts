@@ -46,7 +46,7 @@ describe.skipIf(!Browser.isPresent)(`the tools of a run's pages${Browser.absence
       )
 
     seen("say where a step's time goes, as lanes, and save it", "/", async (page) => {
-      await page.getByText("Where does my step go?").click()
+      await page.getByText("Where does the step time go?").click()
       const timeline = page.locator(".step-timeline")
       await timeline.locator("svg").waitFor()
       assert.include(

@@ -48,7 +48,7 @@ describe.skipIf(!Browser.isPresent)(`the settings of runs${Browser.absence}`, ()
       () => table.locator("tbody th, tbody td").allInnerTexts(),
       ["trainer.lr", "trainer", "0.001", "0.0005"]
     )
-    await page.getByRole("checkbox", { name: "only what differs" }).uncheck()
+    await page.getByRole("checkbox", { name: "differences only" }).uncheck()
     await table.getByText("system_prompt").waitFor()
     assert.deepStrictEqual(await Browser.violations(page), [])
     await page.goto(`${saved}#/?run=third`)

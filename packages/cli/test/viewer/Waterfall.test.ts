@@ -86,7 +86,7 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
     await page.getByRole("heading", { name: "Rollout 2" }).waitFor()
     assert.deepStrictEqual((await cells(page))[1]?.slice(0, 5), ["turn 1", "1 s", "500 ms", "1 s", "500 ms"])
     await page.keyboard.press("j")
-    await page.getByText("Nobody wrote down when the turns of this rollout happened.").waitFor()
+    await page.getByText("No timings recorded for this rollout.").waitFor()
     await page.getByRole("button", { name: "rollout 2", exact: true }).click()
     await page.getByRole("heading", { name: "Rollout 2" }).waitFor()
     await page.keyboard.press("w")
@@ -120,7 +120,7 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
     await page.waitForSelector(".rollout")
     assert.strictEqual(await page.getByRole("button", { name: "Times" }).count(), 0)
     await page.keyboard.press("w")
-    await page.getByText("Nobody wrote down when its turns happened").waitFor()
+    await page.getByText("No timings recorded").waitFor()
   })
 
   it("fits a phone, and is readable in the dark", async () => {

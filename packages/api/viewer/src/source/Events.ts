@@ -84,7 +84,7 @@ export const first = async (response: Response, onMessage: EventStream["onMessag
 }
 
 const read = ({ body }: Response) => {
-  if (body === null) throw new SourceError("failed", "the service sent no stream of events")
+  if (body === null) throw new SourceError("failed", "the service sent no event stream")
   return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
 }
 

@@ -28,7 +28,7 @@ const claim = { owner: "the trainer", wait_seconds: 0, lease_seconds: 600 }
 const group = { tokens: [[1], [2], [3]], masks: [[1], [2], [3]], scores: [1, 0, 1] }
 
 const names = (page: Page) => page.locator(".run-chooser option").allInnerTexts()
-const offer = (page: Page) => page.getByRole("button", { name: "Delete this run…" })
+const offer = (page: Page) => page.getByRole("button", { name: "Delete run…" })
 
 describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
   const { open, save } = Browser.suite()
@@ -62,12 +62,12 @@ describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
           const dialog = page.getByRole("dialog", { name: "Delete the run “busy”?" })
           await dialog.waitFor()
           // Whoever presses Enter at once keeps it.
-          assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Keep it")
+          assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Cancel")
           assert.deepStrictEqual(await Browser.violations(page), [])
           await dialog.getByRole("button", { name: "Delete busy" }).click()
           await dialog.getByRole("alert").getByText("run busy is in use: the trainer holds a batch of it").waitFor()
           assert.deepStrictEqual(await Browser.violations(page), [])
-          await dialog.getByRole("button", { name: "Keep it" }).click()
+          await dialog.getByRole("button", { name: "Cancel" }).click()
           assert.include(await names(page), "busy")
 
           await page.locator(".run-chooser select").selectOption("idle")

@@ -18,7 +18,7 @@ describe.skipIf(!Browser.isPresent)(`environments that wait for the trainer${Bro
           await OpenService.post(url, "/bound/batches/claim", { owner: "t", wait_seconds: 0, lease_seconds: 600 })
           await OpenService.post(url, "/bound/environments", Registrations.environment)
           const { page } = await open(`${url}/ui#/service?run=bound`)
-          const begun = page.locator(".tile", { has: page.getByText("Begun", { exact: true }) })
+          const begun = page.locator(".tile", { has: page.getByText("In progress", { exact: true }) })
           const says = (figure: string, note: string) =>
             Browser.becomes(() => begun.locator("dd").allInnerTexts(), [figure, note])
           await says("0", "sequences; 12 more may be (staleness at most 0)")
