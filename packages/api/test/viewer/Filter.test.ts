@@ -101,7 +101,7 @@ describe("Filter", () => {
       "Step: the minimum 3 exceeds the maximum 2."
     )
     const lengths = { ...Filter.none, lengthFrom: 9, lengthTo: 8 }
-    assert.strictEqual(Filter.problemOf(lengths), "Lengths run from 9 down to 8.")
+    assert.strictEqual(Filter.problemOf(lengths), "Length: the minimum 9 exceeds the maximum 8.")
     assert.isNull(Filter.problemOf({ ...Filter.none, scoreFrom: 1, scoreTo: 1 }))
   })
 })

@@ -149,7 +149,7 @@ describe("Watch", () => {
         assert.deepStrictEqual(
           printed.map((line) => line.slice(0, 40)),
           [
-            "broken: Not a number (not_finite): Loss or",
+            "broken: NaN or infinite loss (not_finite",
             "broken: Environment stuck (stuck): 100% of",
             "broken: Run stalled (stalled): No progre"
           ].map((line) => line.slice(0, 40))

@@ -78,7 +78,7 @@ describe("Activity", () => {
       because({ environments: [{ ...letters, isWithoutServers: true }] }),
       "letters_0: no inference server responds"
     )
-    assert.include(because({ environments: [{ ...letters, running: 64 }] }), "64 items under way")
+    assert.include(because({ environments: [{ ...letters, running: 64 }] }), "64 items in progress")
   })
 
   it("waits longer for a trainer that is at a batch, and for the first step", () => {

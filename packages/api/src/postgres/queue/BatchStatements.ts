@@ -80,7 +80,7 @@ export const make = Effect.gen(function* () {
     with numbered as (
       update run set batches = batches + 1 where id = ${runId} and batches = ${batches} and ended_at is null
       returning starting_step + batches as step,
-        -- For this transaction alone: Batches says why.
+        -- For this transaction only; see Batches for the reason.
         set_config('synchronous_commit', ${claimCommits}, true)
     ), taken as materialized (
       select grp.id, env_id, sequences, tokens, scores, policy_step, created_at, place, stored_bytes(encoding, payload) as bytes

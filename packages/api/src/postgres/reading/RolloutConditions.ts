@@ -22,7 +22,7 @@ export const state = `case
   else 'queued'
 end`
 
-/** The prompt stands in for a missing item id. */
+/** The prompt replaces a missing item id. */
 const item = "coalesce(grp.item_id, fig.prompt)"
 
 const best = "(select max(score) from unnest(grp.scores) as score)"

@@ -166,7 +166,7 @@ export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
     table.sourcesOf(metrics[sign]).flatMap((source) => {
       const series = Health.finite(table.points(source, metrics[sign]))
       const lengths = Health.finite(table.points(source, metrics.length))
-      // A metric that starts later says nothing about the first steps.
+      // A metric that starts later has no values for the first steps.
       const isFromStart = (series.steps[0] ?? Infinity) <= (lengths.steps[Health.window - 1] ?? Infinity)
       const known = {
         first: isFromStart ? Health.atFirst(series) : undefined,

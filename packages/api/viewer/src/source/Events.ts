@@ -9,7 +9,7 @@ import type { Reach } from "./Reach.ts"
 import { SourceError, type Unwatch, type WatchState } from "./Source.ts"
 
 export interface EventStream {
-  /** Of the stream's source: a stream is reopened as soon as that is reachable. */
+  /** Reachability of the source: a stream is reopened as soon as it is reachable. */
   readonly reach: Reach
   /** Opens the stream; called again after each interruption, so that it can pass a resume position. */
   readonly open: (signal: AbortSignal) => Promise<Response>

@@ -49,7 +49,7 @@ export interface Source {
   readonly stepOf: (run: string) => number | null
   /** True if there is a program behind it, so that data may change. */
   readonly isLive: boolean
-  /** True if groups come from a service; otherwise there are no environments, batches, summary and group states. */
+  /** True if groups come from a service; otherwise environments, batches, summary and group states are missing. */
   readonly hasService: boolean
   readonly hasMetrics: boolean
   /** The run to show if the address names none, registered or not; null: the most recently active. */

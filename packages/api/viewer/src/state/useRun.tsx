@@ -13,7 +13,7 @@ import { type Remote, useRemote } from "./useRemote.ts"
 
 interface Runs {
   readonly runs: Remote<ReadonlyArray<Wire.Run>>
-  /** Null while unknown, and if there is no run. */
+  /** Null while unknown, and without runs. */
   readonly run: string | null
 }
 

@@ -18,7 +18,7 @@ const isKnown = (recipe: AdvantageRecipe | null): boolean =>
 export const ofScores = (
   scores: ReadonlyArray<number>,
   recipe: AdvantageRecipe | null,
-  /** The rollout of each sequence; undefined: a rollout of its own. */
+  /** The rollout of each sequence; undefined: a separate rollout. */
   sessions: ReadonlyArray<unknown> = []
 ): Float64Array | null => (!isKnown(recipe) ? null : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe)))
 
