@@ -105,7 +105,7 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
     })
 
     seen("leads from a step without numbers to the tokens that made it", async (page) => {
-      const odd = finding(page, "Not a number")
+      const odd = finding(page, "NaN or infinite loss")
       assert.include(await odd.innerText(), `steps ${BrokenRun.notFinite.slice(0, -1).join(", ")} and 31`)
       for (const step of BrokenRun.notFinite) {
         await odd.getByRole("link", { name: `Groups of step ${step}` }).click()
@@ -131,7 +131,7 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
       "leads from a reward that is had by length to the longest answers, and shows what they were paid for",
       async (page) => {
         const hacked = finding(page, "Length hacking")
-        assert.match(await hacked.innerText(), /“thorough” of essays_0 rises with the length/)
+        assert.match(await hacked.innerText(), /“thorough” of essays_0 correlates with completion length/)
         await hacked.getByRole("link").click()
         await page.getByRole("table", { name: "Groups by component thorough" }).waitFor()
         await Browser.becomes(() => rows(page).first().locator(".cell-step").innerText(), String(BrokenRun.steps))

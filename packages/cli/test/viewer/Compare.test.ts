@@ -21,7 +21,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
     const told = await page.locator(".parting [role=status]").innerText()
     assert.match(
       told,
-      /^The first \d+ tokens are the same\. Then rollout 2 has ".+" \(probability .+\), rollout 1 has /
+      /^The first \d+ tokens are identical\. Then rollout 2 has ".+" \(probability .+\), rollout 1 has /
     )
     assert.match(await page.locator(".differences").innerText(), /correct\s+1\s+0\s+−1/)
     assert.deepStrictEqual(await Browser.violations(page), [])
@@ -49,13 +49,13 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
   it("saves the tree of a group's sessions, a row for each branch, and as it is drawn", async () => {
     const { errors, page } = await visit("/groups/sessions/1?view=compare")
     await page.getByRole("heading", { name: "Shared prefixes" }).waitFor()
-    const rows = Saved.rows(await Saved.by(page, "JSONL of beginnings of group 1"))
+    const rows = Saved.rows(await Saved.by(page, "JSONL of prefixes of group 1"))
     assert.deepStrictEqual([...new Set(rows.map(({ session }) => session))], ["0", "1"])
     const parted = rows.filter(({ branch }) => String(branch).includes("."))
     assert.isAbove(parted.length, 1)
     const above = rows.find(({ branch, session }) => session === "1" && branch === "1")!
     assert.strictEqual(parted[0]!["from_token"], Number(above["to_token"]) + 1)
-    const png = await Saved.by(page, "PNG of beginnings of group 1")
+    const png = await Saved.by(page, "PNG of prefixes of group 1")
     assert.strictEqual(png.bytes.toString("latin1", 1, 4), "PNG")
     assert.isAbove(
       png.bytes.readUInt32BE(20),

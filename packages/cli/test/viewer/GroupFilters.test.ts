@@ -118,7 +118,7 @@ describe.skipIf(!Browser.isPresent)(`filters of groups${Browser.absence}`, () =>
           await page.getByRole("button", { name: "more filters" }).click()
           await byField(page, "Score range to", "0.5", "cb", "disagreement_to=0.5")
           await page.getByRole("button", { name: "more filters" }).click()
-          await byField(page, "Deviation from", "0.2", "a", "deviation_from=0.2")
+          await byField(page, "Score std dev from", "0.2", "a", "deviation_from=0.2")
           await page.getByRole("button", { name: "more filters" }).click()
           await byField(page, "Item", "b", "b", "item=b")
           assert.deepStrictEqual(errors, [])

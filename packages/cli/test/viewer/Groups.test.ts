@@ -204,7 +204,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
   it("shows pictures by their bytes, names the others, and loads nothing", async () => {
     const { page, requests } = await visit("/groups/kinds/3")
     await page.waitForSelector(".rollout")
-    await page.getByText("picture: image/png, 3 B cannot be shown, its bytes are damaged").waitFor()
+    await page.getByText("picture: image/png, 3 B cannot be shown: corrupt data").waitFor()
     for (const text of [
       "picture: https://example.invalid/in-images.png (not loaded)",
       "picture: https://example.invalid/in-part.png (not loaded)",
@@ -306,13 +306,13 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     }
     assert.strictEqual(await fact(page, "Trainer − sampler"), "-0.5 nats")
     await page.keyboard.press("?")
-    await page.getByRole("dialog").getByText("next token of great difference (0.25 nats)").waitFor()
+    await page.getByRole("dialog").getByText("next token with a large difference (0.25 nats)").waitFor()
     await page.keyboard.press("Escape")
     await page.keyboard.press("End")
     await Browser.becomes(() => fact(page, "Trainer logprob"), "not recorded")
     assert.deepStrictEqual(await Browser.violations(page), [])
     await page.goto(`${file}#/groups/kinds/1?rollout=1&view=tokens`)
-    await page.getByRole("option", { name: "Trainer against sampler (not recorded)" }).waitFor({ state: "attached" })
+    await page.getByRole("option", { name: "Trainer − sampler (not recorded)" }).waitFor({ state: "attached" })
     assert.deepStrictEqual(errors, [])
   })
 

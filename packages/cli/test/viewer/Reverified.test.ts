@@ -50,7 +50,7 @@ describe.skipIf(!Browser.isPresent)(`scores of another day${Browser.absence}`, (
     const rows = () =>
       page.locator(".data-table tbody tr").evaluateAll((all) => all.map(({ textContent }) => textContent))
     const [first = "", second = ""] = await rows()
-    assert.match(first, /group 1.*120 litres.*0\.5 → 1.*2 as they were.*format 0\.167 → 0\.333/)
+    assert.match(first, /group 1.*120 litres.*0\.5 → 1.*2 unchanged.*format 0\.167 → 0\.333/)
     assert.match(second, /group 2.*Lyon.*1 → 0\.75/)
     assert.deepStrictEqual(await Browser.violations(page), [])
     await page.getByRole("button", { name: "lower 1" }).click()

@@ -55,7 +55,7 @@ describe.skipIf(!Browser.isPresent)(`the settings of runs${Browser.absence}`, ()
     await page.getByRole("heading", { name: "Run third" }).waitFor({ state: "attached" })
     await Browser.becomes(() => page.locator(".settings[open]").count(), 0)
     await page.locator(".settings summary").click()
-    await page.getByText("of third have told no settings").waitFor()
+    await page.getByText("No settings recorded for third").waitFor()
   })
 
   for (const [name, options] of [

@@ -59,13 +59,13 @@ describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
 
           const { errors, page } = await tab(url, "busy", tokens.admin)
           await offer(page).click()
-          const dialog = page.getByRole("dialog", { name: "Delete the run “busy”?" })
+          const dialog = page.getByRole("dialog", { name: "Delete run “busy”?" })
           await dialog.waitFor()
           // Whoever presses Enter at once keeps it.
           assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Cancel")
           assert.deepStrictEqual(await Browser.violations(page), [])
           await dialog.getByRole("button", { name: "Delete busy" }).click()
-          await dialog.getByRole("alert").getByText("run busy is in use: the trainer holds a batch of it").waitFor()
+          await dialog.getByRole("alert").getByText("run busy is in use (the trainer has leased a batch of it)").waitFor()
           assert.deepStrictEqual(await Browser.violations(page), [])
           await dialog.getByRole("button", { name: "Cancel" }).click()
           assert.include(await names(page), "busy")
@@ -79,9 +79,9 @@ describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
           assert.strictEqual(await page.getByRole("dialog").count(), 0)
           // What is not there is called that, and cannot be deleted again.
           await page.evaluate("location.hash = '/?run=idle'")
-          await page.getByRole("heading", { name: "No run “idle”" }).waitFor()
+          await page.getByRole("heading", { name: "Run “idle” not found" }).waitFor()
           assert.strictEqual(await offer(page).count(), 0)
-          await page.getByRole("link", { name: "To busy" }).click()
+          await page.getByRole("link", { name: "Go to busy" }).click()
           await page.getByRole("heading", { name: "Run busy" }).waitFor({ state: "attached" })
           assert.deepStrictEqual(errors, [])
           await page.close()

@@ -21,9 +21,9 @@ describe.skipIf(!Browser.isPresent)(`environments that wait for the trainer${Bro
           const begun = page.locator(".tile", { has: page.getByText("In progress", { exact: true }) })
           const says = (figure: string, note: string) =>
             Browser.becomes(() => begun.locator("dd").allInnerTexts(), [figure, note])
-          await says("0", "sequences; 12 more may be (staleness at most 0)")
+          await says("0", "sequences; 12 more may start (staleness at most 0)")
           await OpenService.post(url, "/bound/environments/0/begin", { under_way: 0, more: 3 })
-          await says("9", "sequences; 3 more may be (staleness at most 0)")
+          await says("9", "sequences; 3 more may start (staleness at most 0)")
           await OpenService.post(url, "/bound/environments/0/begin", { under_way: 3, more: 3 })
           await says("12", "sequences; environments wait for the trainer (staleness at most 0)")
           await OpenService.post(url, "", Registrations.run("bound", 12))
