@@ -108,7 +108,7 @@ describe("Dataset's rewards", () => {
     Effect.gen(function* () {
       assert.match(
         yield* failure({ rewardFunctions: ["accurcy"] }),
-        /no reward is called "accurcy"; there are accuracy,/
+        /unknown reward "accurcy"; known: accuracy,/
       )
       assert.match(
         yield* failure({ rewardFunctions: [{ type: "format", params: { tags: ["a"] } }] }),
@@ -127,7 +127,7 @@ describe("Dataset's rewards", () => {
   it.effect("make no claims but for accuracy alone", () =>
     Effect.gen(function* () {
       const { claims } = yield* Environment.Environment
-      assert.match(Option.getOrThrow(claims).untestable ?? "", /depends on the rewards/)
+      assert.match(Option.getOrThrow(claims).untestable ?? "", /depends on the configured rewards/)
     }).pipe(Effect.provide(environment({ rewardFunctions: ["format"] })))
   )
 })

@@ -101,10 +101,10 @@ const LiveCode = Schema.Struct({
 })
 const decodeLiveCode = Schema.decodeUnknownOption(LiveCode)
 
-/** The problem of a LiveCodeBench row, or why there is none. */
+/** The problem of a LiveCodeBench row, or the reason if none. */
 const fromContest = (picked: { readonly [name: string]: unknown }): Result.Result<Problem, string> => {
   const row = decodeLiveCode(picked)
-  if (Option.isNone(row)) return Result.fail("its question_content or starter_code is no text")
+  if (Option.isNone(row)) return Result.fail("its question_content or starter_code is not a text")
   const { question_content: content, starter_code: starter = "" } = row.value
   const contest = Contest.ofRow({
     publicTestCases: picked["public_test_cases"],
@@ -126,7 +126,7 @@ const fromContest = (picked: { readonly [name: string]: unknown }): Result.Resul
 
 const decodeRow = Schema.decodeUnknownOption(Row)
 
-/** The problem of a row, or why there is none. */
+/** The problem of a row, or the reason if none. */
 export const fromColumns = (picked: { readonly [name: string]: unknown }): Result.Result<Problem, string> => {
   const present = Object.fromEntries(Object.entries(picked).filter(([, value]) => value !== null))
   if ("question_content" in present) return fromContest(present)

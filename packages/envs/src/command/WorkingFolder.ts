@@ -22,7 +22,7 @@ export interface WorkingFolder {
 }
 
 const failed = (cause: { readonly message: string }) =>
-  new ProgramError({ message: `a working folder cannot be made: ${cause.message}`, cause })
+  new ProgramError({ message: `cannot create a working directory: ${cause.message}`, cause })
 
 export const scoped = Effect.fn("WorkingFolder.scoped")(
   function* ({
@@ -47,7 +47,7 @@ export const scoped = Effect.fn("WorkingFolder.scoped")(
           .remove(made, { recursive: true, force: true })
           .pipe(
             Effect.catch(({ message }) =>
-              Effect.logWarning("a working folder stays", { folder: made, reason: message })
+              Effect.logWarning("working directory not removed", { folder: made, reason: message })
             )
           )
       )

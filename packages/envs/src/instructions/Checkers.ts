@@ -35,6 +35,6 @@ export const decode = (
 ): Result.Result<Constraint, string> => {
   const known = typeof name === "string" ? checkers.get(name) : undefined
   return known === undefined
-    ? Result.fail(`no checker is called ${JSON.stringify(name)}; there are ${Array.from(checkers.keys()).join(", ")}`)
+    ? Result.fail(`unknown checker ${JSON.stringify(name)}; known: ${Array.from(checkers.keys()).join(", ")}`)
     : known(Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null)))
 }

@@ -54,8 +54,7 @@ const dialectOf = (schema: object): Dialect => {
   if (dialect === undefined) return newest
   const written = typeof dialect === "string" ? dialect : JSON.stringify(dialect)
   const known = dialects.find(({ name }) => name.test(written))
-  if (known === undefined)
-    throw new Error(`the dialect ${written} is not known: draft-06, draft-07, 2019-09 or 2020-12`)
+  if (known === undefined) throw new Error(`unknown dialect ${written}: use draft-06, draft-07, 2019-09 or 2020-12`)
   return known
 }
 

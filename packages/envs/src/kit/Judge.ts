@@ -54,7 +54,7 @@ const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, t
 
 /** Settings of a judge: `--judge.<field>`, and the map or list `judge:` of a file. */
 export const settings = fromFields({
-  baseUrl: field(Schema.String, "", "URL of the judge's server, including /v1; if empty, there is no judge"),
+  baseUrl: field(Schema.String, "", "URL of the judge's server, including /v1; if empty, none"),
   apiKey,
   modelName,
   timeout,

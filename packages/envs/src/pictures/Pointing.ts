@@ -212,9 +212,7 @@ export const layer = Environment.layer("pointing", settings, (chosen) =>
               ? Effect.succeed(true)
               : pictureOf(item).pipe(
                   Effect.as(true),
-                  Effect.catch(({ message }) =>
-                    Effect.as(Effect.logWarning("row left out", { reason: message }), false)
-                  )
+                  Effect.catch(({ message }) => Effect.as(Effect.logWarning("row skipped", { reason: message }), false))
                 )
           )
         ),

@@ -29,7 +29,7 @@ export const layerHuggingFace = (
     Embedder,
     Effect.gen(function* () {
       const failure = (cause: unknown) =>
-        new EmbeddingError({ model, message: `the embedding model ${model} could not be used`, cause })
+        new EmbeddingError({ model, message: `cannot use the embedding model ${model}`, cause })
       const { pipeline } = yield* Optional.load(["@huggingface/transformers"], "an embedding model", () => {
         OnnxTelemetry.disable()
         return import("@huggingface/transformers")

@@ -6,7 +6,7 @@
 import * as Reward from "./Reward.ts"
 
 export interface RepetitionOptions {
-  /** Repetition score up to which there is no penalty. */
+  /** Maximum repetition score without a penalty. */
   readonly threshold?: number
   readonly minWords?: number
   readonly minSentences?: number

@@ -160,7 +160,8 @@ export const trial = Effect.flatMap(Sandbox, (sandbox) =>
   Effect.catchTag("BrokenTests", ({ message }) => Effect.fail(new SandboxError({ message }))),
   Effect.filterOrFail(
     ({ tests: [right, wrong] }) => right?.passed === 1 && wrong?.passed === 0,
-    ({ outcome, tests }) => new SandboxError({ message: `a program came to ${JSON.stringify({ outcome, tests })}` })
+    ({ outcome, tests }) =>
+      new SandboxError({ message: `a test program resulted in ${JSON.stringify({ outcome, tests })}` })
   ),
   Effect.map(({ outcome }) => outcome.millis)
 )

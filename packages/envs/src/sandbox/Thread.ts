@@ -42,7 +42,7 @@ export const start = <In, Out>(
       )
       .on("exit", (code) => gone(`exited with code ${code}`))
     return {
-      // A worker thread, not a window: there is no origin.
+      // A worker thread, not a window, has no origin.
       // oxlint-disable-next-line unicorn/require-post-message-target-origin
       post: (message, transfer) => worker.postMessage(message, transfer),
       next: Queue.take(messages)

@@ -70,7 +70,5 @@ const decodeFiles = Schema.decodeUnknownEffect(Files)
 export const unpacked = (written: string): Effect.Effect<ReadonlyMap<string, Uint8Array>, SandboxError> =>
   decodeFiles(written).pipe(
     Effect.map((files) => new Map(Object.entries(files).map(([path, hex]) => [path, Buffer.from(hex, "hex")]))),
-    Effect.mapError(
-      (cause) => new SandboxError({ message: "the library of Python for WASI cannot be unpacked", cause })
-    )
+    Effect.mapError((cause) => new SandboxError({ message: "cannot unpack the Python library for WASI", cause }))
   )

@@ -38,7 +38,7 @@ export type Verdict =
     }
   | { readonly _tag: "unusable"; readonly problem: string }
 
-/** Of SQLite's virtual machine: a few seconds on a slow machine. */
+/** Instructions of SQLite's virtual machine: a few seconds on a slow machine. */
 const mostSteps = 10_000_000
 const stepsAtOnce = 10_000
 const mostRows = 10_000

@@ -21,7 +21,7 @@ interface Hedge {
   readonly _tag: "hedge"
   readonly next: number
 }
-/** It is none of these. */
+/** Not one of these. */
 interface Denial {
   readonly _tag: "denial"
   readonly places: ReadonlyArray<number>
