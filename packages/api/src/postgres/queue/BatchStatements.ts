@@ -96,7 +96,7 @@ export const make = Effect.gen(function* () {
     ), assigned as (
       update grp set batch_id = made.id from made where grp.id = any(${ids}::bigint[])
     ), locked as (
-      -- In one order everywhere, so that submissions and claims cannot wait for each other in a circle.
+      -- Locks in one order everywhere, so that submissions and claims cannot deadlock.
       select queued.env_id, queued.sequences from queued
       where run_id = ${runId} and (env_id, sequences) in (select env_id, sequences from taken)
       order by env_id, sequences for update
