@@ -1,5 +1,5 @@
 /**
- * The tasks of reasoning-gym (Python): puzzles, arithmetic, algebra, logic, graphs, games, generated endlessly and
+ * Asks the tasks of reasoning-gym (Python): puzzles, arithmetic, algebra, logic, graphs, games, generated endlessly and
  * scored by the package.
  *
  * `dataset` names one of them, or several with weights ("leg_counting:2, chain_sum"). The same seed gives the same

@@ -1,4 +1,4 @@
-/** Registry of the built-in environments, for `atropos envs` and `--env NAME`. */
+/** Lists the built-in environments, for `atropos envs` and `--env NAME`. */
 import * as Addition from "./Addition.ts"
 import * as AnswerFormat from "./AnswerFormat.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"

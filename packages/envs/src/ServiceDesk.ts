@@ -1,5 +1,5 @@
 /**
- * A service desk: the policy talks with a customer played by another model, and uses tools that act on a small shop.
+ * Runs a service desk: the policy talks with a customer played by another model, and uses tools that act on a small shop.
  * Modelled on tau-bench (Yao et al. 2024, arXiv:2406.12045), with a generated domain.
  *
  * At the end the shop's orders must match the customer's wishes exactly, and an amount that the customer asked for must

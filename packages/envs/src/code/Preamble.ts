@@ -1,5 +1,5 @@
 /**
- * Code run before contest programs: the imports that contest sites and LiveCodeBench provide, and features that Python
+ * Provides code run before contest programs: the imports that contest sites and LiveCodeBench provide, and features that Python
  * in WebAssembly lacks.
  *
  * Names are imported in LiveCodeBench's order, and the modules after them, so that `bisect` and `random` are modules

@@ -1,5 +1,5 @@
 /**
- * A programming problem, from rows of HumanEval or MBPP, or built in (`Bank`).
+ * Reads programming problems: rows of HumanEval, MBPP or LiveCodeBench, or built in (`Bank`).
  *
  * HumanEval (Chen et al. 2021, https://arxiv.org/abs/2107.03374): `prompt`, `canonical_solution`, `test`,
  * `entry_point`. MBPP (Austin et al. 2021, https://arxiv.org/abs/2108.07732): `text` or `prompt`, `code`, `test_list`,

@@ -1,5 +1,5 @@
 /**
- * A fresh folder for one rollout of a program: empty, or a copy of a folder from the settings. It is removed after the
+ * Creates a folder for one rollout of a program: empty, or a copy of a folder from the settings. It is removed after the
  * rollout, and when this process is killed; or it is kept for inspection.
  */
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"

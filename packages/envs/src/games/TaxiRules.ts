@@ -1,5 +1,5 @@
 /**
- * The rules of Gymnasium's Taxi (without rain and fickle passengers): five by five squares with walls, four landmarks,
+ * Implements the rules of Gymnasium's Taxi (without rain and fickle passengers): five by five squares with walls, four landmarks,
  * one passenger.
  *
  * A state is Gymnasium's number: ((row * 5 + column) * 5 + passenger) * 4 + destination; passenger 4 is in the taxi.

@@ -1,5 +1,5 @@
 /**
- * The rules of Wordle: guess a hidden word of five letters within six guesses; each letter is marked as right,
+ * Implements the rules of Wordle: guess a hidden word of five letters within six guesses; each letter is marked as right,
  * elsewhere or absent.
  *
  * Pure. A letter that occurs once in the hidden word is marked once, right places first. `known` is the share of

@@ -1,5 +1,5 @@
 /**
- * The machine in which a task is worked on and graded: a container, or namespaces of this machine.
+ * Defines the machine in which a task runs and is graded: a container, or namespaces of this machine.
  *
  * The agent's commands see the task's machine without `tests/` and `solution/`. Grading ends all processes they have
  * left running before the tests are added.

@@ -1,4 +1,4 @@
-/** All checkers by name; decodes constraints of rows and prompts. */
+/** Lists all checkers by name, and decodes constraints of rows and prompts. */
 import { Effect, Result } from "effect"
 import * as Case from "./Case.ts"
 import * as Combination from "./Combination.ts"

@@ -1,5 +1,5 @@
 /**
- * The thread that validates answers against JSON schemas; not a module to import.
+ * Validates answers against JSON schemas in a thread; not a module to import.
  *
  * Takes one question at a time; posts `"ready"` once a schema can be compiled. A schema with catastrophic backtracking
  * in a pattern, or one that refers to itself, may hang or crash it: the caller has a deadline and starts another.

@@ -1,5 +1,5 @@
 /**
- * A judge: another model that compares or grades the policy's answers.
+ * Provides a judge: another model that compares or grades the policy's answers.
  *
  * It has its own servers and limits, separate from rollouts. The same request gets the same answers (`AnswerCache`), so
  * that scores are reproducible and cost is paid once; calls, tokens and cost are counted as reported by the server. An

@@ -1,5 +1,5 @@
 /**
- * Another model as a player: an opponent, or a simulated user.
+ * Provides another model as a player: an opponent, or a simulated user.
  *
  * It has its own servers and limits, like a judge, and is never trained. `player` assigns it to a player slot of
  * `Seats`. Its answers are sampled, and never cached. An environment that depends on one uses `required`.

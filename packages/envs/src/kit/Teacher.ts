@@ -1,5 +1,5 @@
 /**
- * A teacher: another model whose most likely tokens at every position of a rollout the policy imitates (the trainer's
+ * Provides a teacher: another model whose most likely tokens at every position of a rollout the policy imitates (the trainer's
  * `distill` loss).
  *
  * It reads the same token ids as the policy, so both must share one vocabulary (`check`). `attach` scores whole

@@ -1,5 +1,5 @@
 /**
- * A session with an OpenEnv server: one socket, on which the server answers each message with one message, in order.
+ * Runs a session with an OpenEnv server over one socket, on which the server answers each message with one message, in order.
  * Uses the platform's `WebSocket`.
  *
  * A late answer would be taken for that of the next message, so the socket is closed on a timeout, and with the scope.

@@ -1,5 +1,5 @@
 /**
- * Pointing and counting in pictures: the position of every thing of a name, or their number.
+ * Asks to point and to count in pictures: the position of every thing of a name, or their number.
  *
  * `Point at every red circle` is answered by points in percent of width and height (`PointAnswer`). A point hits a
  * thing in its outline, mask or box, or within `tolerance` of its position; things and points are paired one to one for

@@ -1,5 +1,5 @@
 /**
- * A reward for semantic similarity to the reference: cosine similarity of sentence embeddings.
+ * Rewards semantic similarity to the reference: cosine similarity of sentence embeddings.
  *
  * clamp(1 - cosineDistance · scaleFactor, minReward, maxReward). Source: cosine_scaled_reward.py of the original.
  * Embeddings come from a service; its Hugging Face layer needs the package @huggingface/transformers, and downloads the

@@ -1,5 +1,5 @@
 /**
- * A penalty for repetition: sentences, words, phrases, stutters, sentence beginnings.
+ * Penalizes repetition: sentences, words, phrases, stutters, sentence beginnings.
  *
  * Range [-1, 0]; 0 is no repetition. Source: repetition_penalty_reward.py of the original.
  */

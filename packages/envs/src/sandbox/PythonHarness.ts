@@ -1,5 +1,5 @@
 /**
- * The Python code that runs a program, and the Python code that judges one; each in its own interpreter (`PythonLink`
+ * Builds the Python code that runs a program, and the Python code that judges one; each in its own interpreter (`PythonLink`
  * between them).
  *
  * The runner takes one job, `{source, serve}`, from its control line. A program alone runs as `__main__` to its end. A

@@ -1,5 +1,5 @@
 /**
- * The Python code with which a judge provides names of the standard library that its tests use without importing them,
+ * Builds the Python code with which a judge provides names of the standard library that its tests use without importing them,
  * such as `math.isclose`, `List[int]`, `Counter(xs)` or `sqrt(2)`.
  *
  * If the program provided such a name, it could be anything: a `Counter` that is always 7 makes any two of them equal.

@@ -1,5 +1,5 @@
 /**
- * The thread in which queries run; not a module to import.
+ * Runs queries in a thread; not a module to import.
  *
  * SQLite is WebAssembly (SQLite's own build) with an in-memory file system, so no file of this machine can be attached
  * and no extension loaded. Every query gets a fresh read-only database, and an authorizer that allows only reading and

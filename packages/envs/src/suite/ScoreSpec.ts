@@ -1,4 +1,4 @@
-/** Schema of `score` in a suite: how an answer is read and scored. */
+/** Defines the schema of `score` in a suite: how an answer is read and scored. */
 import { Result, Schema } from "effect"
 import { names } from "./Normalise.ts"
 

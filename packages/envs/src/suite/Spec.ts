@@ -1,5 +1,5 @@
 /**
- * Schema of an evaluation: the source of its rows, the questions, how an answer is read and scored.
+ * Defines the schema of an evaluation: the source of its rows, the questions, how an answer is read and scored.
  *
  * A suite is a YAML file of this shape; adding one is adding a file. Columns are named as in the rows, or by a path
  * (`context.contexts`); prompts are templates over columns (`{question}`) and, if there are choices, over `{choices}`

@@ -1,5 +1,5 @@
 /**
- * A small MCP server over standard streams: stock and prices of a generated warehouse. The default server of `mcp`:
+ * Serves a small MCP server over standard streams: stock and prices of a generated warehouse. The default server of `mcp`:
  * `node WarehouseServer.ts [seed]`.
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"

@@ -1,5 +1,5 @@
 /**
- * A conversation about a journey, with the calls that its plan makes after each user message.
+ * Reads a conversation about a journey, with the calls that its plan makes after each user message.
  *
  * Rows are turns, in the layout of T1 (capitalone/T1): `ID`, `Filled_Template` (`user: …` or `assistant: …`) and
  * `Filled_Plan` (Python, `Plan`); consecutive rows with the same ID are one conversation. Assistant messages after the

@@ -1,5 +1,5 @@
 /**
- * One episode of an environment, stepped from outside: the policy's requests, its answers, and the score.
+ * Steps one episode of an environment from outside: the policy's requests, its answers, and the score.
  *
  * The environment rolls its item out in its own fiber (`OutsidePolicy`), which is suspended between a question and its
  * answer, and ends with the scope. A step gives the next question, or the end with the environment's own score.

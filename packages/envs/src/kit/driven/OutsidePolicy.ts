@@ -1,5 +1,5 @@
 /**
- * A policy driven by an external client: every request of an environment to its `ServerManager` becomes a question to
+ * Represents a policy driven by an external client: every request of an environment to its `ServerManager` becomes a question to
  * the client that steps the episode, and waits for the answer without a time limit.
  *
  * Any environment can thus be stepped unchanged. Requests that cannot be answered from outside (several answers

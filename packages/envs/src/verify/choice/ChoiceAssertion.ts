@@ -1,4 +1,4 @@
-/** Possible statements of a clause about choices. */
+/** Defines the possible statements of a clause about choices. */
 import type { Clauses } from "./ChoiceClause.ts"
 import type { Named } from "./ChoiceTokens.ts"
 

@@ -1,5 +1,5 @@
 /**
- * Sums, differences and products of matrices, entry by entry as expressions; undefined if shapes do not match, an entry
+ * Computes sums, differences and products of matrices, entry by entry as expressions; undefined if shapes do not match, an entry
  * is unreadable or there are too many.
  */
 import { type Answer, type Matrix, worth } from "./Answer.ts"

@@ -1,5 +1,5 @@
 /**
- * Complex numbers for `ExpressionValue`: exact (Gaussian rationals) as long as possible, else fixed point with 384
+ * Computes with complex numbers for `ExpressionValue`: exact (Gaussian rationals) as long as possible, else fixed point with 384
  * binary places.
  *
  * `undefined` always means "undecided": division by zero, more than 2^1000, or a product, quotient or power so close to
