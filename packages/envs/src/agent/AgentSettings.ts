@@ -1,4 +1,4 @@
-/** Settings of agents, in addition to the common ones, and the settings that their authors declare. */
+/** Declares the settings of agents, in addition to the common ones, and those that their authors declare. */
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as PlainSettings from "./PlainSettings.ts"

@@ -1,4 +1,4 @@
-/** Settings of the command environment, in addition to those of all agents. */
+/** Declares the settings of the command environment, in addition to those of all agents. */
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as AgentSettings from "../agent/AgentSettings.ts"

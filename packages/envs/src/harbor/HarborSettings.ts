@@ -1,4 +1,4 @@
-/** Settings of the environment of Harbor tasks. */
+/** Declares the settings of the environment of Harbor tasks. */
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as AgentSettings from "../agent/AgentSettings.ts"

@@ -79,7 +79,7 @@ export const draw = (number: number, random: Random): Question => {
   return { text, letters: lettersOf(random, text, count) }
 }
 
-/** How often each letter occurs, ignoring case. */
+/** Counts of letters, ignoring case. */
 export const count = ({ letters, text }: Question): ReadonlyArray<number> => {
   const lower = text.toLowerCase()
   return letters.map((letter) => lower.split(letter).length - 1)

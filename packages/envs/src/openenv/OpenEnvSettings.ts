@@ -1,4 +1,4 @@
-/** Settings of the environment `openenv`. */
+/** Declares the settings of the environment `openenv`. */
 import { Environment } from "@atropos/core"
 import * as GameEnvironment from "../kit/GameEnvironment.ts"
 import { Schema } from "effect"

@@ -20,7 +20,7 @@ const PatternReading = Schema.Struct({
 })
 
 /**
- * How the answer is extracted: by patterns, of which the first that matches counts (its first non-empty group is the
+ * Extraction of the answer: by patterns, of which the first that matches counts (its first non-empty group is the
  * answer); or by a named method (`Reading`).
  */
 export const Reading = Schema.Union([

@@ -93,7 +93,7 @@ export const conditions = (
   const by = (key: keyof typeof keys, from: number | undefined, to: number | undefined) =>
     bounded(sql, sql`(${sql.literal(keys[key])})`, from, to)
   return sql.and([
-    // A batch only has groups of its own run.
+    // A batch only has groups of one run.
     hasStep
       ? sql`grp.batch_id in (
           select id from batch

@@ -61,7 +61,7 @@ export interface Source {
   /** Text of known ids; others are absent. */
   readonly pieces: (run: string, ids: ReadonlyArray<number>, signal?: AbortSignal) => Promise<Wire.Pieces>
   readonly metrics: (run: string, query: Wire.MetricsQuery, signal?: AbortSignal) => Promise<Wire.MetricsPage>
-  /** Of the newest groups; null if not available. */
+  /** Covers the newest groups; null if not available. */
   readonly distribution: (
     run: string,
     query: Wire.DistributionQuery,

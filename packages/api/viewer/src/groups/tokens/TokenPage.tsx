@@ -38,7 +38,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
   }
   if (model.length === 0) return <p className="note muted">No tokens in this rollout.</p>
   const name = `tokens of rollout ${rollout.index + 1} of group ${group}`
-  // Without logprobs there is no curve, so the table is drawn.
+  // Without logprobs, which the curve needs, the table is drawn.
   const picture = model.hasLogprobs ? () => drawElements(bar?.querySelector("svg.sparkline") ?? null, name) : null
   const cursor = Math.min(token ?? TokenModel.firstTrained(model), model.length - 1)
   return (
