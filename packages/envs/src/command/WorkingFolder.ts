@@ -1,6 +1,6 @@
 /**
- * Creates a folder for one rollout of a program: empty, or a copy of a folder from the settings. It is removed after the
- * rollout, and when this process is killed; or it is kept for inspection.
+ * Creates a folder for one rollout of a program: empty, or a copy of a folder from the settings. It is removed after
+ * the rollout, and when this process is killed; or it is kept for inspection.
  */
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
 import { ProgramError, type Warden } from "./Warden.ts"

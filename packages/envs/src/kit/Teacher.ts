@@ -1,6 +1,6 @@
 /**
- * Provides a teacher: another model whose most likely tokens at every position of a rollout the policy imitates (the trainer's
- * `distill` loss).
+ * Provides a teacher: another model whose most likely tokens at every position of a rollout the policy imitates (the
+ * trainer's `distill` loss).
  *
  * It reads the same token ids as the policy, so both must share one vocabulary (`check`). `attach` scores whole
  * sequences: candidate lists are aligned with the tokens, the first one is empty, and their lengths differ if a server

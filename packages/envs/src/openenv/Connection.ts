@@ -1,6 +1,6 @@
 /**
- * Runs a session with an OpenEnv server over one socket, on which the server answers each message with one message, in order.
- * Uses the platform's `WebSocket`.
+ * Runs a session with an OpenEnv server over one socket, on which the server answers each message with one message, in
+ * order. Uses the platform's `WebSocket`.
  *
  * A late answer would be taken for that of the next message, so the socket is closed on a timeout, and with the scope.
  * Messages of the server are validated.

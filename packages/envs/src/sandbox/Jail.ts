@@ -5,9 +5,9 @@
  * Its first process is bubblewrap itself, which the processes inside can inspect: it starts with an empty environment.
  * Node cannot close inherited descriptors: the command closes them first.
  *
- * Started by root, each jail runs under its own user id, set before the limits: root has no limit on processes, and two jails
- * with one id would share it. Otherwise all run under the caller's id in separate user namespaces, where the limit is
- * counted separately.
+ * Started by root, each jail runs under its own user id, set before the limits: root has no limit on processes, and two
+ * jails with one id would share it. Otherwise all run under the caller's id in separate user namespaces, where the
+ * limit is counted separately.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { accessSync, constants } from "node:fs"

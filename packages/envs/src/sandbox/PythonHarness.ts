@@ -1,6 +1,6 @@
 /**
- * Builds the Python code that runs a program, and the Python code that judges one; each in its own interpreter (`PythonLink`
- * between them).
+ * Builds the Python code that runs a program, and the Python code that judges one; each in its own interpreter
+ * (`PythonLink` between them).
  *
  * The runner takes one job, `{source, serve}`, from its control line. A program alone runs as `__main__` to its end. A
  * tested program runs as a module, reports the names it defines, and then serves the judge's requests until the judge

@@ -1,5 +1,6 @@
 /**
- * Contains the Python code that connects two interpreters: one runs the program, one the tests, and only plain values cross.
+ * Contains the Python code that connects two interpreters: one runs the program, one the tests, and only plain values
+ * cross.
  *
  * A frame is one line of JSON: `[0, what, target, ...]` a question, `[1, value]` an answer, `[2, [class names], text]`
  * an exception. The side that waits for an answer answers questions meanwhile, so a test may pass functions. Numbers,

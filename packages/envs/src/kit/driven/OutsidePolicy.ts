@@ -1,6 +1,6 @@
 /**
- * Represents a policy driven by an external client: every request of an environment to its `ServerManager` becomes a question to
- * the client that steps the episode, and waits for the answer without a time limit.
+ * Represents a policy driven by an external client: every request of an environment to its `ServerManager` becomes a
+ * question to the client that steps the episode, and waits for the answer without a time limit.
  *
  * Any environment can thus be stepped unchanged. Requests that cannot be answered from outside (several answers
  * simultaneously, token ids, logprobs of a prompt) fail and are recorded, so that the environment is rejected by name.

@@ -2,10 +2,10 @@
  * Finds the answer in a completion.
  *
  * Considers only the text after the last `</think>`, excluding reasoning that is opened later. A box, if any, is the
- * answer, regardless of following text (`Boxes`); else the last of "the final answer is …" and `#### …`; else, only if requested,
- * the last formula between dollar signs or the like, then the last number. A value that its own sentence denies or
- * leaves open ("is certainly not 5", "is 5 or maybe 6") is not an answer. An answer that lists candidates is compared
- * as that list, never as a choice. Linear in the text.
+ * answer, regardless of following text (`Boxes`); else the last of "the final answer is …" and `#### …`; else, only if
+ * requested, the last formula between dollar signs or the like, then the last number. A value that its own sentence
+ * denies or leaves open ("is certainly not 5", "is 5 or maybe 6") is not an answer. An answer that lists candidates is
+ * compared as that list, never as a choice. Linear in the text.
  */
 import * as Announcement from "./Announcement.ts"
 import * as Boxes from "./Boxes.ts"
