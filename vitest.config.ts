@@ -16,7 +16,8 @@ const summary: Reporter = {
       if (test.result().state === "failed") console.log(`failed: ${name(test)}: ${error?.message.slice(0, 500)}`)
     }
     for (const module of modules) {
-      for (const { message } of module.errors()) console.log(`failed: ${module.relativeModuleId}: ${message.slice(0, 500)}`)
+      for (const { message } of module.errors())
+        console.log(`failed: ${module.relativeModuleId}: ${message.slice(0, 500)}`)
     }
     const flaky = tests.filter((test) => test.diagnostic()?.flaky === true)
     for (const test of flaky) console.log(`flaky: ${name(test)}`)
@@ -65,7 +66,7 @@ const kinds = [
   "packages/envs/test/sandbox/Secrets.test.ts",
   "packages/trainer/test/exec/Telemetry.test.ts",
   "packages/api/test/regular/*.test.ts",
-  "packages/trainer/test/run/{Killed,Reopening,SharedService}.test.ts",
+  "packages/trainer/test/run/{Killed,EngineRecovery,SharedService}.test.ts",
   "packages/trainer/test/tinker/{BuiltInNumbers,TinkerNumbers,TinkerContract,TinkerEngine}.test.ts"
 ]
 const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !oneOfEach.includes(file))
