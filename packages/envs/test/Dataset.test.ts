@@ -106,10 +106,7 @@ describe("Dataset's rewards", () => {
 
   it.effect("that nobody knows are refused with those there are, as are wrong parameters", () =>
     Effect.gen(function* () {
-      assert.match(
-        yield* failure({ rewardFunctions: ["accurcy"] }),
-        /unknown reward "accurcy"; known: accuracy,/
-      )
+      assert.match(yield* failure({ rewardFunctions: ["accurcy"] }), /unknown reward "accurcy"; known: accuracy,/)
       assert.match(
         yield* failure({ rewardFunctions: [{ type: "format", params: { tags: ["a"] } }] }),
         /parameters of the reward format: .*tags/

@@ -513,10 +513,7 @@ describe("a constraint of a row", () => {
   })
 
   it("that nobody knows is refused with the names there are", () => {
-    assert.match(
-      problem({ func_name: "verify_mood" }),
-      /unknown checker "verify_mood"; known: .*verify_keywords/
-    )
+    assert.match(problem({ func_name: "verify_mood" }), /unknown checker "verify_mood"; known: .*verify_keywords/)
     assert.match(problem({}), /unknown checker undefined/)
   })
 

@@ -65,7 +65,10 @@ describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
           assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Cancel")
           assert.deepStrictEqual(await Browser.violations(page), [])
           await dialog.getByRole("button", { name: "Delete busy" }).click()
-          await dialog.getByRole("alert").getByText("run busy is in use (the trainer has leased a batch of it)").waitFor()
+          await dialog
+            .getByRole("alert")
+            .getByText("run busy is in use (the trainer has leased a batch of it)")
+            .waitFor()
           assert.deepStrictEqual(await Browser.violations(page), [])
           await dialog.getByRole("button", { name: "Cancel" }).click()
           assert.include(await names(page), "busy")

@@ -221,7 +221,8 @@ describe("an environment stepped from outside", () => {
       )
       assert.include(yield* Effect.flip(told.check), {
         isRefused: true,
-        message: "told cannot be stepped from outside: its episodes have no single reward, their sequences are scored separately: by seat"
+        message:
+          "told cannot be stepped from outside: its episodes have no single reward, their sequences are scored separately: by seat"
       })
     })
   )
