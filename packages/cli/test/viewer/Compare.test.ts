@@ -13,7 +13,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
     const { errors, page, requests } = await visit("/groups/kinds/1")
     await page.waitForSelector(".rollout")
     await page.keyboard.press("d")
-    await page.getByRole("heading", { name: /They part at token \d+/ }).waitFor()
+    await page.getByRole("heading", { name: /They diverge at token \d+/ }).waitFor()
     assert.deepStrictEqual(
       [await page.getByLabel("Left").inputValue(), await page.getByLabel("Right").inputValue()],
       ["1", "0"]

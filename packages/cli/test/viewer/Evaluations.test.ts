@@ -112,7 +112,7 @@ describe.skipIf(!Browser.isPresent)(`evaluations of a service${Browser.absence}`
       const both = Math.ceil(items / 63)
       const figures = await page.locator(".evaluation-figures").innerText()
       assert.include(figures, `Fixed\n${count(multiples(7) - both)}`)
-      assert.include(figures, `Broken\n${count(multiples(9) - both)}`)
+      assert.include(figures, `Regressed\n${count(multiples(9) - both)}`)
       assert.match(figures, /85\.7% → 88\.9%: \+3\.2 \+2\.2 to \+4\.1, p < 0\.0001/)
       await page.getByRole("button", { name: "regressed", exact: true }).click()
       await Browser.becomes(() => matching(page), `${count(multiples(9) - both)} of ${count(items)}`)

@@ -291,7 +291,10 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     const none = page.getByRole("option", { name: "Trainer − sampler", exact: true })
     assert.strictEqual(await none.count(), 1)
     await page.getByLabel("Colour").selectOption("trainer")
-    assert.match(await page.locator(".legend").innerText(), /−0\.5 nats: rarer to the trainer\s+\+0\.5: likelier/)
+    assert.match(
+      await page.locator(".legend").innerText(),
+      /−0\.5 nats: less likely to the trainer\s+\+0\.5: more likely/
+    )
     assert.strictEqual(await fact(page, "Trainer logprob"), String(trained[first]))
     assert.strictEqual(await fact(page, "Trainer − sampler"), "0.03125 nats")
     assert.strictEqual(await fact(page, "Trainer"), "version 9")

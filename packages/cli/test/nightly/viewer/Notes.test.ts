@@ -52,7 +52,7 @@ describe.skipIf(!Browser.isPresent)(`notes on rollouts${Browser.absence}`, () =>
           await page.getByLabel("Labels, comma-separated").fill("right, clear , right")
           await page.getByLabel("Note", { exact: true }).fill("<img src=x onerror=window.harm=1> as it should be")
           assert.deepStrictEqual(await Browser.violations(page), [])
-          await page.getByRole("button", { name: "Keep" }).click()
+          await page.getByRole("button", { name: "Save", exact: true }).click()
           await page.locator(".note-text", { hasText: "as it should be" }).waitFor()
           await Browser.becomes(
             async () =>
