@@ -9,7 +9,7 @@ import * as Expected from "./Expected.ts"
 import { isFields } from "./Fields.ts"
 import * as Prompt from "./Prompt.ts"
 
-/** As in the service's API (`TrajectoryApi.GroupFigures`). */
+/** The form of the service's API (`TrajectoryApi.GroupFigures`). */
 export interface Figures {
   readonly prompt: string | null
   readonly length: number

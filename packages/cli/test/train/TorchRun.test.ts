@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Lora from "@atropos/trainer/model/Lora"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect } from "effect"
-import type { Tokenizer } from "@atropos/core"
+import { Tokenizer } from "@atropos/core"
 import * as TorchRun from "../../src/train/TorchRun.ts"
 
 const settings = (trainer: Partial<TrainerSettings.TrainerFields>, lora: Partial<TrainerSettings.LoraFields> = {}) => ({
@@ -11,12 +11,10 @@ const settings = (trainer: Partial<TrainerSettings.TrainerFields>, lora: Partial
   loss: TrainerSettings.loss.complete({})
 })
 
-// Only its name is read.
-const tokenizer = { name: "model" } as Tokenizer.Shape
 const outline = {
   name: "model",
   folder: "/model",
-  tokenizer: { ...tokenizer, name: "model" },
+  tokenizer: Tokenizer.bytes,
   config: { vocabSize: 100, hiddenSize: 8, maxPositions: 64 }
 }
 

@@ -45,7 +45,7 @@ const leastJump = (
 
 export const grader: Rule = {
   title: "Grader changed",
-  words: `the mean score of five rows or more (of three, where training undoes it at once) is another than that of the eight to ten before by more than chance (7 standard errors), by a quarter of its range and by ${partOfDeviation} standard deviations of a score at least, or all scores are one from then on; six tenths of it came in one step, larger than any of them, at which neither the entropy of the policy nor the length of its answers changed, of which one has to be known; no later jump has undone it`,
+  words: `the mean score of five rows or more (three if training undoes it immediately) differs from that of the eight to ten before by more than 7 standard errors, 25% of its range and ${partOfDeviation} standard deviations of a score, or all scores are equal from then on; 60% of it came in one step, larger than any before it, at which neither policy entropy nor answer length changed (at least one must be recorded); no later jump has undone it`,
   judge: (recorded) =>
     scoresOf(recorded).flatMap(({ metric, source }): Told => {
       const scores = seriesOf(recorded, source, metric)
@@ -81,7 +81,7 @@ export const grader: Rule = {
 
 export const outOfRange: Rule = {
   title: "Scores out of range",
-  words: `in the last ${window} rows of an environment, a score was outside the range that its claims state: its grader is wrong, or the claim`,
+  words: `in the last ${window} rows of an environment, a score was outside the range it claims: the grader or the claim is wrong`,
   judge: (recorded) =>
     recorded.sourcesOf("train/out_of_range_fraction").flatMap((source): Told => {
       const metric = "train/out_of_range_fraction"
@@ -96,7 +96,7 @@ export const outOfRange: Rule = {
           metric,
           from,
           to: steps.at(-1)!,
-          says: `${percent(Series.mean(recent))} of the latest scores of ${source} are outside the range that it claims, since step ${from}: check its grader, or the claim. atropos validate names them.`
+          says: `${percent(Series.mean(recent))} of the latest scores of ${source} are outside the range it claims, since step ${from}: check its grader or the claim (atropos validate lists them).`
         }
       ]
     })
@@ -106,8 +106,8 @@ export const outOfRange: Rule = {
 const contradicting = 0.2
 
 export const contradictions: Rule = {
-  title: "Equal answers, other scores",
-  words: `over the last ${window} rows of an environment that had equal answers to an item, ${percent(contradicting)} of them have a score that is far from their equal's: by half of the range of all scores or more`,
+  title: "Inconsistent scores",
+  words: `over the last ${window} rows of an environment with equal answers to an item, ${percent(contradicting)} of these have scores that differ by half of the range of all scores or more`,
   judge: (recorded) =>
     recorded.sourcesOf("train/contradicting_fraction").flatMap((source): Told => {
       const metric = "train/contradicting_fraction"
@@ -120,14 +120,14 @@ export const contradictions: Rule = {
           metric,
           from: found.from,
           to: found.to,
-          says: `${percent(found.now)} of equal answers of ${source} have different scores since step ${found.from}: its grader is random, or judges more than the answer.`
+          says: `${percent(found.now)} of equal answers of ${source} have different scores since step ${found.from}: its grader is random, or scores more than the answer.`
         }
       ]
     })
 }
 
 export const heldOut: Rule = {
-  title: "Training and held-out disagree",
+  title: "Held-out score differs",
   words: HeldOut.words,
   judge: (recorded) =>
     HeldOut.disagreements(recorded).map(({ held, metric, source, step, trained }) => ({
@@ -138,18 +138,18 @@ export const heldOut: Rule = {
       to: step,
       says:
         trained > held
-          ? `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, and ${percent(held)} of the held-out ones: its training items are learned by heart, or its grader pays for something else.`
+          ? `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, and ${percent(held)} of the held-out ones: its training items are memorized, or its grader rewards something else.`
           : `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, though ${percent(held)} of the held-out ones do: check the grader and the answers of its training items.`
     }))
 }
 
 /**
- * The first step since which what a source calls solved is in doubt, infinite where it is not; of the trainer, since
- * when any of its environments' is.
+ * The first step since which the solved share of a source is unreliable; infinite if it is reliable. The trainer's is
+ * unreliable as soon as that of any environment is.
  */
 export const doubtedFrom = (recorded: Series.Recorded, source: string): number => {
   const isOf = (one: Told[number]): boolean => source === trainer || one.source === source || one.source === trainer
-  // An evaluation that disagrees does not tell since when.
+  // A disagreeing evaluation does not show since when.
   if (heldOut.judge(recorded).some(isOf)) return Number.NEGATIVE_INFINITY
   return [grader, outOfRange, contradictions]
     .flatMap((rule) => rule.judge(recorded))

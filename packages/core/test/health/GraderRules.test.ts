@@ -222,7 +222,7 @@ describe("items that fail", () => {
     assert.deepStrictEqual([finding!.rule, finding!.severity], ["failures", "broken"])
     assert.strictEqual(
       finding!.says,
-      "75% of the rollouts of math_0 fail since step 1; the last one: 429 Too Many Requests."
+      "75% of the rollouts of math_0 fail since step 1; last error: 429 Too Many Requests."
     )
     assert.strictEqual(failing(0.75, 3).length, 1)
     assert.strictEqual(failing(0.25)[0]?.severity, "suspect")

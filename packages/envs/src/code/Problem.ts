@@ -1,5 +1,5 @@
 /**
- * A programming problem, from rows of HumanEval or MBPP, or built in (`Bank`).
+ * Reads programming problems: rows of HumanEval, MBPP or LiveCodeBench, or built in (`Bank`).
  *
  * HumanEval (Chen et al. 2021, https://arxiv.org/abs/2107.03374): `prompt`, `canonical_solution`, `test`,
  * `entry_point`. MBPP (Austin et al. 2021, https://arxiv.org/abs/2108.07732): `text` or `prompt`, `code`, `test_list`,
@@ -101,10 +101,10 @@ const LiveCode = Schema.Struct({
 })
 const decodeLiveCode = Schema.decodeUnknownOption(LiveCode)
 
-/** The problem of a LiveCodeBench row, or why there is none. */
+/** The problem of a LiveCodeBench row, or the reason if none. */
 const fromContest = (picked: { readonly [name: string]: unknown }): Result.Result<Problem, string> => {
   const row = decodeLiveCode(picked)
-  if (Option.isNone(row)) return Result.fail("its question_content or starter_code is no text")
+  if (Option.isNone(row)) return Result.fail("its question_content or starter_code is not a text")
   const { question_content: content, starter_code: starter = "" } = row.value
   const contest = Contest.ofRow({
     publicTestCases: picked["public_test_cases"],
@@ -126,7 +126,7 @@ const fromContest = (picked: { readonly [name: string]: unknown }): Result.Resul
 
 const decodeRow = Schema.decodeUnknownOption(Row)
 
-/** The problem of a row, or why there is none. */
+/** The problem of a row, or the reason if none. */
 export const fromColumns = (picked: { readonly [name: string]: unknown }): Result.Result<Problem, string> => {
   const present = Object.fromEntries(Object.entries(picked).filter(([, value]) => value !== null))
   if ("question_content" in present) return fromContest(present)

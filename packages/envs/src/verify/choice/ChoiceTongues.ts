@@ -131,7 +131,7 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
 /** Words before a noun that prevent its clause from stating the answer. */
 const denied =
   /(?<!\p{L})(?:no|non|não|nao|ne|nicht|kein|keine|niet|nie|не|если|si|se|wenn|falls|als|jika|nếu|không|đừng|tidak|jangan|jeśli|creen|dice|dicen|sagt|dit|disent|dicono)(?!\p{L})|不|没|非|如果|若|假设|认为|说|もし|만약/iu
-/** The same of a whole sentence. */
+/** Equivalent for a whole sentence. */
 const doubted =
   /(?<!\p{L})(?:quizás?|tal vez|talvez|peut-être|forse|vielleicht|może|mungkin|có lẽ|возможно)(?!\p{L})|可能|也许|かもしれ|아마/iu
 

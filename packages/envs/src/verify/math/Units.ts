@@ -126,7 +126,7 @@ const degreesAfter = /(?<!\s)\s*\^\s*\\circ\s*$/
 const temperature = /(?<!\s)\s*\^\s*\\circ\s*(?=[CF]$)/
 const percentAfter =
   /(?<!\s)\s*(?:\\%|%|\\text\{\s*(?:per\s?cent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:per\s?cent(?:age)?|pct))\s*$/i
-/** What a percentage is of: "30% increase". Not a decrease: its number would be negative. */
+/** The noun after a percentage: "30% increase". Not a decrease: its number would be negative. */
 const shareAfter =
   /^(.*[\d})])\s*(?:\\%|%|(?:per\s?cent|pct)(?![a-zA-Z]))\s*(?:\\text\{\s*)?(increase|growth|gain|rise|profit|interest|chance|probability|likelihood|discount|markup|tip|tax|commission)\s*\}?$/i
 const wordAfter =
@@ -229,6 +229,6 @@ export const quantity = (leaf: string): Quantity => {
 /** Units that have one name or sign. */
 const shared: { readonly [unit: string]: ReadonlyArray<string> } = { pound: ["lb", "£"], "¥": ["yuan", "yen"] }
 
-/** Whether two units may stand for each other: the same, or one of them not written. */
+/** True if two units match: equal, or one of them omitted. */
 export const areCompatible = (a: string | undefined, b: string | undefined): boolean =>
   a === undefined || b === undefined || a === b || shared[a]?.includes(b) === true || shared[b]?.includes(a) === true

@@ -33,7 +33,7 @@ const hedgesAfter =
 const hedgesBefore =
   /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|(?<![a-zA-Z])(?:if|suppose|imagine|assume|pretend)(?![a-zA-Z])[^.]{1,80}\swere[\s$*:([]{1,9}$|(?<![a-zA-Z])between[\s$\\]{1,5}\d[\d.,$%\s]{0,20}and[\s$*]{1,9}$|(?<![a-zA-Z])(?:might|may|could|would) (?:think|say|guess|assume|expect|believe|conclude|be tempted)(?![a-zA-Z])|^\s*(?:suppose|imagine|pretend|let['’]s say)(?![a-zA-Z])[^,]*$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
 
-/** Directly before the box: "roughly", "about". "Approximately" is said of a rounded result, as `\\approx` is. */
+/** Directly before the box: "roughly", "about". "Approximately" marks a rounded result, like `\\approx`. */
 const vague =
   /(?<![a-zA-Z])(?:roughly|about|around|nearly|almost|circa|ca\.|likely|(?:an|is) estimated(?: to be)?)[\s$*:([]{1,9}$/i
 /**
