@@ -74,13 +74,17 @@ const predicate = (stated: string): string => {
 /** "45 miles, not 60": the other number is denied. */
 const contrast = /,\s(?:and\s)?not\s(?:\\?[$€£]\s?)?-?\d[\d,.]{0,40}(?:\s[a-z]{2,20})?[\s*_]{0,10}$/i
 
+/** `0.666...`: these dots are part of the number, and end no sentence. */
+const repeating = /(\.\d{0,40}?(?:([1-9])\2\2|(?!0+\.)(\d{2,20})\3))\.\.\./g
+
 const maxRemarks = 20
 
 /**
  * The formula or number of the last sentence with "the answer is"; an empty text if the sentence denies it, leaves it
  * open or takes it back.
  */
-export const last = (text: string): string | undefined => {
+export const last = (whole: string): string | undefined => {
+  const text = whole.replaceAll(repeating, "$1…")
   const matches = [...text.matchAll(anchors)]
   let said: Announcement | undefined
   for (let i = matches.length - 1; i >= Math.max(0, matches.length - maxRemarks); i--) {
@@ -89,8 +93,8 @@ export const last = (text: string): string | undefined => {
   }
   if (said === undefined || place.test(said.stated)) return undefined
   const { announcing, before, end } = said
-  const whole = Prose.withoutReason(said.stated)
-  const stated = Prose.beginsWithValue(whole) ? whole.replace(contrast, "") : whole
+  const bare = Prose.withoutReason(said.stated)
+  const stated = Prose.beginsWithValue(bare) ? bare.replace(contrast, "") : bare
   if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""
   // "Final answer: the largest $n$ is 34": the value is the predicate.
   const value = withoutMarkup(predicate(stated))
