@@ -126,6 +126,35 @@ export const contradictions: Rule = {
     })
 }
 
+/** Min share of the score range by which answers that match the expected one score higher than the others. */
+const leastGain = 0.1
+/** Standard errors by which a smaller gain must be above nothing: where all answers earn nearly the same. */
+const surely = 4
+
+export const expected: Rule = {
+  title: "Right answers earn nothing",
+  words: `over the last ${window} rows of an environment that says what is expected, answers that say so score less than ${percent(leastGain)} of the range of all scores above the others, and by less than chance (${surely} standard errors)`,
+  judge: (recorded) =>
+    recorded.sourcesOf("train/expected_gain").flatMap((source): Told => {
+      const metric = "train/expected_gain"
+      const gains = seriesOf(recorded, source, metric)
+      const found = standing(gains, (gain) => gain < leastGain)
+      const recent = gains.values.subarray(-window)
+      if (found === undefined || found.now > surely * Math.sqrt(Series.variance(recent) / recent.length)) return []
+      const isInverted = found.now < -leastGain
+      return [
+        {
+          severity: isInverted ? "broken" : "suspect",
+          source,
+          metric,
+          from: found.from,
+          to: found.to,
+          says: `Answers of ${source} that say what is expected score ${isInverted ? "less than" : "no better than"} the others since step ${found.from}: its grader ${isInverted ? "is inverted" : "is random, or pays for something else"}.`
+        }
+      ]
+    })
+}
+
 export const heldOut: Rule = {
   title: "Training and held-out disagree",
   words: HeldOut.words,
@@ -151,7 +180,7 @@ export const doubtedFrom = (recorded: Series.Recorded, source: string): number =
   const isOf = (one: Told[number]): boolean => source === trainer || one.source === source || one.source === trainer
   // An evaluation that disagrees does not tell since when.
   if (heldOut.judge(recorded).some(isOf)) return Number.NEGATIVE_INFINITY
-  return [grader, outOfRange, contradictions]
+  return [grader, expected, outOfRange, contradictions]
     .flatMap((rule) => rule.judge(recorded))
     .filter(isOf)
     .reduce((first, { from }) => Math.min(first, from), Number.POSITIVE_INFINITY)
