@@ -54,7 +54,8 @@ interface Internals {
   encode_text: (text: string | null) => Array<string> | null
 }
 
-export type File = { readonly [component in "model" | "normalizer" | "post_processor" | "pre_tokenizer"]?: unknown }
+type Component = "decoder" | "model" | "normalizer" | "post_processor" | "pre_tokenizer"
+export type File = { readonly [component in Component]?: unknown }
 
 const encoder = new TextEncoder()
 
