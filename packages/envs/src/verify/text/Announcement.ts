@@ -5,7 +5,7 @@ import * as Retraction from "./Retraction.ts"
 import * as Wording from "./Wording.ts"
 
 const anchors =
-  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
+  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
 
 /**
  * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is not a
