@@ -183,11 +183,11 @@ const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").fin
 
 const isPython = ({ language }: Block): boolean => /^(?:i?python|py)3?$/i.test(language)
 
-/** A reply of which all is in a block of Markdown has its blocks there. */
+/** The block, or those inside of a Markdown block. */
 const opened = (block: Block): ReadonlyArray<Block> =>
   /^(?:markdown|md)$/i.test(block.language) ? blocksOf(block.code) : [block]
 
-/** Of blocks without a language, what a program prints or reads is none. */
+/** True if a block begins lines like a program, unlike a program's output or input. */
 const isProgram = ({ code }: Block): boolean => code.split("\n").some((line) => programStart.test(line))
 
 /** True if a block can only show how a program is used. */
