@@ -83,7 +83,7 @@ const lastTagged = (text: string): string | undefined => {
 
 /** The action of an answer: the last one between tags, after the thinking. */
 export const actionOf = (answer: string, { actions }: Pick<Info, "actions">, names: ReadonlyArray<string>) => {
-  const said = lastTagged(Thinking.spoken(answer))
+  const said = lastTagged(Thinking.visibleText(answer))
   if (said === undefined || actions === null) return said
   const place = names.findIndex((name) => name.toLowerCase() === said.toLowerCase())
   const written = NumberAnswer.asciiSigns(said)

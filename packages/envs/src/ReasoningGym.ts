@@ -141,7 +141,7 @@ export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         score(
           item,
-          group.map(({ completion }) => Thinking.spoken(completion))
+          group.map(({ completion }) => Thinking.visibleText(completion))
         ),
       evaluation: {
         items: Stream.range(0, evaluationItems - 1).pipe(

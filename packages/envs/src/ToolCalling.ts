@@ -49,7 +49,7 @@ export interface Item {
 }
 
 export const isRight = (expected: ReadonlyArray<ToolCalls.Call>, completion: string, thinking: boolean): boolean => {
-  const answer = thinking ? Thinking.answer(completion) : Thinking.spoken(completion)
+  const answer = thinking ? Thinking.answer(completion) : Thinking.visibleText(completion)
   return answer !== undefined && expected.length > 0 && ToolCalls.matchOneToOne(expected, ToolCalls.callsOf(answer))
 }
 

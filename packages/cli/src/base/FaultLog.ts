@@ -20,7 +20,7 @@ export const make = (): FaultLog => {
         count++
         if (first.length < mostReported) first.push(fault)
         if (count > mostPrinted) return Effect.void
-        return Console.error(`skipped: ${fault}${count === mostPrinted ? "; further ones are only counted" : ""}`)
+        return Console.error(`skipped: ${fault}${count === mostPrinted ? "; further ones are counted only" : ""}`)
       }),
     end: Effect.suspend(() =>
       count === 0 ? Effect.void : Console.error(`${count} lines are not valid groups and were skipped`)

@@ -17,7 +17,7 @@ import * as Service from "../sets/source/Service.ts"
 import type { Source } from "../sets/source/Source.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 import * as SetFlags from "./SetFlags.ts"
-import type { MakeVerb, Verb } from "./Verb.ts"
+import type { MakeCommand, Verb } from "./Verb.ts"
 
 const endingOf = (out: string): RowFile.Container | undefined =>
   /\.parquet$/i.test(out) ? "parquet" : /\.(jsonl|ndjson)$/i.test(out) ? "jsonl" : undefined
@@ -163,19 +163,19 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags
 
 /** Creates the command, with the flags of an environment if the arguments name one. */
 export const make =
-  (verb: SetFlags.SetVerb): MakeVerb =>
+  (verb: SetFlags.SetVerb): MakeCommand =>
   (words) => {
     const own = SetFlags.flags(verb)
     const name: string = verb.name
     const made: Effect.Effect<Verb, Failure, Command.Environment> =
-      Words.peek(words, "env") === undefined
+      Words.argValue(words, "env") === undefined
         ? Effect.succeed({
             command: Command.make(
               name,
               {
                 env: Flag.String("env").pipe(
                   Flag.withDescription(
-                    "roll out this environment (a name or a file); with --help, its own settings are listed too"
+                    "roll out this environment (a name or a file); with --help, its settings are listed too"
                   ),
                   Flag.withMetavar("name|file"),
                   Flag.optional

@@ -14,7 +14,7 @@ import * as Recipe from "../up/Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as HealthLines from "../train/HealthLines.ts"
 import * as Train from "../train/Train.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "train"
 
@@ -23,7 +23,7 @@ const rewardOf = Option.match({
   onSome: ({ rewardMean }: StepMetrics) => rewardMean.toFixed(3)
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set([...TrainerRun.booleans, ...Metrics.booleans]),
     spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words)),
@@ -40,7 +40,7 @@ export const make: MakeVerb = () =>
           const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
           if (settings.trainer.model === Recipe.scratch) {
             return yield* new UsageError({
-              message: `--model ${Recipe.scratch} works with up only, which knows the environment: train needs a folder or a hub id`
+              message: `--model ${Recipe.scratch} works only with up, which knows the environment; give train a folder or a hub id`
             })
           }
           const unseen = StopOn.problem(settings.trainer.stopOn)
@@ -53,7 +53,7 @@ export const make: MakeVerb = () =>
           yield* Console.log("")
           yield* Console.log(
             Summary.print([
-              ["steps", steps === 0 ? "none: the checkpoint already has all steps" : String(steps)],
+              ["steps", steps === 0 ? "none: the checkpoint already contains all steps" : String(steps)],
               ["mean reward", `${rewardOf(first)} at the start, ${rewardOf(last)} at the end`],
               ...HealthLines.of(cards),
               ["checkpoints", folder]
@@ -68,7 +68,7 @@ export const make: MakeVerb = () =>
         },
         {
           command: `atropos train --model ./model --loss dapo --weight-sync '["vllm+http://localhost:9001"]'`,
-          description: "send new adapters to a vLLM server"
+          description: "push new adapters to a vLLM server"
         }
       ])
     )

@@ -25,7 +25,7 @@ import * as Up from "../up/Up.ts"
 import * as UpReport from "../up/UpReport.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 /** Settings it ignores: all parts run in this process, and it picks the run folders itself. */
 const ignored = [
@@ -73,16 +73,16 @@ const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isMo
   yield* RemoteEngine.check(settings)
   if (isModelGiven && model !== Recipe.scratch) return
   return yield* new UsageError({
-    message: `--engine ${engine} needs --model: the folder or hub id of a model that the server has`
+    message: `--engine ${engine} needs --model: folder or hub id of a model of the server`
   })
 })
 
 /** Runs before a service and a run exist. */
 const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerSettings, isGiven: boolean) {
-  yield* BundledModel.check(model, { [Recipe.scratch]: "a model made for the environment" })
+  yield* BundledModel.check(model, { [Recipe.scratch]: "a model from scratch for the environment" })
   if (isGiven) return
   yield* Console.log(
-    `no --model given: using ${model} from the hub; --model ${Recipe.scratch} makes a small model instead`
+    `no --model given: using ${model} from the hub; --model ${Recipe.scratch} trains a small model from scratch instead`
   )
 })
 
@@ -96,18 +96,14 @@ const ownFlags = {
   ),
   config: ConfigFile.flag,
   host: Flag.String("host").pipe(
-    Flag.withDescription("address for the service to listen on [default: 127.0.0.1]"),
+    Flag.withDescription("address the service listens on [default: 127.0.0.1]"),
     Flag.withDefault("127.0.0.1")
   ),
-  port: Flags.port("port for the service; if taken, another one is used"),
-  policyPort: Flags.port(
-    "port for the policy server; if taken, another one is used; 0 picks a free port",
-    9004,
-    "policy_port"
-  ),
+  port: Flags.port("port of the service; if in use, another one"),
+  policyPort: Flags.port("port of the policy server; if in use, another one; 0: any free port", 9004, "policy_port"),
   stepsAhead: Flag.Int("steps_ahead").pipe(
     Flag.withDescription(
-      "steps that sampling may run ahead of training; 0 is on-policy and reproducible with the same seed [default: 0, or max_staleness with on_stale wait]"
+      "max steps that sampling runs ahead of training; 0: on-policy, reproducible with the same seed [default: 0, or max_staleness with on_stale wait]"
     ),
     Flag.filter(
       (steps) => steps >= 0,
@@ -115,28 +111,26 @@ const ownFlags = {
     ),
     Flag.optional
   ),
-  ...EngineFlags.sampling("_", "new weights come"),
+  ...EngineFlags.sampling("_", "new weights arrive"),
   fresh: Flag.Boolean("fresh").pipe(
     Flag.withDescription("start a new run instead of resuming an unfinished one"),
     Flag.withDefault(false)
   ),
   exit: Flag.Boolean("exit").pipe(
-    Flag.withDescription(
-      "end after the last step; else the pages stay until Ctrl-C where the command runs on a terminal"
-    ),
+    Flag.withDescription("exit after the last step; otherwise, on a terminal, the viewer stays up until Ctrl-C"),
     Flag.withDefault(false)
   )
 }
 
-export const make: MakeVerb = (words) =>
+export const make: MakeCommand = (words) =>
   Effect.gen(function* () {
-    const given = Words.peekAll(words, "env")
+    const given = Words.argValues(words, "env")
     const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(given) ? given : [usual])
     const all = named.map(({ chosen }) => chosen)
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: the content of a config file is not known there.
-    const shown = definitionsFor(Words.peek(words, "model"), Words.peek(words, "engine"), known)
-    const own = ownOf(Words.peek(words, "model"), named[0])
+    const shown = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
+    const own = ownOf(Words.argValue(words, "model"), named[0])
     const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? own.env)
     const others = OtherServers.flags(all)
     const command = Command.make(
@@ -214,7 +208,7 @@ export const make: MakeVerb = (words) =>
             host,
             port,
             policyPort,
-            stays: !exit && (yield* Terminal.Place).isWatched,
+            stays: !exit && (yield* Terminal.Footer).isWatched,
             onResult: UpReport.print
           })
         }).pipe(Effect.mapError(Services.toFailure))

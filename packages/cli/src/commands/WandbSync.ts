@@ -9,7 +9,7 @@ import { Argument, Command } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "wandb-sync"
 
@@ -18,13 +18,13 @@ const tell = ({ folder, name, outcome }: WandbSync.Synced) =>
     ? Console.log(`${name}: ${outcome.rows} rows at ${outcome.url}`)
     : Console.error(`${name} (${folder}): ${outcome.failure}`)
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     command: Command.make(
       name,
       {
         folders: Argument.String("folder").pipe(
-          Argument.withDescription("folder of a run, or a folder with runs in it, such as a run's metrics folder"),
+          Argument.withDescription("folder of a run, or of several, for example a run's metrics folder"),
           Argument.variadic({ min: 1 })
         )
       },

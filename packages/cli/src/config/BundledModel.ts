@@ -52,5 +52,5 @@ export const check = Effect.fn("BundledModel.check")(function* (model: string, m
   const words = { ...about, ...more }
   if (Object.hasOwn(words, model)) return
   const near = nearest(model, Object.keys(words))
-  if (near !== undefined) return yield* wrong(`there is no such folder; did you mean ${near}, ${words[near]}?`)
+  if (near !== undefined) return yield* wrong(`folder not found; did you mean ${near}, ${words[near]}?`)
 })

@@ -85,7 +85,7 @@ export const read = Effect.fn("ConfigFile.read")(function* (
       for (const key of Object.keys(map)) {
         if (known.includes(key)) continue
         return yield* new UsageError({
-          message: `${lineOf([...path, key])}: there is no setting "${where}${key}"${RemovedSettings.hint(key, known)}`
+          message: `${lineOf([...path, key])}: unknown setting "${where}${key}"${RemovedSettings.hint(key, known)}`
         })
       }
       return map

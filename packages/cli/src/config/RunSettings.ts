@@ -132,7 +132,7 @@ export const make = Effect.fn("RunSettings.make")(function* (
   ] as const) {
     const isIdle = !all.some((one) => OtherServers.asks(one, section))
     if (isIdle && told.some(({ baseUrl }) => baseUrl !== "")) {
-      yield* Effect.logWarning(`the environment uses no ${section}: that section of the file is ignored`)
+      yield* Effect.logWarning(`the environment uses no ${section}; ignoring that section of the file`)
     }
   }
   return {

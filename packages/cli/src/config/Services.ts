@@ -60,7 +60,7 @@ const tokenizerOf = (name: string, failures: ReadonlyArray<string> = []) =>
       Layer.effect(
         Tokenizer.Tokenizer,
         new CommandFailed({
-          message: `${failures.length === 0 ? "" : `no inference server says which tokenizer it has (${failures.join("; ")}), and the default cannot be loaded: `}the tokenizer ${name} (--env.tokenizer_name): ${error.message}. Give your policy's tokenizer, a folder or a hub id; "bytes" needs no download`,
+          message: `${failures.length === 0 ? "" : `no inference server reports its tokenizer (${failures.join("; ")}), and the default cannot be loaded: `}the tokenizer ${name} (--env.tokenizer_name): ${error.message}. Give your policy's tokenizer, a folder or a hub id; "bytes" needs no download`,
           cause: error
         })
       )
@@ -81,7 +81,7 @@ const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
         onNone: () => tokenizerOf(common.tokenizerName, failures),
         onSome: ({ name }) =>
           Tokenizer.layerNamed(BundledModel.located(name)).pipe(
-            Layer.tap(() => Effect.logInfo("using the tokenizer that the server names", { tokenizer: name })),
+            Layer.tap(() => Effect.logInfo("using the tokenizer reported by the server", { tokenizer: name })),
             Layer.catchTag("TokenizerError", () => named)
           )
       })

@@ -66,7 +66,7 @@ export const choose = Effect.fn("Suites.choose")(function* (word: string) {
       : undefined
   if (file === undefined) {
     return yield* new UsageError({
-      message: `--suite ${word}: there is no suite of that name${hint(word, known) || "."} Available: ${known.join(", ")}. For a file, give its path, such as ./${word}.yaml`
+      message: `--suite ${word}: unknown suite${hint(word, known) || "."} Available: ${known.join(", ")}. For a file, give its path, for example ./${word}.yaml`
     })
   }
   return { word, suite: yield* read(file) } satisfies Named

@@ -225,5 +225,5 @@ export const note = Effect.fnUntraced(function* (recording: string) {
   return count === 0
     ? undefined
     : `${folderOf(recording)} has ${count} ${count === 1 ? "session that is" : "sessions that are"} still open, or ` +
-        "were when their gateway was killed: they are recorded when they end, or the gateway starts with the same --record"
+        "were when their gateway was killed; they are recorded when they end, or when a gateway starts with the same --record"
 })

@@ -26,7 +26,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
       const known = [...flags, ...globalFlags].map(({ name }) => `--${name}`)
       const absent = otherServers.find((one) => error.option.startsWith(`--${one}.`))
       if (absent !== undefined && known.includes("--env") && !known.some((name) => name.startsWith(`--${absent}.`))) {
-        return `there is no ${error.option.replace(/=.*/, "")}: this environment uses no ${absent}; ${CommandLine.of("envs")} lists what each one needs`
+        return `unknown flag ${error.option.replace(/=.*/, "")}: this environment uses no ${absent}; ${CommandLine.of("envs")} lists what each one needs`
       }
       return `unknown flag ${error.option}${RemovedSettings.hint(error.option.replace(/=.*/, ""), known)}`
     }

@@ -77,10 +77,10 @@ const whyNothing = (
   const failed = reasons.length === 0 ? "" : ` Items failed: ${reasons.join("; ")}.`
   if (first === undefined) {
     return items === 0 && failed === ""
-      ? "this run produced nothing: the environment has no items"
-      : `${items} items produced nothing.${failed}`
+      ? "no output: the environment has no items"
+      : `${items} items produced no groups.${failed}`
   }
-  return `this run produced nothing: all groups were dropped (${shownCounts(dropped)}). The first was item ${first.item}: ${first.reason}${failed === "" ? "" : `.${failed}`}`
+  return `no output: all groups were dropped (${shownCounts(dropped)}). The first was item ${first.item}: ${first.reason}${failed === "" ? "" : `.${failed}`}`
 }
 
 interface FirstDrop {
@@ -167,7 +167,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
         if (withoutResult >= mostWithoutResult) {
           return yield* new CommandFailed({
             message: isFruitful(tally)
-              ? `${withoutResult} items in a row gave no group: the environment skipped them, put them back or could not score them (${shownCounts(tally.dropped)}). Finished groups are in ${file.path}`
+              ? `${withoutResult} consecutive items gave no group: the environment skipped, requeued or could not score them (${shownCounts(tally.dropped)}). Finished groups are in ${file.path}`
               : whyNothing(tally, { first, reasons })
           })
         }
@@ -185,7 +185,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       yield* Effect.logDebug("item failed", { item: label(item), reason })
       if (failuresInARow >= workers + patience) {
         return yield* new CommandFailed({
-          message: `${failuresInARow} items in a row failed; the last error: ${reason}. ${isFruitful(tally) ? `Finished groups are in ${file.path}; run the same command again to continue` : "Nothing was finished"}`,
+          message: `${failuresInARow} consecutive items failed; the last error: ${reason}. ${isFruitful(tally) ? `Finished groups are in ${file.path}; run the same command again to continue` : "No group was finished"}`,
           cause: exit.cause
         })
       }

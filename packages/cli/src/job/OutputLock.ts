@@ -32,7 +32,7 @@ const locks = Effect.gen(function* () {
   if (real === path.join(above, path.basename(folder)) && Option.contains(uid, user) && (mode & 0o077) === 0)
     return folder
   return yield* new CommandFailed({
-    message: `${folder} is accessible to other users, so it cannot hold a lock: remove it, or set TMPDIR to a folder of your own`
+    message: `${folder} is accessible to other users, so it cannot hold a lock: remove it, or set TMPDIR to a private folder`
   })
 })
 

@@ -80,7 +80,7 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   const { size } = yield* file.stat.pipe(Effect.mapError(cannot("look at", path)))
   if (Number(size) < bytes) {
     return yield* new UsageError({
-      message: `${path} has ${size} bytes, but ${beside} says ${bytes}: it was shortened. Remove both, or use another path`
+      message: `${path} has ${size} bytes, but ${beside} states ${bytes}: it was truncated. Remove both, or use another path`
     })
   }
   const repairedBytes = Number(size) - bytes

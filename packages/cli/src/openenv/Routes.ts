@@ -41,8 +41,8 @@ const bodyText = Effect.gen(function* () {
   const refuse = (message: string) => () => new BodyError({ message })
   const bytes = yield* BodyLimit.readJson<BodyError | Busy>(request, bodyBytes, {
     tooLarge: refuse(`a body has at most ${bodyBytes} bytes`),
-    busy: () => new Busy({ message: "the requests under way fill the room there is for bodies: send this again" }),
-    broken: refuse("the body did not arrive"),
+    busy: () => new Busy({ message: "too many request bodies in memory: retry shortly" }),
+    broken: refuse("the body is incomplete"),
     excess: (message) => new BodyError({ message })
   })
   return new TextDecoder().decode(bytes)
@@ -125,10 +125,7 @@ const socket = (sessions: Sessions) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (!Predicate.isNotUndefined(request.headers["upgrade"])) {
-      return json(
-        { detail: "this is where sockets connect: ask for an upgrade to websocket, or use POST /reset and /step" },
-        426
-      )
+      return json({ detail: "this endpoint is for WebSockets: request an upgrade, or use POST /reset and /step" }, 426)
     }
     yield* SocketSession.serve(sessions, yield* Effect.orDie(request.upgrade), parameter(request, "session_id"))
     return HttpServerResponse.empty()

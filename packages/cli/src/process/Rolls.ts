@@ -65,7 +65,7 @@ export const make = Effect.gen(function* () {
   const tell = (item: string, error: Environment.Unscorable | undefined): Effect.Effect<void> => {
     if (isTold || error === undefined) return Effect.void
     isTold = true
-    return Effect.logWarning("group skipped; further ones are only counted", { item, reason: error.message })
+    return Effect.logWarning("group skipped; further ones are counted only", { item, reason: error.message })
   }
   return ({ label, rollOut }: Environment.Work): Effect.Effect<Rolled, Environment.EnvironmentError> =>
     rollOut.pipe(

@@ -84,7 +84,7 @@ export const make = ({ json, show }: { readonly json: boolean; readonly show: nu
         : [["mean score", `${(before / sequences).toFixed(4)} → ${(after / sequences).toFixed(4)}`] as const]),
       ["items", `${count(items)} looked through`],
       ...(byQuestion > 0
-        ? [["by question", `${count(byQuestion)} have no item_id and were found by what they ask`] as const]
+        ? [["by prompt", `${count(byQuestion)} have no item_id and were matched by their prompt`] as const]
         : []),
       ...(faults > 0 ? [["no groups", `${count(faults)} lines`] as const] : [])
     ]

@@ -59,7 +59,7 @@ export const reopen = Effect.fn("SetPart.reopen")(function* (
   const { size } = yield* file.stat.pipe(Effect.mapError(cannot("look at", partial)))
   if (Number(size) < saved.bytes) {
     return yield* new UsageError({
-      message: `${partial} has ${size} bytes, but ${SetCheckpoint.fileOf(out)} says ${saved.bytes}: it was shortened. Use --no-resume to start over`
+      message: `${partial} has ${size} bytes, but ${SetCheckpoint.fileOf(out)} states ${saved.bytes}: it was truncated. Use --no-resume to start over`
     })
   }
   yield* file.truncate(saved.bytes).pipe(Effect.mapError(cannot("shorten", partial)))
@@ -123,7 +123,7 @@ export const finish = Effect.fn("SetPart.finish")(function* <E, R>(
   if (!isThere) {
     if (size !== base) {
       return yield* new CommandFailed({
-        message: `${final} was ${base === null ? "created" : "changed"} by another program meanwhile: the rows are in ${partial}, and nothing was overwritten`
+        message: `${final} was ${base === null ? "created" : "changed"} by another program in the meantime: the rows are in ${partial}, and nothing was overwritten`
       })
     }
     let whole = partial

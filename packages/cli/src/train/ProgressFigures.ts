@@ -70,8 +70,8 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): 
           4
         )),
     // First, because truncated answers explain equal scores.
-    ...(cut >= mentioned ? [`answers cut off ${percent(cut)}`] : []),
-    ...(isPolicy && groups > 0 ? [`equal scores ${percent(constant / groups)}`] : []),
+    ...(cut >= mentioned ? [`truncated ${percent(cut)}`] : []),
+    ...(isPolicy && groups > 0 ? [`no-signal groups ${percent(constant / groups)}`] : []),
     ...figure("kl", of("kl"), 4),
     ...(clipped === undefined || clipped === 0 ? [] : [`clipped ${percent(clipped)}`]),
     ...figure("mismatch", of("mismatchOnPolicy"), 4),
@@ -94,7 +94,7 @@ const skippedOf = (steps: ReadonlyArray<StepMetrics>): ReadonlyArray<string> => 
   const [first] = idle
   const ofAll = (count: number) => (count === steps.length ? "" : ` in ${count} of ${steps.length} steps`)
   return [
-    ...(first === undefined ? [] : [`nothing to learn from${ofAll(idle.length)}: ${whyNothing(first)}`]),
+    ...(first === undefined ? [] : [`no learning signal${ofAll(idle.length)}: ${whyNothing(first)}`]),
     ...(broken.length === 0 ? [] : [`NaN or infinite loss or gradient${ofAll(broken.length)}, skipped`])
   ]
 }
@@ -111,12 +111,12 @@ const whyNothing = ({
 }: StepMetrics) => {
   if (constantGroups === groups) {
     return truncatedFraction >= mostly
-      ? `equal scores: ${percent(truncatedFraction)} of the answers were cut off at the token limit (max_token_length, seq_len)`
+      ? `identical scores: ${percent(truncatedFraction)} of the answers were truncated at the token limit (max_token_length, seq_len)`
       : "equal scores"
   }
   if (staleDropped + staleMasked === sequences && versionUnknown === sequences) {
-    return "their policy version is unknown, and max_staleness is set: servers must report it (--openai.adapter_prefix), or leave max_staleness out"
+    return "their policy version is unknown, and max_staleness is set: servers must report it (--openai.adapter_prefix), or remove max_staleness"
   }
-  if (staleDropped + staleMasked === sequences) return "all too old"
-  return truncatedMaskedFraction === 1 ? "all cut off" : "no usable sequence has an advantage"
+  if (staleDropped + staleMasked === sequences) return "all sequences too old"
+  return truncatedMaskedFraction === 1 ? "all truncated" : "no usable sequence has an advantage"
 }

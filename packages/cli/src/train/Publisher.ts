@@ -48,7 +48,7 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
       Effect.catchTag("TargetError", ({ isPermanent, message }) =>
         isPermanent
           ? Effect.fail(new UsageError({ message: `--weight_sync ${name}: ${message}` }))
-          : Effect.logWarning("a target of weights does not answer yet", { target: name, reason: message })
+          : Effect.logWarning("weight target does not respond yet", { target: name, reason: message })
       )
     )
   }

@@ -19,14 +19,14 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Exit, Layer, Option, Path, Stream } from "effect"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
-import * as Board from "./Board.ts"
+import * as ProgressDisplay from "./ProgressDisplay.ts"
 import { tellStopped } from "./RunArtifacts.ts"
 import * as Pretrained from "./Pretrained.ts"
 import * as LongStep from "./LongStep.ts"
 import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
 import * as RunActivity from "./RunActivity.ts"
-import * as Room from "./Room.ts"
+import * as MemoryCheck from "./MemoryCheck.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 import * as TrainPlan from "./TrainPlan.ts"
 import * as Watch from "./Watch.ts"
@@ -58,7 +58,7 @@ export const fitted = Effect.fnUntraced(function* (
 const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
   const { device } = yield* Executor
   const model = yield* Pretrained.load(given, (config, device) =>
-    Room.problem(config, given, device, Room.memoryOf(given.trainer, device), false)
+    MemoryCheck.problem(config, given, device, MemoryCheck.memoryOf(given.trainer, device), false)
   )
   return {
     model,
@@ -90,11 +90,11 @@ export const run = Effect.fn("Train.run")(
     /** Otherwise `seq_len` is limited to the model's positions. */
     isSeqLenGiven: boolean
   ) {
-    const place = {
+    const target = {
       folder: given.trainer.savePath,
       useWandb: { value: given.trainer.useWandb, isGiven: given.trainer.useWandb }
     }
-    const announced = yield* Metrics.announced(metrics, place, given.trainer)
+    const announced = yield* Metrics.announced(metrics, target, given.trainer)
     const asked = { ...given, trainer: { ...given.trainer, ...announced } }
     const { trainer } = asked
     const { device } = yield* Executor
@@ -124,7 +124,7 @@ export const run = Effect.fn("Train.run")(
     const left = trainer.trainingSteps - done
     const onBatch = plan === undefined || left <= 0 ? undefined : yield* plan(made, settings, left)
     const watch = yield* Watch.make(trainer)
-    const board = yield* Board.make({ total: trainer.trainingSteps, done }, watch)
+    const board = yield* ProgressDisplay.make({ total: trainer.trainingSteps, done }, watch)
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
     const client = TrajectoryClientAuto.layer({
       url: trainer.atroposUrl,
@@ -150,7 +150,7 @@ export const run = Effect.fn("Train.run")(
         })
       ),
       watch.ending,
-      Effect.provide(Layer.provideMerge(watch.over(Metrics.layer(metrics, place)), client))
+      Effect.provide(Layer.provideMerge(watch.over(Metrics.layer(metrics, target)), client))
     )
     return { ...outcome, folder: resolve(trainer.savePath), cards: watch.cards() } satisfies Trained
   },

@@ -12,7 +12,7 @@ import { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import * as StopOn from "@atropos/trainer/run/StopOn"
 import { Console, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
 import { Secrets } from "../base/Secrets.ts"
-import * as Board from "./Board.ts"
+import * as ProgressDisplay from "./ProgressDisplay.ts"
 import * as HealthWebhook from "./HealthWebhook.ts"
 
 interface Options {
@@ -67,7 +67,7 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
   let hasMoved = false
   let steps = 0
   const recorder: Health.Recorder = { recorded: { ...recorded, activity: () => activity }, see }
-  const isBoardShown = yield* Board.isShown
+  const isBoardShown = yield* ProgressDisplay.isShown
   const ending = StopOn.rulesOf(stopOn)
   const others = Health.ruleNames.filter((rule) => !ending.includes(rule))
   const told = new Set<string>()

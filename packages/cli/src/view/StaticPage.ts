@@ -103,7 +103,7 @@ const template = Effect.gen(function* () {
   const place = emptyData.exec(html)
   if (place === null) {
     return yield* new CommandFailed({
-      message: `${file} cannot hold groups: it has no empty script with the id atropos-data`
+      message: `${file} is not a viewer page: it has no empty script with the id atropos-data`
     })
   }
   const middle = place.index + place[0].length
@@ -146,7 +146,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
       Effect.gen(function* () {
         const info = yield* fs
           .stat(file)
-          .pipe(Effect.mapError(() => new UsageError({ message: `${file}: there is no such file` })))
+          .pipe(Effect.mapError(() => new UsageError({ message: `file not found: ${file}` })))
         const createdAt = Option.match(info.mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
         const rows: Array<StaticGroup.Row> = []
         const used = new Set<number>()

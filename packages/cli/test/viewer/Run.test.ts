@@ -300,6 +300,8 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
 
       const fresh = await visit(`/?run=${run}`)
       await fresh.locator(".tile").first().waitFor()
+      // Comes with the list of runs.
+      await fresh.getByText("Compare runs").waitFor()
       await fresh.keyboard.press("Tab")
       await fresh.keyboard.press("Enter")
       assert.strictEqual(await fresh.evaluate("document.activeElement.id"), "main")

@@ -50,12 +50,12 @@ export const counter = (bounds: Bounds) => {
       digits = 0
       if (code === 0x22) isText = true
       else if (code === 0x2c) {
-        if (++commas + opened > maxValues) return `has over ${maxValues} elements of lists and maps`
+        if (++commas + opened > maxValues) return `has more than ${maxValues} elements of lists and maps`
       } else if (code === 0x3a) {
-        if (++keys > maxKeys) return `has over ${maxKeys} keys`
+        if (++keys > maxKeys) return `has more than ${maxKeys} keys`
       } else if (code === 0x5b || code === 0x7b) {
-        if (++levels > maxLevels) return `nests deeper than ${maxLevels} levels`
-        if (++opened > maxOpened) return `has over ${maxOpened} lists and maps`
+        if (++levels > maxLevels) return `is nested more than ${maxLevels} levels deep`
+        if (++opened > maxOpened) return `has more than ${maxOpened} lists and maps`
       } else if (code === 0x5d || code === 0x7d) levels--
     }
     return undefined

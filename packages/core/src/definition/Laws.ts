@@ -94,7 +94,7 @@ export const permutation = Effect.fn("Laws.permutation")(function* <E, R>(
   if (equalScores(expected, permuted)) return
   return yield* new LawBroken({
     law: "permutation",
-    message: `in the order ${JSON.stringify(order)} the scores should be ${shown(expected)} and are ${shown(permuted)}, for ${show(group)}`
+    message: `in the order ${JSON.stringify(order)} the scores should be ${shown(expected)}, but are ${shown(permuted)}, for ${show(group)}`
   })
 })
 
@@ -148,7 +148,7 @@ export const goldTexts = <Item>(
         Effect.map((gold) => gold.map((one) => (typeof one === "string" ? one : one.completion))),
         Effect.map((gold) => gold.filter((one) => one !== "")),
         Effect.map((gold) => (gold.length === 0 ? {} : { gold })),
-        Effect.catch((cause) => Effect.as(Effect.logDebug("an item's gold answers are not known", { cause }), {}))
+        Effect.catch((cause) => Effect.as(Effect.logDebug("an item's gold answers are unknown", { cause }), {}))
       )
 
 /** In a group with a wrong answer, every gold answer gets the top of the range and the wrong one less. */
@@ -190,7 +190,7 @@ export const components = Effect.fn("Laws.components")(function* (
     if (Math.abs(score - expected) <= rounding * Math.max(1, Math.abs(score))) continue
     return yield* new LawBroken({
       law: "components",
-      message: `a score is ${score}, and its components ${JSON.stringify(rewards)} come to ${expected}, for ${show(group.slice(index, index + 1))}`
+      message: `a score is ${score}, but its components ${JSON.stringify(rewards)} give ${expected}, for ${show(group.slice(index, index + 1))}`
     })
   }
 })

@@ -30,7 +30,7 @@ const telling = Layer.effect(
       Effect.suspend(() => {
         if (isOut) return Effect.void
         isOut = true
-        return Effect.logWarning("cannot send telemetry; the run continues without it", { reason })
+        return Effect.logWarning("telemetry could not be sent; continuing without it", { reason })
       })
     return HttpClient.transformResponse(
       client,

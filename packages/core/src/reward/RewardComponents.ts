@@ -38,12 +38,12 @@ const most = 32
 /** Describes why a value is not valid as components; undefined if it is. Filters check that the numbers are usable. */
 export const faultOf = (given: unknown): string | undefined => {
   if (!Predicate.isReadonlyObject(given))
-    return "rewards must be an object of numbers, such as { correct: 1, format: 0.5 }"
+    return "rewards must be an object of numbers, for example { correct: 1, format: 0.5 }"
   const components = Object.entries(given)
-  if (components.length > most) return `rewards may have ${most} components, not ${components.length}`
+  if (components.length > most) return `rewards may have at most ${most} components, not ${components.length}`
   const misnamed = components.find(([component]) => !name.test(component))?.[0]
   if (misnamed !== undefined) {
-    return `a component is named ${JSON.stringify(misnamed.slice(0, 80))}; a name has up to 64 letters, digits, "_", "." and "-", and begins with a letter or "_"`
+    return `a component is named ${JSON.stringify(misnamed.slice(0, 80))}; a name has up to 64 letters, digits, "_", "." and "-", and starts with a letter or "_"`
   }
   const odd = components.find(([, value]) => typeof value !== "number")
   return odd === undefined
@@ -55,7 +55,7 @@ export const faultOf = (given: unknown): string | undefined => {
 export const faultOfScore = (given: unknown): string | undefined =>
   faultOf(given) ??
   (Predicate.isReadonlyObject(given) && Object.keys(given).length === 0
-    ? "it names no component, and would silently count as 0; give a number, or components such as { correct: 1, format: 0.5 }"
+    ? "it names no component, and would silently count as 0; give a number, or components, for example { correct: 1, format: 0.5 }"
     : undefined)
 
 /**

@@ -163,7 +163,7 @@ export const tell = ({ telemetry }: TelemetryClientShape, record: () => Evaluati
       Option.match({ onNone: () => Effect.void, onSome: ({ recordEvaluation }) => recordEvaluation(record()) })
     ),
     Effect.catch(({ message }) =>
-      Effect.logWarning("the samples of an evaluation were not sent to the service", { reason: message })
+      Effect.logWarning("evaluation samples could not be sent to the service", { reason: message })
     )
   )
 

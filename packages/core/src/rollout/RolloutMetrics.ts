@@ -27,7 +27,9 @@ const itemsCounter = Metric.counter("atropos.rollout.items.total", {
   incremental: true
 })
 const runningGauge = Metric.gauge("atropos.rollout.running", { description: "items being rolled out" })
-const unsentGauge = Metric.gauge("atropos.rollout.unsent", { description: "groups the service has not answered for" })
+const unsentGauge = Metric.gauge("atropos.rollout.unsent", {
+  description: "groups not yet acknowledged by the service"
+})
 
 export type ItemOutcome = "succeeded" | "failed" | "died" | "timeout" | "given_up" | "unscorable"
 

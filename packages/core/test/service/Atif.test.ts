@@ -112,7 +112,7 @@ describe("Atif", () => {
       assert.match(yield* refused([{ role: "user", content: [{ type: "input_audio" }] }]), /input_audio/)
       assert.match(yield* refused([{ role: "tool", tool_call_id: "x", content: "y" }]), /not there/)
       const { message } = yield* Effect.flip(Atif.toSequence({ schema_version: "ATIF-v1.7", steps: [] }))
-      assert.match(message, /is no document of ATIF/)
+      assert.match(message, /is not an ATIF document/)
     })
   )
 })

@@ -104,11 +104,14 @@ describe("PackedGroup", () => {
 
   it("says of other bytes what they are not", () => {
     assert.include(error(PackedGroup.decode(new Uint8Array(3))).message, "too few")
-    assert.include(error(PackedGroup.decode(new TextEncoder().encode('{"tokens": [[1]]}'))).message, "do not start")
+    assert.include(
+      error(PackedGroup.decode(new TextEncoder().encode('{"tokens": [[1]]}'))).message,
+      "not the beginning of"
+    )
     const newer = PackedGroup.encode(full)
     newer[4] = 2
     assert.include(error(PackedGroup.decode(newer)).message, "version 2")
-    assert.include(error(PackedGroup.decode(PackedGroup.encodeList([]))).message, "do not start")
+    assert.include(error(PackedGroup.decode(PackedGroup.encodeList([]))).message, "not the beginning of")
   })
 
   const packed = PackedGroup.encode(full)

@@ -151,7 +151,7 @@ describe("SavedGroup", () => {
       const entries = yield* entriesOf(yield* written("cut.jsonl", `${good}\n${good.slice(0, 30)}`))
       assert.strictEqual(entries.length, 2)
       const [, fault] = entries
-      assert.match(fault?._tag === "Fault" ? fault.problem : "", /^is cut off: the file ends in it/)
+      assert.match(fault?._tag === "Fault" ? fault.problem : "", /^is truncated at the end of the file/)
     })
   )
 

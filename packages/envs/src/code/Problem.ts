@@ -211,7 +211,7 @@ export const programOf = (
   reply: string,
   { asks = [], preamble }: Pick<Problem, "preamble"> & Partial<Pick<Problem, "asks">>
 ): string | undefined => {
-  const answer = Thinking.spoken(reply)
+  const answer = Thinking.visibleText(reply)
   const goesOn = preamble !== "" && isIndented(answer)
   const all = blocksOf(answer, goesOn ? indented : programStart).flatMap(opened)
   const blocks = all.every(isTranscript) ? all : all.filter((block) => !isTranscript(block))

@@ -6,7 +6,7 @@ import { resolve } from "node:path"
 import type { Settings } from "./CommandSettings.ts"
 import * as Confinement from "./Confinement.ts"
 import * as Variables from "./Variables.ts"
-import { ProgramError } from "./Warden.ts"
+import { ProgramError } from "./ProcessSupervisor.ts"
 import * as Words from "./Words.ts"
 
 export interface CommandLine {

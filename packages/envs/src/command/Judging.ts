@@ -9,7 +9,7 @@ import type { Judged } from "../agent/SessionGroup.ts"
 import type { RewardFrom } from "./CommandSettings.ts"
 import type * as Program from "./Program.ts"
 import * as Verdict from "./Verdict.ts"
-import type { ProgramError } from "./Warden.ts"
+import type { ProgramError } from "./ProcessSupervisor.ts"
 
 export interface Options<R> {
   readonly reward: RewardFrom

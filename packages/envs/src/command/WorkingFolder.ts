@@ -3,10 +3,10 @@
  * rollout, and when this process is killed; or it is kept for inspection.
  */
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
-import { ProgramError, type Warden } from "./Warden.ts"
+import { ProgramError, type ProcessSupervisor } from "./ProcessSupervisor.ts"
 
 export interface Options {
-  readonly warden: Warden
+  readonly supervisor: ProcessSupervisor
   /** A folder whose content is copied into it. */
   readonly copyOf: string | null
   /** Its parent if it is to be kept; null: among the system's temporary files, and removed. */
@@ -28,7 +28,7 @@ export const scoped = Effect.fn("WorkingFolder.scoped")(
   function* ({
     copyOf,
     keptIn,
-    warden
+    supervisor
   }: Options): Effect.fn.Return<
     WorkingFolder,
     ProgramError | PlatformError.PlatformError,
@@ -40,7 +40,7 @@ export const scoped = Effect.fn("WorkingFolder.scoped")(
     if (keptIn !== null) yield* fs.makeDirectory(keptIn, { recursive: true })
     const made = resolve(yield* fs.makeTempDirectory({ prefix, ...(keptIn !== null && { directory: keptIn }) }))
     if (keptIn === null) {
-      yield* warden.folder(made)
+      yield* supervisor.folder(made)
       // A program may have made its folders unreadable, which fails no rollout.
       yield* Effect.addFinalizer(() =>
         fs

@@ -40,7 +40,7 @@ export const characters = `${totals}0123456789+-=hs`
 /** The decision of an answer: the last one between tags, after the thinking; in the compact form its only character. */
 export const actionOf = (answer: string, style: Settings["promptStyle"]): BlackjackRules.Action | undefined => {
   if (style === "compact") return answer === "h" ? "hit" : answer === "s" ? "stick" : undefined
-  const told = Array.from(Thinking.spoken(answer).matchAll(/<action>\s*(hit|stick)\s*<\/action>/gi)).at(-1)?.[1]
+  const told = Array.from(Thinking.visibleText(answer).matchAll(/<action>\s*(hit|stick)\s*<\/action>/gi)).at(-1)?.[1]
   return told === undefined ? undefined : told.toLowerCase() === "hit" ? "hit" : "stick"
 }
 

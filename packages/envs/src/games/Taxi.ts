@@ -27,7 +27,7 @@ const action = new RegExp(`<action>\\s*(${TaxiRules.actions.join("|")})\\s*</act
 
 /** The action of an answer: the last one between tags, after the thinking. */
 export const actionOf = (answer: string): TaxiRules.Action | undefined =>
-  Array.from(Thinking.spoken(answer).matchAll(action))
+  Array.from(Thinking.visibleText(answer).matchAll(action))
     .at(-1)?.[1]!
     // The pattern matches only actions.
     .toLowerCase() as TaxiRules.Action | undefined

@@ -25,7 +25,7 @@ export interface State {
 
 /** The guess of an answer: the last one between tags, after the thinking. */
 export const guessOf = (answer: string): string | undefined =>
-  Array.from(Thinking.spoken(answer).matchAll(/<guess>\s*([a-z]{5})\s*<\/guess>/gi))
+  Array.from(Thinking.visibleText(answer).matchAll(/<guess>\s*([a-z]{5})\s*<\/guess>/gi))
     .at(-1)?.[1]!
     .toLowerCase()
 

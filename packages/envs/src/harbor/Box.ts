@@ -7,7 +7,7 @@
 import { type Effect, Result, type Scope } from "effect"
 import type { Judged } from "../agent/SessionGroup.ts"
 import type * as Program from "../command/Program.ts"
-import type { ProgramError, Warden } from "../command/Warden.ts"
+import type { ProgramError, ProcessSupervisor } from "../command/ProcessSupervisor.ts"
 import type { HarborError } from "./HarborError.ts"
 import * as RewardFile from "./RewardFile.ts"
 import type { Settings } from "./HarborSettings.ts"
@@ -33,7 +33,7 @@ export interface Box {
 
 export interface OpenOptions {
   readonly task: Task
-  readonly warden: Warden
+  readonly supervisor: ProcessSupervisor
   /** True if an agent in the machine calls the model over the network. */
   readonly needsGateway: boolean
   /** A folder of this machine with the agent's program, visible at `/agent`. */

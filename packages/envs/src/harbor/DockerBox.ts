@@ -10,7 +10,7 @@ import { randomBytes } from "node:crypto"
 import { chmodSync } from "node:fs"
 import { Effect, FileSystem, type Path, type Scope } from "effect"
 import * as WorkingFolder from "../command/WorkingFolder.ts"
-import type { ProgramError } from "../command/Warden.ts"
+import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import * as Artifacts from "./Artifacts.ts"
 import * as Box from "./Box.ts"
 import * as Container from "./Container.ts"
@@ -35,10 +35,10 @@ const callSeconds = 300
 
 export const open =
   ({ docker, grading, images }: Options): Box.Open<Services> =>
-  ({ agentFolder, keptIn, needsGateway, network, passed, task, warden }) =>
+  ({ agentFolder, keptIn, needsGateway, network, passed, task, supervisor }) =>
     Effect.gen(function* () {
       const services = yield* Effect.context<Services>()
-      const folder = yield* WorkingFolder.scoped({ warden, copyOf: null, keptIn })
+      const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: null, keptIn })
       const image = yield* images(task, task.machine)
       const env = yield* Templates.resolve(task, "environment.env", task.machine.env, passed)
       if (needsGateway && !Box.hasNetwork(task.machine, network, true)) {

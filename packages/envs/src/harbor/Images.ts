@@ -1,7 +1,7 @@
 /** Builds or pulls each image of a task once per environment, even if several rollouts request it simultaneously. */
 import { createHash } from "node:crypto"
 import { Effect, FileSystem, Semaphore } from "effect"
-import type { ProgramError } from "../command/Warden.ts"
+import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import type { Docker } from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
 import type { Machine, Task } from "./Task.ts"

@@ -10,7 +10,7 @@ import type * as Gateway from "@atropos/core/gateway/Gateway"
 import type { Message } from "@atropos/core"
 import type { UserFailure } from "../agent/SessionRun.ts"
 import type * as Program from "../command/Program.ts"
-import type { ProgramError } from "../command/Warden.ts"
+import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import type { Box } from "./Box.ts"
 import type { HarborError } from "./HarborError.ts"
 

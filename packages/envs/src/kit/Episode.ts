@@ -8,7 +8,7 @@
  * cards to come.
  *
  * A world's step is an effect: a browser, a container, another model. It cannot be replayed, so `live` also returns the
- * rewards. Several players: `Seats`.
+ * rewards. Several players: `Players`.
  */
 import { Effect, type Scope } from "effect"
 import * as Advantage from "@atropos/core/reward/TurnAdvantage"

@@ -13,7 +13,7 @@ import type { InferenceError } from "@atropos/core/inference/backend/Inference"
 import type { JudgeShape } from "./Judge.ts"
 import { type Message, system, user } from "@atropos/core/trajectory/Message"
 import { hashOf } from "@atropos/core/base/SeededRandom"
-import { spoken } from "./Thinking.ts"
+import { visibleText } from "./Thinking.ts"
 import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
@@ -69,7 +69,7 @@ const plain = (words: string): string => words.replaceAll(/[\s*_`"(]+/g, " ")
  * what the judge prefers instead is unknown.
  */
 export const readVerdict = (text: string): Verdict | undefined => {
-  const answer = spoken(text)
+  const answer = visibleText(text)
   const last = Array.from(answer.matchAll(/\[\[(a|b|tie)\]\]/gi)).at(-1)
   if (last === undefined) return undefined
   const end = last.index + last[0].length

@@ -20,7 +20,7 @@ export const field = Environment.field(
 /** The form of an answer, regardless of its value. */
 const formOf = (answer: string): number => {
   if (MathAnswer.extract(answer, MathAnswer.boxedOptions) !== undefined) return 1
-  return /\d/.test(Thinking.spoken(answer)) ? 0.5 : 0
+  return /\d/.test(Thinking.visibleText(answer)) ? 0.5 : 0
 }
 
 /** Adds the form of an answer to its components, if form credit is on and the answer is wrong. */

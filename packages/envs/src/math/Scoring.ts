@@ -38,7 +38,7 @@ const lot = (group: Group, purpose: number): SeededRandom.SeededRandom =>
 export const isCut = ({ finishReason }: Trajectory.Trajectory): boolean => finishReason === "length"
 
 /** The part of an answer that is shown in other prompts. */
-export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.spoken(completion).trim()
+export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.visibleText(completion).trim()
 
 export interface Parts {
   readonly rewards: RewardComponents.Rewards

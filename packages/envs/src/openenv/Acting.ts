@@ -66,7 +66,7 @@ export const field = (
 
 /** The text between the last tags of a name, outside of thinking; without a tag, all of it. */
 export const said = (answer: string, tag: string | null): string | undefined => {
-  const spoken = Thinking.spoken(answer)
+  const spoken = Thinking.visibleText(answer)
   if (tag === null) return spoken.trim()
   const opening = `<${tag}>`
   const end = spoken.lastIndexOf(`</${tag}>`)

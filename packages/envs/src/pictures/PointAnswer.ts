@@ -54,7 +54,7 @@ const tagsOf = (text: string): ReadonlyArray<string> => {
 
 /** The points of a completion; undefined if it neither gives points nor states that there are none. */
 export const of = (completion: string): ReadonlyArray<Point> | undefined => {
-  const tags = tagsOf(Thinking.spoken(completion))
+  const tags = tagsOf(Thinking.visibleText(completion))
   if (tags.length === 0) {
     const reply = Thinking.taggedAnswer(completion)
     const points = reply === undefined ? undefined : ofJson(reply)

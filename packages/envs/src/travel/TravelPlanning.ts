@@ -129,7 +129,7 @@ const play = Effect.fn("TravelPlanning.play")(function* (
 const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call | undefined> => {
   const read = Scripted.callsOf(answer)
   if ((answer.tool_calls ?? []).length > 0) return read
-  const opened = Thinking.spoken(Message.text(answer)).split("<tool_call>").length - 1
+  const opened = Thinking.visibleText(Message.text(answer)).split("<tool_call>").length - 1
   return [...read, ...Array.from({ length: Math.max(0, opened - read.length) }, () => undefined)]
 }
 

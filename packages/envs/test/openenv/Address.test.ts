@@ -31,7 +31,7 @@ describe("Address", () => {
   })
 
   const wrong = [
-    ["", /no address/],
+    ["", /not a valid address/],
     ["ftp://localhost", /begins with ftp:\/\//],
     ["http://", /no URL of a server/],
     ["two words", /no URL of a server/],

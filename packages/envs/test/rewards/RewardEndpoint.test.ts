@@ -113,7 +113,7 @@ describe("RewardEndpoint", () => {
   it.live("is not read without end, neither by size nor by time", () =>
     Effect.gen(function* () {
       const nested = yield* TestServer.make(() => ({ text: `{"rewards": ${"[".repeat(1000)}` }))
-      assert.match((yield* Effect.flip(rewards(nested.url, ["a"]))).message, /nested deeper/)
+      assert.match((yield* Effect.flip(rewards(nested.url, ["a"]))).message, /nested too deeply/)
       const { url } = yield* Effect.acquireRelease(
         Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {
           const server = createServer((_, response) => {

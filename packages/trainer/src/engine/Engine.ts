@@ -209,7 +209,7 @@ const shared = Effect.fnUntraced(function* (numbers: Float32Array) {
 const failureOf = (answer: Answer | EngineFailed): EngineError => {
   if (answer._tag === "EngineFailed") return answer
   if (answer._tag === "Failed") return fromPlain(answer.error)
-  return new EngineFailed({ message: `the engine answered with ${answer._tag}` })
+  return new EngineFailed({ message: `unexpected answer of the engine: ${answer._tag}` })
 }
 
 const settle = <Tag extends Answer["_tag"], E>(

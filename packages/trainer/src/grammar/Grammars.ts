@@ -115,7 +115,7 @@ export class Grammars {
       thread.isCompiling = true
       yield* thread.compile(text).pipe(
         // Runs before the thread is reused: a compilation cannot be cancelled.
-        Effect.onInterrupt(() => Effect.sync(() => thread.end("a grammar took too long"))),
+        Effect.onInterrupt(() => Effect.sync(() => thread.end("compiling a grammar took too long"))),
         Effect.onExit(() =>
           Effect.sync(() => {
             thread.isCompiling = false
@@ -149,6 +149,6 @@ export class Grammars {
   }
 
   dispose(): void {
-    for (const thread of this.threads) thread.end("the engine has no use for it")
+    for (const thread of this.threads) thread.end("it is no longer needed")
   }
 }

@@ -69,7 +69,7 @@ const ofKeyword = (keyword: string, value: unknown, where: string): string | und
     if (!Predicate.isReadonlyObject(value)) return `${where}: expected an object of schemas, got ${said(value)}`
     return first(Object.entries(value), where)
   }
-  return `${where}: answers cannot be held to ${keyword} here; leave it out, and check for it afterwards`
+  return `${where}: answers cannot be constrained by ${keyword}; remove it, and check it afterwards`
 }
 
 const first = (entries: ReadonlyArray<readonly [string, unknown]>, where: string): string | undefined => {
@@ -96,7 +96,7 @@ const ofValue = (keyword: string, value: unknown, where: string): string | undef
     case "$ref":
       return typeof value === "string" && value.startsWith("#")
         ? undefined
-        : `${where}: expected a place in this schema, such as "#/$defs/name", got ${said(value)}`
+        : `${where}: expected a location in this schema, such as "#/$defs/name", got ${said(value)}`
     case "format":
       return typeof value === "string" && formats.has(value)
         ? undefined

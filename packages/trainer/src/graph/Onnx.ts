@@ -167,7 +167,7 @@ const problemsOf = (
   const problems: Array<string> = []
   const defined = new Set<string>()
   const define = ({ name }: Value) => {
-    if (defined.has(name)) problems.push(`two values are called ${name}`)
+    if (defined.has(name)) problems.push(`two values are named ${name}`)
     defined.add(name)
   }
   graph.inputs.forEach(define)

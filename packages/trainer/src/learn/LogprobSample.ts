@@ -7,7 +7,7 @@
  * truncated; those without comparable sampler logprobs are excluded. Depends only on the batch.
  */
 import type { PackedLogprobs, ScoredGroup } from "@atropos/core"
-import type { Look } from "./LearnerEngine.ts"
+import type { LogprobCallback } from "./LearnerEngine.ts"
 import { isUnknown, type TrainingSequence } from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
@@ -66,7 +66,7 @@ const evenly = (rows: ReadonlyArray<Seen>, tokens: number): ReadonlyArray<Seen> 
 }
 
 export interface LogprobSample {
-  readonly add: Look
+  readonly add: LogprobCallback
   readonly rows: () => ReadonlyArray<Row>
 }
 

@@ -48,12 +48,12 @@ export interface Settings {
 }
 
 export type DropReason =
-  | "advantages of another length"
+  | "advantages of a different length"
   | "nothing to train"
   | "too long"
   | "token outside the vocabulary"
   | "not finite"
-  | "compared with one that is left out"
+  | "compared with a dropped sequence"
 
 export interface Report {
   readonly usefulTokens: number
@@ -88,7 +88,7 @@ const hasInfinite = (logprobs: Float32Array = new Float32Array()): boolean => {
 
 const problem = (sequence: TrainingSequence, vocabSize: number): DropReason | undefined => {
   const { advantages, distillLogprobs, distillTokenIds, engineLogprobs, refLogprobs, tokens } = sequence
-  if (advantages.length !== tokens.length) return "advantages of another length"
+  if (advantages.length !== tokens.length) return "advantages of a different length"
   if (isOutside(tokens, vocabSize)) return "token outside the vocabulary"
   if (distillTokenIds?.some((ids) => isOutside(ids, vocabSize)) === true) return "token outside the vocabulary"
   const isSound =
@@ -135,7 +135,7 @@ export const choose = (
     return pair !== undefined && !trainable.has(pair.partner)
   }
   for (const { sequence } of usable.filter(isAlone)) {
-    dropped.push({ sequence, reason: "compared with one that is left out" })
+    dropped.push({ sequence, reason: "compared with a dropped sequence" })
   }
   const sound = usable.filter((item) => !isAlone(item))
   const weights = Aggregation.weights(

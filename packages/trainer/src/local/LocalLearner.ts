@@ -8,7 +8,7 @@
  */
 import { Effect, type FileSystem, Layer, Path, Scope } from "effect"
 import * as Engine from "../engine/Engine.ts"
-import { Executor, type DeviceKind, type Resident } from "../exec/Executor.ts"
+import { Executor, type DeviceKind, type DeviceTensor } from "../exec/Executor.ts"
 import { type Computed, defaultOptimizer, LearnerEngine } from "../learn/LearnerEngine.ts"
 import type { LearnerEngineShape, Learner, LoadOptions } from "../learn/LearnerEngine.ts"
 import * as LossNodes from "../learn/LossNodes.ts"
@@ -22,7 +22,7 @@ import * as MemoryPlan from "./MemoryPlan.ts"
 import * as MicroBatch from "./MicroBatch.ts"
 import type { Placement } from "./MicroBatchArrays.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
-import * as Programs from "./Programs.ts"
+import * as CompiledGraphs from "./CompiledGraphs.ts"
 import * as Quantile from "./Quantile.ts"
 import * as RouterReplay from "./RouterReplay.ts"
 import * as TrainGraph from "./TrainGraph.ts"
@@ -118,8 +118,8 @@ const probeOf = (tokens: ReadonlyArray<number>): WeightedBatch => {
 }
 
 /** The parameters on the executor, uploaded again when the optimizer has newer ones. */
-const presentOf = (programs: Programs.Programs, optimizer: OptimizerThread.OptimizerThread) => {
-  let theta: Resident | undefined
+const presentOf = (programs: CompiledGraphs.CompiledGraphs, optimizer: OptimizerThread.OptimizerThread) => {
+  let theta: DeviceTensor | undefined
   return {
     present: Effect.suspend(() =>
       theta === undefined
@@ -146,13 +146,13 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   if (loading.routerReplay === true && routing === undefined) {
     return yield* new TrainerError({
       reason: "settings",
-      message: `router_replay is for mixtures of experts, and ${model.name} is none: leave it out`
+      message: `router_replay needs a mixture of experts, which ${model.name} is not: remove it`
     })
   }
   // First, so that an unreadable copy fails before a graph is built.
   const { reference, snapshot } = yield* weights.start(loading)
   const { packing, ...plan } = planOf(options, loading, device.kind)
-  const programs = yield* Programs.load(model.policy, objective, plan)
+  const programs = yield* CompiledGraphs.load(model.policy, objective, plan)
   const { metrics } = programs
   const referencePolicy = objective.needsReference ? yield* Effect.flatMap(reference, programs.put) : undefined
   const optimizer = yield* OptimizerThread.make(snapshot, {
@@ -183,7 +183,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   /** The objective's quantile of the entropies of all trained tokens; undefined if it uses none. */
   const thresholdOf = Effect.fnUntraced(function* (
     microBatches: ReadonlyArray<MicroBatch.MicroBatch>,
-    parameters: Resident
+    parameters: DeviceTensor
   ) {
     if (entropyQuantile === null) return undefined
     const entropies: Array<number> = []

@@ -50,9 +50,9 @@ const withoutConfig = Effect.fnUntraced(function* (folder: string) {
   const { join } = yield* Path.Path
   const files = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): ReadonlyArray<string> => [])
   const file = files.find((name) => LocalPath.ggufPattern.test(name))
-  if (file !== undefined) return `${folder} holds a GGUF file (${file}), ${LocalPath.gguf}`
+  if (file !== undefined) return `${folder} contains a GGUF file (${file}), ${LocalPath.gguf}`
   if (!files.includes(adapterFile)) {
-    return `${folder} has no ${configFile}: a model's folder holds ${configFile}, ${WeightFiles.singleFile} and a tokenizer`
+    return `${folder} has no ${configFile}: a model's folder contains ${configFile}, ${WeightFiles.singleFile} and a tokenizer`
   }
   const written = yield* Effect.option(fs.readFileString(join(folder, adapterFile)))
   const base = Option.flatMap(Option.flatMap(written, decodeRecord), (record) =>
@@ -60,8 +60,8 @@ const withoutConfig = Effect.fnUntraced(function* (folder: string) {
   )
   const model = Option.match(base, { onNone: () => "BASE", onSome: String })
   return (
-    `${folder} holds an adapter (PEFT), not a whole model: --model ${model} --adapter ${folder} serves both (atropos policy); ` +
-    `atropos merge MERGED --model ${model} --adapter ${folder} makes one model of them, which everything loads`
+    `${folder} contains an adapter (PEFT), not a full model: --model ${model} --adapter ${folder} serves both (atropos policy); ` +
+    `atropos merge MERGED --model ${model} --adapter ${folder} merges them into a regular model`
   )
 })
 
@@ -115,7 +115,7 @@ const nearest = (name: string, names: Iterable<string>): string => {
     const score = likeness(parts, other.split("."))
     if (score > most) [best, most] = [other, score]
   }
-  return best === "" ? "" : `; of the spare ones the nearest is ${best}`
+  return best === "" ? "" : `; the closest unused name is ${best}`
 }
 
 const check = (
@@ -164,7 +164,7 @@ export const tellTextPart = (
 ): Effect.Effect<void> =>
   config.textOf === undefined
     ? Effect.void
-    : Effect.logInfo("of this model the part for text is used; its layers for pictures are passed over", {
+    : Effect.logInfo("using the text part of this model; ignoring its vision layers", {
         model,
         tensorsPassedOver: entries.size - Tensors.all(config).length
       })
@@ -186,7 +186,7 @@ const look = Effect.fn("ModelFolder.checkFinite")(function* (
       return yield* new ModelError({
         reason: "damaged",
         model: folder,
-        message: `${folder}: the tensor ${name} is NaN or infinite at element ${at} (${entry.file}): weights that a failed training left, or a damaged file`
+        message: `${folder}: the tensor ${name} is NaN or infinite at element ${at} (${entry.file}): weights of a diverged run, or a corrupt file`
       })
     }
   }

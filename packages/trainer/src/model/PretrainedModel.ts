@@ -62,7 +62,7 @@ const loadTokenizer = Effect.fnUntraced(function* (folder: string, name: string,
     return yield* new ModelError({
       reason: "mismatch",
       model: name,
-      message: `${folder}: the tokenizer has ${tokenizer.vocabularySize} tokens, the model ${config.vocabSize}: they belong to different models`
+      message: `${folder}: the tokenizer has ${tokenizer.vocabularySize} tokens, the model ${config.vocabSize}: they are of different models`
     })
   }
   return { ...tokenizer, name }
@@ -184,7 +184,7 @@ const adapted = Effect.fnUntraced(function* (
 ) {
   const problem =
     adapter.dora === true && quantize !== undefined
-      ? "DoRA needs the weights as they are: leave dora or quantize out"
+      ? "DoRA needs unquantized weights: remove dora or quantize"
       : Lora.problemOf(adapter, base.config)
   if (problem !== undefined) return yield* new ModelError({ reason: "settings", model: base.name, message: problem })
   if (!Number.isInteger(adapter.r) || adapter.r < 1 || adapter.r > Lora.largestRank) {
@@ -195,7 +195,7 @@ const adapted = Effect.fnUntraced(function* (
     })
   }
   const layout = Lora.layout(base.config, adapter)
-  yield* checkRoom(base, layout, `an adapter of rank ${adapter.r}`, "give a smaller rank (r)")
+  yield* checkRoom(base, layout, `an adapter of rank ${adapter.r}`, "use a smaller rank (r)")
   const initial = yield* Pieces.yielding(() => Lora.initialPieces(layout, seed))
   yield* fillFromBase(base, layout, initial)
   const model: Model = {
@@ -250,7 +250,7 @@ export const load = Effect.fn("PretrainedModel.load")(function* (
     return yield* new ModelError({
       reason: "settings",
       model: nameOrFolder,
-      message: `quantize ${quantize} is for frozen weights under an adapter, and all weights are to be trained`
+      message: `quantize ${quantize} needs frozen weights (--trains adapter), but all weights are trained`
     })
   }
   const base = yield* loadBase(nameOrFolder, maxPositions, check)

@@ -28,7 +28,7 @@ export const readText = Effect.fnUntraced(function* (path: string, most = longes
   if (type !== "File") return yield* fail(`is not a file but a ${type.toLowerCase()}`)
   if (size > most) return yield* fail(`has ${size} bytes; such a file usually has a few thousand`)
   const text = yield* Effect.mapError(fs.readFileString(path), unreadable)
-  if (Nesting.exceeds(text, { opened: most })) return yield* fail("is nested deeper than such a file can be")
+  if (Nesting.exceeds(text, { opened: most })) return yield* fail("is nested too deeply")
   return text
 })
 
@@ -44,7 +44,7 @@ export const shardNames = Effect.fnUntraced(function* (folder: string) {
   if (outside !== undefined) {
     return yield* fail(
       "damaged",
-      `${join(folder, indexFile)} names "${outside}", which is not a safetensors file beside it`
+      `${join(folder, indexFile)} names "${outside}", which is not a safetensors file in its folder`
     )
   }
   return files
@@ -58,7 +58,7 @@ export const paths = Effect.fnUntraced(function* (folder: string) {
   if (!names.includes(indexFile)) {
     if (names.includes(singleFile)) return [join(folder, singleFile)]
     const other = names.find((name) => /\.(bin|pt|gguf)$/.test(name))
-    const instead = other === undefined ? "" : `; ${other} cannot be read, save the model as safetensors`
+    const instead = other === undefined ? "" : `; ${other} is not supported: save the model as safetensors`
     return yield* fail("missing", `${folder} has no ${singleFile} and no ${indexFile}${instead}`)
   }
   const files = yield* shardNames(folder)

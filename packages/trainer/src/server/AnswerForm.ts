@@ -28,7 +28,7 @@ const schemaOf = (given: unknown, param: string): Effect.Effect<string, OpenAiAp
       typeof given === "string"
         ? yield* Effect.try({
             try: () => ExactJson.parseWritten(given),
-            catch: () => invalid(param, `${param}: expected a JSON schema, got text that is no JSON: ${said(given)}`)
+            catch: () => invalid(param, `${param}: expected a JSON schema, got text that is not JSON: ${said(given)}`)
           })
         : given
     const problem = SchemaGrammar.problem(schema)
@@ -78,7 +78,7 @@ export const of = (words: Words): Effect.Effect<string | undefined, OpenAiApiErr
     ] as const
     const given = forms.filter(([, form]) => form !== undefined)
     if (given.length > 1) {
-      return yield* invalid(given[1]![0], `${given[1]![0]}: ${given[0]![0]} says a form already; give one of them`)
+      return yield* invalid(given[1]![0], `${given[1]![0]}: ${given[0]![0]} is given too; remove one of them`)
     }
     return given[0]?.[1]
   })

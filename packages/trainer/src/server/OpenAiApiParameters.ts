@@ -155,11 +155,8 @@ export const reader = <A>(
 
 const refusal = (parameter: string, value: unknown): OpenAiApiError =>
   !neutral.has(parameter)
-    ? unsupported(parameter, `unsupported parameter: '${parameter}'; leave it out`)
-    : unsupported(
-        parameter,
-        `'${parameter}' is not supported, but for the value that switches it off; got ${said(value)}`
-      )
+    ? unsupported(parameter, `unsupported parameter: '${parameter}'; remove it`)
+    : unsupported(parameter, `'${parameter}' is only supported with the value that disables it; got ${said(value)}`)
 
 const said = (value: unknown): string => {
   const text = JSON.stringify(value)

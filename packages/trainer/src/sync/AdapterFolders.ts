@@ -40,7 +40,7 @@ export const write = Effect.fn("AdapterFolders.write")(function* (
       yield* fs.makeDirectory(partial, { recursive: true })
       yield* writeAdapter(partial, parameters)
     } else {
-      return yield* Effect.fail({ message: "neither an adapter folder nor writeAdapter was provided" })
+      return yield* Effect.fail({ message: "neither an adapter folder nor writeAdapter is set" })
     }
     yield* fs.rename(partial, folder)
   }).pipe(Effect.mapError(failed(`cannot write ${folder}`)))

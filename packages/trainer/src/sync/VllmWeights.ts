@@ -16,7 +16,7 @@ import { type Target, TargetError } from "./Target.ts"
 
 const infoPath = "/weight_info"
 const needs =
-  ". All weights go to a vLLM that has /weight_info, /pause and /collective_rpc: start it with VLLM_SERVER_DEV_MODE=1"
+  ". Pushing all weights needs a vLLM with /weight_info, /pause and /collective_rpc: start it with VLLM_SERVER_DEV_MODE=1"
 
 const decodeInfo = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ weight_version: Schema.String })))
 const decodeReset = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ success: Schema.Boolean })))
@@ -58,7 +58,10 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
       duration: drainTime,
       orElse: () =>
         Effect.andThen(
-          Effect.logInfo("answers aborted for new weights", { target: name, after: Duration.toSeconds(drainTime) }),
+          Effect.logInfo("aborted running requests for new weights", {
+            target: name,
+            after: Duration.toSeconds(drainTime)
+          }),
           tell("/pause?mode=abort")
         )
     })
@@ -74,9 +77,9 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
     }
     if (difference > tolerance) {
       return yield* failed(
-        `it has other weights than it was given: logprobs of a known sequence differ by ${difference.toPrecision(3)} nats ` +
-          `on average, at most ${tolerance} are allowed. It was started with another model than the one that is trained, or ` +
-          "does not read all weights anew: vLLM 0.32 on a CPU keeps the output matrix where embeddings are tied",
+        `its weights differ from those pushed: logprobs of a known sequence differ by ${difference.toPrecision(3)} nats ` +
+          `on average, at most ${tolerance} is allowed. It was started with a model other than the trained one, or ` +
+          "does not reload all weights: vLLM 0.32 on a CPU keeps the output matrix if embeddings are tied",
         true
       )
     }
@@ -96,12 +99,12 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
         name,
         path,
         answer,
-        `. It could not read ${folder}, has lost its weights and is paused until it reads others: its machine has to see this folder`
+        `. It could not read ${folder}, has lost its weights and is paused until it loads others: the folder must be readable on its machine`
       )
     }
     const { reason, text } = yield* tell("/reset_prefix_cache")
     if (!Option.exists(decodeReset(text), ({ success }) => success)) {
-      return yield* failed(`POST /reset_prefix_cache: its cache of prompts is of the old weights still: ${reason}`)
+      return yield* failed(`POST /reset_prefix_cache: its prefix cache is still of the old weights: ${reason}`)
     }
     yield* tell("/resume")
   })
@@ -126,7 +129,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
       yield* Effect.uninterruptible(replace(next, at))
       if (probe !== undefined) {
         const difference = yield* look(probe, allowed)
-        yield* Effect.logInfo("weights looked at", { target: name, name: next, difference })
+        yield* Effect.logInfo("weights verified", { target: name, name: next, difference })
       }
       yield* labelled(next)
     }),

@@ -53,7 +53,7 @@ export class UnknownTarget extends Schema.TaggedError<UnknownTarget>()("UnknownT
   target: Schema.String
 }) {
   override get message(): string {
-    return `"${this.target}" is no target for weights: vllm+http://host:port, sglang+http://host:port or policy+http://host:port`
+    return `"${this.target}" is not a valid weight target: vllm+http://host:port, sglang+http://host:port or policy+http://host:port`
   }
 }
 
@@ -159,7 +159,7 @@ export const make = Effect.fn("WeightSync.make")(function* (
         ? Effect.succeed(parameters)
         : adapterFolder !== undefined && readAdapter !== undefined
           ? Effect.mapError(readAdapter(adapterFolder), unreadable(adapterFolder))
-          : Effect.fail(unreadable(name)({ message: "neither parameters nor readAdapter were provided" }))
+          : Effect.fail(unreadable(name)({ message: "neither parameters nor readAdapter is set" }))
     return { name, version, folder, parameters: yield* Effect.cached(read), ...(probe && { probe }) } satisfies Adapter
   })
 

@@ -61,15 +61,15 @@ layer(services, { excludeTestServices: true })("a decoder of a folder that trans
   )
 
   it.effect.each([
-    ["llama", { modulesToSave: ["q_proj"] }, /there is no "q_proj"; there are embed_tokens and lm_head/],
-    ["llama", { modulesToSave: ["lm_head"], targetModules: ["lm_head"] }, /lm_head is both/],
-    ["llama", { dora: true, targetModules: ["embed_tokens"] }, /DoRA on embed_tokens is not built/],
+    ["llama", { modulesToSave: ["q_proj"] }, /unknown "q_proj"; the model has embed_tokens and lm_head/],
+    ["llama", { modulesToSave: ["lm_head"], targetModules: ["lm_head"] }, /lm_head is in both/],
+    ["llama", { dora: true, targetModules: ["embed_tokens"] }, /DoRA on embed_tokens is not supported/],
     [
       "llama",
       { targetModules: ["qkv_proj"] },
-      /no linear layer "qkv_proj"; there are q_proj, .*, embed_tokens, lm_head/
+      /unknown linear layer "qkv_proj"; the model has q_proj, .*, embed_tokens, lm_head/
     ],
-    ["qwen2", { modulesToSave: ["embed_tokens"] }, /output matrix is its embedding/]
+    ["qwen2", { modulesToSave: ["embed_tokens"] }, /embeddings are tied/]
   ] as const)("refuses an adapter that makes no sense on %s: %j", ([name, change, reason]) =>
     Effect.gen(function* () {
       const trains = { ...everywhere, ...change }

@@ -104,7 +104,7 @@ describe("PretrainedModel.load, hub", () => {
       assert.strictEqual(asked.length, before)
       const closed = yield* failure("no/such/folder")
       assert.strictEqual(closed.reason, "missing")
-      assert.include(closed.message, "neither a folder on this machine nor a hub id")
+      assert.include(closed.message, "neither a local folder nor a hub id")
     }).pipe(Effect.scoped, Effect.provide(services))
   )
 })

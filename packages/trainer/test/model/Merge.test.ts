@@ -40,7 +40,7 @@ layer(services, { excludeTestServices: true })("a merged model", (it) => {
         if (ofText.includes(name)) assert.includeMembers([...(floats ?? [])], [...((yield* floatsOf(to)) ?? [])])
         else assert.deepStrictEqual(yield* floatsOf(to), floats)
         const again = yield* Effect.flip(Merge.merge(asked))
-        assert.match(again.message, /holds a model already/)
+        assert.match(again.message, /already contains a model/)
       }).pipe(Effect.scoped)
   )
 

@@ -126,7 +126,7 @@ layer(services, { excludeTestServices: true })("a model in 8 and 4 bits", (it) =
             inCache(`${root}/occupied`)
           )
         )
-      assert.include((yield* load("all")).message, "all weights are to be trained")
+      assert.include((yield* load("all")).message, "all weights are trained")
       const { message } = yield* load(adapter)
       assert.include(message, "ATROPOS_CACHE_DIR")
       assert.include(message, "int4")

@@ -32,7 +32,7 @@ export const bound = ({ ahead, queued, run }: QueueView): NonNullable<Trajectory
   return {
     maxStaleness: waitAtStaleness,
     underWay: ahead.underWay,
-    startable: Math.max(0, StalenessBound.room(bounded, ahead.underWay))
+    startable: Math.max(0, StalenessBound.capacity(bounded, ahead.underWay))
   }
 }
 

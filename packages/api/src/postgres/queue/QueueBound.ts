@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 import { bytesOf } from "../base/Objects.ts"
 import type { Settings } from "../base/Settings.ts"
-import type { RunView, Views } from "../base/Views.ts"
+import type { RunView, RunStateCache } from "../base/RunStateCache.ts"
 import type { Item } from "./InsertColumns.ts"
 
 export interface Amount {
@@ -39,7 +39,7 @@ const add = (a: Amount, b: Amount, sign: 1 | -1 = 1): Amount => ({
 const queuedIn = (view: RunView): Amount =>
   view.queued.reduce((sum, { bytes, groups, sequences }) => add(sum, { sequences: groups * sequences, bytes }), none)
 
-export const make = (settings: Settings, views: Views): QueueBound => {
+export const make = (settings: Settings, views: RunStateCache): QueueBound => {
   let waiting = none
   /** By view: the amount written since it was read. */
   const writtenSince = new WeakMap<RunView, Amount>()

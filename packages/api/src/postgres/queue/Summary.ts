@@ -7,7 +7,7 @@ import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import * as Status from "../base/Status.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
-import type { Views } from "../base/Views.ts"
+import type { RunStateCache } from "../base/RunStateCache.ts"
 
 /** Sums up to `limit` that any number of groups of these sizes can make. */
 const reachable = (sizes: ReadonlyArray<number>, limit: number): Uint8Array => {
@@ -33,7 +33,7 @@ const reasonStuck = (sequences: number, sums: Uint8Array, batchSize: number): st
 }
 
 export const make = Effect.fnUntraced(function* (
-  views: Views,
+  views: RunStateCache,
   clock: StoreClock
 ): Effect.fn.Return<TrajectoryStoreShape["summary"], never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient

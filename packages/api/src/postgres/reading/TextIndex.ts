@@ -10,7 +10,7 @@ import { Clock, Duration, Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { Database } from "../../database/Database.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import * as PayloadRows from "./PayloadRows.ts"
 import * as Rows from "../base/Rows.ts"
@@ -44,7 +44,7 @@ const longestRest = 1000
 const leaseMillis = Duration.toMillis("30 seconds")
 
 export const make = Effect.fnUntraced(function* (
-  changes: Changes,
+  changes: Notifications,
   objects: Objects
 ): Effect.fn.Return<TextIndex, never, SqlClient.SqlClient | Database | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient

@@ -7,7 +7,7 @@ import { TrajectoryApiError } from "@atropos/core"
 import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { type TrajectoryStoreShape, UnknownRun } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
@@ -29,7 +29,7 @@ interface Signs {
 }
 
 export const make = Effect.fnUntraced(function* (
-  changes: Changes,
+  changes: Notifications,
   cache: PayloadCache,
   clock: StoreClock,
   lastSeen: LastSeen

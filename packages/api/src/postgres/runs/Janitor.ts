@@ -8,7 +8,7 @@ import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import type { StoreError } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import type { LastSeen } from "./LastSeen.ts"
 import * as ObjectSweep from "./ObjectSweep.ts"
@@ -40,7 +40,7 @@ const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<vo
 
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
-  changes: Changes,
+  changes: Notifications,
   lastSeen: LastSeen,
   clock: StoreClock
 ): Effect.fn.Return<void, never, SqlClient.SqlClient | Scope.Scope> {

@@ -92,15 +92,15 @@ export const make = Effect.fn("Adapters.make")(function* (
     failures = 0
     if (before?.name === now?.name) return
     yield* now === undefined
-      ? Effect.logWarning("no adapter loaded any more: requests wait for the trainer's next push", {
+      ? Effect.logWarning("no adapter is loaded any more; requests wait for the trainer's next push", {
           server,
           before: before?.name
         })
-      : Effect.logInfo("asking with another adapter", { server, adapter: now.name })
+      : Effect.logInfo("switched to another adapter", { server, adapter: now.name })
   }).pipe(
     Effect.catch(({ message }) =>
       // Logged once: an unavailable server is also logged elsewhere.
-      failures++ === 0 ? Effect.logWarning("adapters not listed", { server, message }) : Effect.void
+      failures++ === 0 ? Effect.logWarning("adapters could not be listed", { server, message }) : Effect.void
     )
   )
   /** One shared request for all callers that need a list requested from now on. */
@@ -112,7 +112,7 @@ export const make = Effect.fn("Adapters.make")(function* (
     reason: "overloaded",
     server,
     status: 503,
-    message: `${server} has no adapter whose name begins with ${adapterPrefix} (adapter_prefix): waiting for a trainer to load one (--weight_sync); without adapter_prefix the model itself is asked`
+    message: `${server} has no adapter whose name starts with ${adapterPrefix} (adapter_prefix): waiting for a trainer to load one (--weight_sync); without adapter_prefix, the base model is used`
   })
   yield* one
     .withPermits(1)(refresh)
@@ -137,7 +137,7 @@ export const make = Effect.fn("Adapters.make")(function* (
         if (!isOf(answer.failure, adapter)) return yield* answer.failure
         refused.add(adapter.name)
         listed = listed.filter((name) => name !== adapter.name)
-        yield* Effect.logInfo("adapter refused", { server, adapter: adapter.name, message: answer.failure.message })
+        yield* Effect.logInfo("adapter rejected", { server, adapter: adapter.name, message: answer.failure.message })
         // If many are refused simultaneously, one of them fetches for all.
         yield* fresh
       }

@@ -44,7 +44,7 @@ export const read = <E>(
         return isSuccess(status)
           ? Effect.fail(
               new Unacceptable(
-                `the answer is larger than ${Math.floor(limit / mebibyte)} MiB; if it is an honest one, ask for fewer completions at once`
+                `the answer is larger than ${Math.floor(limit / mebibyte)} MiB; if it is legitimate, request fewer completions at a time`
               )
             )
           : Effect.succeed(bytes.subarray(0, limit))
@@ -69,7 +69,7 @@ export const limited = <E>(
 /** The reason not to parse a text, if any. */
 export const flaw = (json: string): Unacceptable | undefined =>
   Nesting.exceeds(json, { opened: mostOpened })
-    ? new Unacceptable("the answer is nested deeper, or holds more lists and maps, than an answer can mean")
+    ? new Unacceptable("the answer is nested too deeply, or has too many lists and maps")
     : undefined
 
 /** Splits an answer's bytes into lines as they arrive; CR, LF and CRLF end a line. Linear in the bytes. */

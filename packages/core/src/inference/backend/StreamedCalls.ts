@@ -69,11 +69,11 @@ export const make = (): StreamedCalls => {
 
   const takeOne = (given: unknown, isAfterOther: boolean): string | undefined => {
     const delta = read(given)
-    if (delta === undefined) return `a tool call cannot be read: ${written(given)}`
+    if (delta === undefined) return `a tool call is invalid: ${written(given)}`
     const { id, index, name, text } = delta
     const call = latest(index, id)
     if (call === undefined || beginsAnother(call, delta, isAfterOther)) {
-      if (index === undefined && name === "") return `a piece of a tool call belongs to no call: ${written(given)}`
+      if (index === undefined && name === "") return `a tool call delta belongs to no call: ${written(given)}`
       if (begun.length === maxCalls) return `it has more than ${maxCalls} tool calls`
       begun.push({ index, call: { id, name, text } })
       return undefined
@@ -87,7 +87,7 @@ export const make = (): StreamedCalls => {
   return {
     take: (deltas) => {
       if (deltas === undefined || deltas === null) return Result.void
-      if (!Array.isArray(deltas)) return Result.fail(`tool_calls is no list: ${written(deltas)}`)
+      if (!Array.isArray(deltas)) return Result.fail(`tool_calls is not a list: ${written(deltas)}`)
       for (const [at, delta] of deltas.entries()) {
         const problem = takeOne(delta, at > 0)
         if (problem !== undefined) return Result.fail(problem)

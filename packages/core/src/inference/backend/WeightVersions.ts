@@ -48,8 +48,8 @@ export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, tr
       orElse: () =>
         Effect.fail(
           overloaded(
-            `the weights of ${server} have been on their way for ${Duration.toMinutes(settling)} min ("${last}" at ${url}): ` +
-              "its trainer failed or was stopped in the middle; start the trainer again, or else the server"
+            `the weights of ${server} have been loading for ${Duration.toMinutes(settling)} min ("${last}" at ${url}): ` +
+              "its trainer failed or was stopped meanwhile; restart the trainer, or else the server"
           )
         )
     })
@@ -61,7 +61,7 @@ export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, tr
         const { name = "" } = yield* settled
         const answer = yield* ask({ policyVersion: versionOf(name) })
         if ((yield* label).name === name) return answer
-        yield* Effect.logDebug("weights changed meanwhile: asked again", { server, before: name, after: last })
+        yield* Effect.logDebug("weights changed during the request; retrying", { server, before: name, after: last })
       }
       return yield* overloaded(`the weights of ${server} changed during each of ${mostAsked} attempts at one request`)
     }),

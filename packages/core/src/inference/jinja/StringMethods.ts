@@ -124,7 +124,7 @@ const format = (all: string, { named, positional }: Arguments): string => {
     if (whole === "{{" || whole === "}}") return whole[0]!
     if (name === undefined) return refuse(`the format ${whole} is not supported`)
     const value = name === "" ? positional[next++] : /^\d+$/.test(name) ? positional[Number(name)] : named.get(name)
-    return value === undefined ? refuse(`there is nothing for ${whole} of a format`) : str(value)
+    return value === undefined ? refuse(`no value for ${whole} of a format`) : str(value)
   })
 }
 

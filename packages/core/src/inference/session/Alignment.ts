@@ -26,7 +26,7 @@ const problemAt = (token: number, trained: number, logprob: number | undefined):
   if (trained === 0) return isSampled(logprob) ? "masked, but with a logprob" : undefined
   return logprob <= 0
     ? undefined
-    : "trained, but without a logprob of 0 or below (the server sent fewer logprobs than tokens?)"
+    : "trained, but without a logprob of 0 or below (did the server send fewer logprobs than tokens?)"
 }
 
 const written = (logprob = notSampled): string => (isSampled(logprob) ? logprob.toFixed(4) : "-")

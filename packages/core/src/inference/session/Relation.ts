@@ -14,7 +14,7 @@
  */
 import { type Message, text as textOf } from "../../trajectory/Message.ts"
 import * as SameMessage from "./SameMessage.ts"
-import type { Place, SessionTree } from "./SessionTree.ts"
+import type { Match, SessionTree } from "./SessionTree.ts"
 
 export type Relation = "extended" | "branched" | "retried" | "rewritten" | "started"
 
@@ -23,7 +23,7 @@ export type Relations = { readonly [R in Relation]: number }
 export const none: Relations = { extended: 0, branched: 0, retried: 0, rewritten: 0, started: 0 }
 
 /** The relation of a chat to a tree, before it is sent. */
-export const of = <P, A>(tree: SessionTree<P, A>, place: Place<P, A>, messages: ReadonlyArray<Message>): Relation => {
+export const of = <P, A>(tree: SessionTree<P, A>, place: Match<P, A>, messages: ReadonlyArray<Message>): Relation => {
   const { answer, hasLeft, prompt, repeated } = place
   if (prompt !== undefined) return "retried"
   if (answer === undefined) return hasLeft || hasHistory(tree, messages) ? "rewritten" : "started"

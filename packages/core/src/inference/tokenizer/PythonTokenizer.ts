@@ -167,7 +167,7 @@ const refusal = (json: File): string | undefined => {
   if (type === "BPE" && model["continuing_subword_prefix"]) {
     return "BPE with continuing_subword_prefix is not supported"
   }
-  if (type === "BPE" && model["dropout"]) return "BPE with dropout is not supported: its ids are drawn at random"
+  if (type === "BPE" && model["dropout"]) return "BPE with dropout is not supported: its ids are random"
   if (listed(json.normalizer).some((one) => one["type"] === "Precompiled")) {
     return "the normalizer Precompiled is not supported"
   }
@@ -176,7 +176,7 @@ const refusal = (json: File): string | undefined => {
   const several = Object.entries(configOf(template?.["special_tokens"])).find(
     ([token, special]) => JSON.stringify(configOf(special)["tokens"]) !== JSON.stringify([token])
   )
-  return several === undefined ? undefined : `the post-processor's token ${several[0]} stands for others`
+  return several === undefined ? undefined : `the post-processor's token ${several[0]} stands for several tokens`
 }
 
 /** Makes a tokenizer from the contents of `tokenizer.json` and `tokenizer_config.json`. */

@@ -18,7 +18,7 @@ const longestPrompt = 2 ** 24
 const isId = (id: unknown): boolean => Number.isInteger(id) && Number(id) >= 0 && Number(id) < mostTokens
 
 const wrongId = (token: string, id: unknown): string =>
-  `the token ${JSON.stringify(token.slice(0, 60))} has the id ${JSON.stringify(id)}; ids are whole numbers from 0 to ${mostTokens - 1}`
+  `the token ${JSON.stringify(token.slice(0, 60))} has the id ${JSON.stringify(id)}; ids must be whole numbers from 0 to ${mostTokens - 1}`
 
 /** All `{ "Regex": … }` of a file. */
 const patternsIn = (value: unknown): ReadonlyArray<string> => {
@@ -69,7 +69,7 @@ const pumped = (pattern: string): ReadonlyArray<string> => {
 export const inspect = (
   text: string
 ): Result.Result<{ readonly json: object; readonly patterns: ReadonlyArray<string> }, string> => {
-  if (Nesting.isDeep(text, mostLevels)) return Result.fail("tokenizer.json is nested deeper than a tokenizer is")
+  if (Nesting.isDeep(text, mostLevels)) return Result.fail("tokenizer.json is nested too deeply")
   const json = Result.try((): unknown => JSON.parse(text))
   if (Result.isFailure(json) || !Predicate.isObject(json.success))
     return Result.fail("tokenizer.json is not a JSON object")
@@ -103,7 +103,7 @@ export const endless = (patterns: ReadonlyArray<string>, encode: (text: string) 
 export const render = (make: () => unknown, millis: number): string => {
   const prompt = TimeLimit.run(millis, make)
   if (typeof prompt === "string" && prompt.length > longestPrompt) {
-    throw new RangeError(`it makes ${prompt.length} characters, and ${longestPrompt} are the most`)
+    throw new RangeError(`it renders ${prompt.length} characters; the limit is ${longestPrompt}`)
   }
   return String(prompt)
 }
@@ -114,6 +114,6 @@ export const templateFlaw = (make: () => unknown): string | undefined => {
   if (Result.isSuccess(tried)) return undefined
   const { failure } = tried
   return failure instanceof TimeLimit.TimeLimitError || failure instanceof RangeError
-    ? `it cannot make a prompt of one word: ${failure.message}`
+    ? `it cannot render a one-word prompt: ${failure.message}`
     : undefined
 }

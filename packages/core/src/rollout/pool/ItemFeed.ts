@@ -87,6 +87,6 @@ const pauseAfter = (cause: Cause.Cause<EnvironmentError>, attempts: number): Eff
   // What the stream throws is the environment's own mistake: a retry would only repeat it.
   attempts >= mostAttempts || Cause.hasDies(cause) || isDefinitionFault(Cause.squash(cause))
     ? Effect.failCause(cause)
-    : Effect.logWarning("items cannot be read; trying again", { reason: Reason.ofCause(cause), attempts }).pipe(
+    : Effect.logWarning("items could not be read; retrying", { reason: Reason.ofCause(cause), attempts }).pipe(
         Effect.andThen(Effect.flatMap(Retry.backoffMillis(attempts), Effect.sleep))
       )

@@ -18,15 +18,15 @@ import { isTooShort, notSampled, trainedTokens } from "../../trajectory/Trajecto
 
 /** Reasons to drop a group, with explanations. */
 export const reasons = {
-  wrong_size: "it has not group_size sequences (or group_overrides.group_size)",
-  no_tokens: "a sequence has no tokens: neither server nor tokenizer gave any",
+  wrong_size: "its number of sequences is not group_size (or group_overrides.group_size)",
+  no_tokens: "a sequence has no tokens: neither the server nor a tokenizer provided any",
   misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
-  not_finite: "there is NaN, Infinity or a number beyond float32 (3.4e38) among scores, their components or advantages",
+  not_finite: "scores, components or advantages contain NaN, Infinity or a number beyond float32 (3.4e38)",
   identical_scores: "all scores are equal, and there are no token-level advantages",
-  too_short: "none of its sequences has min_trained_tokens trained tokens",
-  too_long: "nothing to train is left of it: its sequences have more tokens than the run's seq_len",
-  unscorable: "the environment could not judge it",
-  rejected_by_service: "the service refused it; see the dead letters"
+  too_short: "all sequences have fewer than min_trained_tokens trained tokens",
+  too_long: "all sequences exceed the run's seq_len",
+  unscorable: "the environment could not score it",
+  rejected_by_service: "rejected by the service; see the dead letters"
 } as const
 export type DropReason = keyof typeof reasons
 

@@ -71,7 +71,7 @@ export const make = (options: {
 
   const note = (cause: unknown) => {
     unsent++
-    return (unsent === 1 ? Effect.logWarning : Effect.logDebug)("report not sent to the service", {
+    return (unsent === 1 ? Effect.logWarning : Effect.logDebug)("report could not be sent to the service", {
       reason: Reason.of(cause)
     })
   }

@@ -51,7 +51,7 @@ export const make = (options: {
   const note = (cause: unknown) => {
     failures++
     return (failures === 1 ? Effect.logWarning : Effect.logDebug)(
-      "text of tokens not told to the service; trying again with the next groups",
+      "token texts could not be sent to the service; retrying with the next groups",
       { reason: Reason.of(cause) }
     )
   }

@@ -56,7 +56,7 @@ export class GroupsGroup extends HttpApiGroup.make("groups")
       payload: Pieces,
       success: HttpApiSchema.NoContent,
       error: common
-    }).annotateMerge(describe("Text of token ids, for people who look at tokens; what is known already stays."))
+    }).annotateMerge(describe("Texts of token ids, for display; known ones are not changed."))
   )
   .annotateEndpoints(Roles, environments)
   .middleware(RequestErrors)

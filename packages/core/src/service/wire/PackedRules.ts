@@ -82,7 +82,7 @@ const checkWords = (
     ? undefined
     : new PackedGroupError({
         field: `${name}.${i}`,
-        message: `should have equally many words for each token but the last, not ${rows[i]!.length} for ${tokens[i]?.length ?? 0} tokens`
+        message: `should have equally many words for each token except the last, not ${rows[i]!.length} for ${tokens[i]?.length ?? 0} tokens`
       })
 }
 

@@ -134,7 +134,7 @@ describe("a tokenizer that cannot be followed exactly", () => {
           special_tokens: { "<s>": { id: "<s>", ids: [1, 2], tokens: ["<s>", "</s>"] } }
         }
       },
-      /<s> stands for others/
+      /<s> stands for several tokens/
     ]
   ]
   for (const [what, changed, complaint] of refused) {

@@ -95,7 +95,7 @@ export const make = Effect.fn("DrivenEnvironment.make")(function* (
     return { first, step: (said) => Effect.mapError(step(said), named) }
   })
   const check = Effect.gen(function* () {
-    const { severalScores: which } = environment
+    const { scoresPerEpisode: which } = environment
     if (which !== undefined) {
       return yield* named(wrong(`its episodes have no one reward, they are scored apart: ${which}`, true))
     }

@@ -154,7 +154,7 @@ const sentences = (text: string): ReadonlyArray<string> =>
 /** True if an interjection announces another answer. */
 const corrects = (lead: string): boolean => /[a-zA-Z]/.test(lead) && !/^\W*(?:but|well|however)\W*$/i.test(lead)
 
-interface Place {
+interface Context {
   /** True if the sentence directly follows the answer's own. */
   readonly isNext: boolean
   /** True if the sentence before it begins with such an interjection. */
@@ -162,7 +162,7 @@ interface Place {
 }
 
 /** True if a sentence after the answer's own takes it back. */
-const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Place): boolean => {
+const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Context): boolean => {
   const lead = interjections.exec(sentence)?.[0] ?? ""
   const about = sentence
     .slice(lead.length)

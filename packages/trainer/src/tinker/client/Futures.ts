@@ -118,7 +118,7 @@ export const make = (transport: Transport.Transport, patience: Patience.Patience
       } else if (special !== undefined || answered.status === 408) {
         const state = special?.queueState ?? "active"
         if (state !== "active" && state !== told) {
-          yield* Effect.logInfo("the server has put the request back", {
+          yield* Effect.logInfo("the server requeued the request", {
             server,
             request: kind.name,
             state,

@@ -28,7 +28,7 @@ const limitOf = ({ reason }: TinkerError, patience: Patience): number | undefine
 const tell = ({ message, reason, server }: TinkerError) =>
   reason === "unpaid"
     ? Effect.logWarning("training is paused: the server asks for payment", { server, because: message })
-    : Effect.logWarning("the server does not answer; asking again", { server, because: message })
+    : Effect.logWarning("the server does not respond; retrying", { server, because: message })
 
 /** Milliseconds before the next attempt. */
 export const pause = ({ retryAfterMillis = 0 }: TinkerError, attempt: number, { pauseMillis }: Patience) =>

@@ -6,7 +6,7 @@
  * a model would need but cannot process (audio, files) is rejected by name.
  */
 import { Effect, Predicate } from "effect"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import { said } from "./Parameters.ts"
 import type { Failure } from "../Dialect.ts"
 import type { ContentPart, Message, ToolCall } from "../../../trajectory/Message.ts"
@@ -76,7 +76,7 @@ const contentOf = Effect.fnUntraced(function* (content: unknown, at: string, may
   }
   const parts: Array<ContentPart> = []
   for (const [index, part] of content.entries()) parts.push(yield* partOf(part, `${at}[${index}]`, mayShow))
-  return Canon.content(parts)
+  return Normalize.content(parts)
 })
 
 const partOf = (part: unknown, at: string, mayShow: boolean): Effect.Effect<ContentPart, Failure> => {
@@ -90,7 +90,7 @@ const partOf = (part: unknown, at: string, mayShow: boolean): Effect.Effect<Cont
   if (type === "image_url" && mayShow) return imageOf(part["image_url"], `${at}.image_url`)
   const right = mayShow ? "text and image_url" : "text"
   return typeof type === "string"
-    ? Effect.fail(unsupported(`${at}.type`, `parts of the type ${said(type)} are not taken here, but ${right}`))
+    ? Effect.fail(unsupported(`${at}.type`, `parts of type ${said(type)} are not supported; use ${right}`))
     : Effect.fail(invalid(`${at}.type`, `expected ${right}, got ${said(type)}`))
 }
 
@@ -111,23 +111,26 @@ const assistantOf = Effect.fnUntraced(function* (given: Given, at: string) {
   for (const key of ["refusal", "audio"]) {
     const value = given[key]
     if (value !== undefined && value !== null && value !== "") {
-      return yield* unsupported(`${at}.${key}`, "an assistant's message has text, reasoning and tool calls here")
+      return yield* unsupported(
+        `${at}.${key}`,
+        "is not supported: an assistant message has text, reasoning and tool calls"
+      )
     }
   }
   const { content, name } = given
   const isSilent = content === undefined || content === null
   const reasoning = given["reasoning_content"] ?? given["reasoning"] ?? undefined
   const text = isSilent ? "" : yield* contentOf(content, `${at}.content`)
-  if (typeof text !== "string") return yield* unsupported(`${at}.content`, "an assistant's content is text here")
+  if (typeof text !== "string") return yield* unsupported(`${at}.content`, "must be text in an assistant message")
   const toolCalls = yield* toolCallsOf(given, at)
   // An answer with nothing, or only reasoning, has null.
   if (content === undefined && toolCalls.length === 0 && given["tool_calls"] === undefined && reasoning === undefined) {
-    return yield* invalid(`${at}.content`, "an assistant's message without tool_calls needs content")
+    return yield* invalid(`${at}.content`, "is required in an assistant message without tool_calls")
   }
   if (reasoning !== undefined && typeof reasoning !== "string") {
     return yield* invalid(`${at}.reasoning_content`, `expected a string, got ${said(reasoning)}`)
   }
-  const message = Canon.assistant({ content: text, toolCalls, ...(reasoning !== undefined && { reasoning }) })
+  const message = Normalize.assistant({ content: text, toolCalls, ...(reasoning !== undefined && { reasoning }) })
   return typeof name === "string" ? Object.assign(message, { name }) : message
 })
 
@@ -159,13 +162,13 @@ const toolCallOf = (call: unknown, at: string): Effect.Effect<ToolCall, Failure>
   if (typeof text !== "string") {
     return Effect.fail(invalid(`${at}.function.arguments`, `expected JSON as a string, got ${said(text)}`))
   }
-  return Effect.succeed(Canon.toolCall(id, name, text))
+  return Effect.succeed(Normalize.toolCall(id, name, text))
 }
 
 const toolResultOf = Effect.fnUntraced(function* (given: Given, at: string) {
   const { name, tool_call_id: id } = given
   if (typeof id !== "string") {
-    return yield* invalid(`${at}.tool_call_id`, `expected the id of the call that this answers, got ${said(id)}`)
+    return yield* invalid(`${at}.tool_call_id`, `expected the id of the answered call, got ${said(id)}`)
   }
   const content = yield* contentOf(given["content"], `${at}.content`)
   const message: Message = { role: "tool", content, tool_call_id: id }

@@ -4,7 +4,7 @@
  * Null is the same as absent. Unsupported parameters are rejected by name, unless their value turns them off
  * (`logprobs: false`). Parameters that do not affect sampling are ignored, and reported as such: user, billing and
  * storage, `reasoning_effort` and `verbosity`. Output constraints (`response_format`, `parallel_tool_calls: false`, a
- * forced tool) are passed on as in `Wished`: if tokens are recorded, the answer is sampled without them, so that a
+ * forced tool) are passed on as in `OutputConstraints`: if tokens are recorded, the answer is sampled without them, so that a
  * trainer can compute its probability.
  */
 import { Effect, Predicate } from "effect"
@@ -12,7 +12,7 @@ import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
 import type { LogitBias } from "../../../trajectory/Sampling.ts"
 import { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 
 export interface Body {
   readonly [parameter: string]: unknown
@@ -23,7 +23,7 @@ export interface Parameters {
   readonly isStreamed: boolean
   readonly isUsageAsked: boolean
   readonly ignored: ReadonlyArray<string>
-  readonly wishes: ReadonlyArray<Wished.Wish | undefined>
+  readonly constraints: ReadonlyArray<OutputConstraints.OutputConstraint | undefined>
 }
 
 const mostChoices = 128
@@ -71,7 +71,7 @@ const reasons = byName<string>({
   function_call: "use tool_choice",
   functions: "use tools",
   logprobs: "the logprobs of every token are recorded with the session",
-  parallel_tool_calls: "a model is not kept from calling several tools at once: say so in its instructions",
+  parallel_tool_calls: "parallel tool calls cannot be disabled: say so in the model's instructions",
   top_logprobs: "the logprobs of every token are recorded with the session"
 })
 
@@ -100,7 +100,7 @@ const kinds = byName<Kind>({
   max_completion_tokens: count,
   max_tokens: count,
   min_p: { is: (value) => isFinite(value) && value >= 0 && value <= 1, right: "a number from 0 to 1" },
-  model: { is: (value) => typeof value === "string", right: "a name (any will do)" },
+  model: { is: (value) => typeof value === "string", right: "a string (any value)" },
   n: {
     is: (value) => isWhole(value) && value > 0 && value <= mostChoices,
     right: `a whole number from 1 to ${mostChoices}`
@@ -131,8 +131,8 @@ const refusal = (parameter: string, value: unknown): Failure => {
   const reason = reasons.get(parameter)
   const why = reason === undefined ? "" : ` (${reason})`
   return !neutral.has(parameter)
-    ? unsupported(parameter, "there is no such parameter here; leave it out")
-    : unsupported(parameter, `${said(value)} cannot be honoured here${why}; leave it out`)
+    ? unsupported(parameter, "unknown parameter; remove it")
+    : unsupported(parameter, `${said(value)} is not supported${why}; remove it`)
 }
 
 export const withoutNulls = (body: unknown): Effect.Effect<Body, Failure> =>
@@ -172,11 +172,11 @@ const isJsonAsked = (format: unknown): Effect.Effect<boolean, Failure> => {
 
 const isUsageAsked = Effect.fnUntraced(function* ({ stream, stream_options: options }: Body) {
   if (!Predicate.isReadonlyObject(options)) return false
-  if (stream !== true) return yield* invalid("stream_options", "only a request with stream: true may have them")
+  if (stream !== true) return yield* invalid("stream_options", "only allowed with stream: true")
   for (const [option, value] of Object.entries(options)) {
     const param = `stream_options.${option}`
     if (option !== "include_usage" && option !== "include_obfuscation") {
-      return yield* unsupported(param, "there is no such option here; leave it out")
+      return yield* unsupported(param, "unknown option; remove it")
     }
     if (value !== null && typeof value !== "boolean") {
       return yield* invalid(param, `expected true or false, got ${said(value)}`)
@@ -192,10 +192,10 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<P
     isStreamed: body["stream"] === true,
     isUsageAsked: yield* isUsageAsked(body),
     ignored,
-    wishes: [
-      body["parallel_tool_calls"] === false ? Wished.singleCall("parallel_tool_calls") : undefined,
+    constraints: [
+      body["parallel_tool_calls"] === false ? OutputConstraints.singleCall("parallel_tool_calls") : undefined,
       (yield* isJsonAsked(body["response_format"] ?? { type: "text" }))
-        ? Wished.responseFormat("response_format", body["response_format"])
+        ? OutputConstraints.responseFormat("response_format", body["response_format"])
         : undefined
     ]
   }

@@ -3,16 +3,16 @@
  * existing tool.
  */
 import { Effect, Predicate } from "effect"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import { type Body, said } from "./Parameters.ts"
 import type { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 
 export interface Tools {
   readonly tools: ReadonlyArray<unknown>
   readonly toolChoice: "auto" | "none"
-  readonly forced: Wished.Wish | undefined
+  readonly forced: OutputConstraints.OutputConstraint | undefined
   /** `strict` would guarantee arguments that match a schema; the model is not constrained. */
   readonly isStrictAsked: boolean
 }
@@ -52,7 +52,7 @@ const toolOf = Effect.fnUntraced(function* (one: unknown, at: string) {
   if (parameters !== undefined && parameters !== null && !Predicate.isReadonlyObject(parameters)) {
     return yield* invalid(`${at}.function.parameters`, `expected a JSON schema, got ${said(parameters)}`)
   }
-  const tool = Canon.tool({
+  const tool = Normalize.tool({
     name,
     ...(typeof description === "string" && { description }),
     ...(Predicate.isReadonlyObject(parameters) && { parameters })
@@ -60,7 +60,10 @@ const toolOf = Effect.fnUntraced(function* (one: unknown, at: string) {
   return { tool, isStrict: strict === true }
 })
 
-const forcedBy = (choice: unknown, hasTools: boolean): Effect.Effect<Wished.Wish | undefined, Failure> => {
+const forcedBy = (
+  choice: unknown,
+  hasTools: boolean
+): Effect.Effect<OutputConstraints.OutputConstraint | undefined, Failure> => {
   if (choice === "auto" || choice === "none") return Effect.succeed(undefined)
   const { function: called, type } = Predicate.isReadonlyObject(choice) ? choice : {}
   const name = Predicate.isReadonlyObject(called) ? called["name"] : undefined
@@ -69,6 +72,6 @@ const forcedBy = (choice: unknown, hasTools: boolean): Effect.Effect<Wished.Wish
     return Effect.fail(invalid("tool_choice", `expected auto, none, required or a function, got ${said(choice)}`))
   }
   return hasTools
-    ? Effect.succeed(Wished.choice("tool_choice", isNamed ? name : undefined))
-    : Effect.fail(invalid("tool_choice", "there are no tools to choose from"))
+    ? Effect.succeed(OutputConstraints.choice("tool_choice", isNamed ? name : undefined))
+    : Effect.fail(invalid("tool_choice", "the request has no tools"))
 }
