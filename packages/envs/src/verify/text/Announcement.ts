@@ -5,7 +5,7 @@ import * as Retraction from "./Retraction.ts"
 import * as Wording from "./Wording.ts"
 
 const anchors =
-  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
+  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
 
 /**
  * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is not a
@@ -39,7 +39,7 @@ const announcement = (text: string, match: RegExpMatchArray): Announcement => {
   const at = match.index ?? 0
   const start = at + match[0].length
   const near = text.slice(start, start + 2_100)
-  const lead = /^\s*/.exec(near)?.[0].length ?? 0
+  const lead = /^(?:\s|\*\*|__)*/.exec(near)?.[0].length ?? 0
   const display = /^(?:\*\*|\s)*(?:\$\$|\\\[)/.test(near)
   const rest = near.slice(lead, lead + 2_000)
   const stated = display
