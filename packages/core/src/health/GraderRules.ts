@@ -1,6 +1,7 @@
 /**
- * Rules for the grader: scores that jump while the policy is unchanged, are out of range, differ between equal answers,
- * or are contradicted by held-out items. With such a finding, nothing of the source counts as solved.
+ * Rules for the grader: scores that jump while the policy is unchanged, are no higher for right answers, are out of
+ * range, differ between equal answers, or are contradicted by held-out items. With such a finding, nothing of the source
+ * counts as solved.
  */
 import { type Finding, percent, type Rule, seriesOf, standing, trainer, window, written } from "./Finding.ts"
 import * as HeldOut from "./HeldOut.ts"
@@ -126,6 +127,35 @@ export const contradictions: Rule = {
     })
 }
 
+/** Min share of the score range by which answers that match the expected one score higher than the others. */
+const minGain = 0.1
+/** Standard errors by which a smaller gain must exceed 0: all answers may earn nearly the same. */
+const minErrors = 4
+
+export const expected: Rule = {
+  title: "Right answers earn nothing",
+  words: `over the last ${window} rows of an environment with expected answers, matching answers score less than ${percent(minGain)} of the score range above the others, and less than ${minErrors} standard errors above`,
+  judge: (recorded) =>
+    recorded.sourcesOf("train/expected_gain").flatMap((source): Told => {
+      const metric = "train/expected_gain"
+      const gains = seriesOf(recorded, source, metric)
+      const found = standing(gains, (gain) => gain < minGain)
+      const recent = gains.values.subarray(-window)
+      if (found === undefined || found.now > minErrors * Math.sqrt(Series.variance(recent) / recent.length)) return []
+      const isInverted = found.now < -minGain
+      return [
+        {
+          severity: isInverted ? "broken" : "suspect",
+          source,
+          metric,
+          from: found.from,
+          to: found.to,
+          says: `Answers of ${source} that match the expected one score ${isInverted ? "less than" : "no better than"} the others since step ${found.from}: its grader ${isInverted ? "is inverted" : "is random, or rewards something else"}.`
+        }
+      ]
+    })
+}
+
 export const heldOut: Rule = {
   title: "Held-out score differs",
   words: HeldOut.words,
@@ -151,7 +181,7 @@ export const doubtedFrom = (recorded: Series.Recorded, source: string): number =
   const isOf = (one: Told[number]): boolean => source === trainer || one.source === source || one.source === trainer
   // A disagreeing evaluation does not show since when.
   if (heldOut.judge(recorded).some(isOf)) return Number.NEGATIVE_INFINITY
-  return [grader, outOfRange, contradictions]
+  return [grader, expected, outOfRange, contradictions]
     .flatMap((rule) => rule.judge(recorded))
     .filter(isOf)
     .reduce((first, { from }) => Math.min(first, from), Number.POSITIVE_INFINITY)

@@ -123,7 +123,7 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   [/(?:پاسخ|گزینه)[ \t]{1,3}(?:صحیح|درست)[ \t]{0,3}:?[ \t]{1,3}(?=\(?[A-Z\d]\)?[ \t]{1,3}است)/gu, "the answer is "],
   // "Cevap B'dir."
   [
-    /(?<!\p{L})(?:doğru[ \t]{1,3})?(?:cevap|yanıt)[ \t]{1,3}(?=[A-Z\d]['’ ]?(?:dır|dir|dur|dür|tır|tir)(?!\p{L}))/giu,
+    /(?<!\p{L})(?:doğru[ \t]{1,3})?(?:cevap|yanıt)[ \t]{1,3}(?=[A-Z\d](?:['’ ]?(?:dır|dir|dur|dür|tır|tir)|[ \t]şıkkı(?:dır)?)(?!\p{L}))/giu,
     "the answer is "
   ]
 ]
@@ -193,7 +193,7 @@ const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   [/而?不是/gu, " not "],
   [/而是/gu, " but "],
   [
-    /(?<=[A-Za-z\d]\)?)[ \t]{0,2}(?:번[ \t]?)?(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है)|(?<=[A-Z\d]\)?)(?:번|と(?:なります|なる))(?=[\s.,;!?]|$)/gu,
+    /(?<=[A-Za-z\d]\)?)[ \t]{0,2}(?:번[ \t]?)?(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है|şıkkı(?:dır)?(?!\p{L}))|(?<=[A-Z\d]\)?)(?:번|と(?:なります|なる))(?=[\s.,;!?]|$)/gu,
     " "
   ],
   [/(?<=[A-Z\d])(?=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])/gu, " "]

@@ -80,12 +80,12 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
   return isBare ? trimmed : numberAnswer
 }
 
-/** The line after the last `####`, or the next non-empty one. A heading above a box does not count. */
+/** The line after the last `####`, or the next non-empty one, or what it announces. A heading above a box does not count. */
 const hashed = (reference: string): string | undefined => {
   const marker = reference.lastIndexOf("####")
   const behind = marker < 0 ? "" : reference.slice(marker + 4)
-  const [line = ""] = behind.replace(/^[\s#]+/, "").split("\n", 1)
-  return Boxes.count(behind) > 0 || line === "" ? undefined : line.trim()
+  const [line = ""] = behind.replace(/^[\s#]+(?:(?:final )?answer:?\s*\n\s*)?/i, "").split("\n", 1)
+  return Boxes.count(behind) > 0 || line === "" ? undefined : Announcement.last(line) || line.trim()
 }
 
 const tag = /<answer>([^<]{1,2000})<\/answer>/gi
