@@ -14,7 +14,7 @@ import * as Recipe from "../up/Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as HealthLines from "../train/HealthLines.ts"
 import * as Train from "../train/Train.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "train"
 
