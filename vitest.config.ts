@@ -3,6 +3,8 @@ import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type Reporter, type TestCase, type TestSpecification } from "vitest/node"
 
+const name = ({ fullName, module }: TestCase): string => `${module.relativeModuleId} > ${fullName}`
+
 /**
  * Names the tests that failed, and those that failed once and then passed, and ends with a line that any reader of logs
  * understands: `740 passed, 0 failed, 0 skipped`.
@@ -10,7 +12,6 @@ import { BaseSequencer, type Reporter, type TestCase, type TestSpecification } f
 const summary: Reporter = {
   onTestRunEnd(modules) {
     const tests = modules.flatMap((module) => Array.from(module.children.allTests()))
-    const name = ({ fullName, module }: TestCase) => `${module.relativeModuleId} > ${fullName}`
     for (const test of tests) {
       const [error] = test.result().errors ?? []
       if (test.result().state === "failed") console.log(`failed: ${name(test)}: ${error?.message.slice(0, 500)}`)

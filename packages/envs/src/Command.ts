@@ -26,7 +26,7 @@ export const layer = Environment.layer("command", settings, (chosen) =>
     if (scoreRange !== null && !(scoreRange[0] < scoreRange[1])) {
       return yield* new Environment.DefinitionFault({
         part: "score_range",
-        message: `score_range must be the lowest and the highest score, such as [0, 1], and is ${JSON.stringify(scoreRange)}`
+        message: `score_range must be the lowest and the highest score, such as [0, 1], not ${JSON.stringify(scoreRange)}`
       })
     }
     const source = yield* Items.source({
@@ -52,7 +52,7 @@ export const layer = Environment.layer("command", settings, (chosen) =>
     return {
       ...definition,
       claims: {
-        untestable: "what a program makes of an item is known only by running it",
+        untestable: "results are only known by running the program",
         ...(scoreRange !== null && { scoreRange })
       },
       label: ({ item }: SessionRuns.Numbered) => Formatter.formatJson(item)

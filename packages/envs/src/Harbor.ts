@@ -38,7 +38,7 @@ type Services = FileSystem.FileSystem | Path.Path
 const describesImage = ({ machine, verifier }: Task): boolean =>
   machine.image._tag !== "None" || (verifier.own !== undefined && verifier.own.machine.image._tag !== "None")
 
-/** How machines are opened; a missing daemon or bubblewrap fails here, at the start. */
+/** Opens machines; fails at the start if the daemon or bubblewrap is missing. */
 const opener = Effect.fnUntraced(function* (
   tasks: ReadonlyArray<Task>,
   { docker: program, grading, visible, where }: Settings,
@@ -55,7 +55,7 @@ const opener = Effect.fnUntraced(function* (
       try: Jail.bubblewrap,
       catch: (cause) =>
         new HarborError({
-          message: `the task ${local[0]!.name} is worked on without a container, which takes bubblewrap (Linux): ${Reason.of(cause)}`
+          message: `the task ${local[0]!.name} runs without a container, which requires bubblewrap (Linux): ${Reason.of(cause)}`
         })
     })
   }
@@ -67,7 +67,7 @@ const opener = Effect.fnUntraced(function* (
     Docker.answers(docker),
     ({ message }) =>
       new HarborError({
-        message: `${message}\nThe task ${tasks.find((task) => !isLocal(task))!.name} is worked on in a container. Start Docker, name another program (--env.docker podman), or use --env.where local, which passes over images`
+        message: `${message}\nThe task ${tasks.find((task) => !isLocal(task))!.name} runs in a container. Start Docker, name another program (--env.docker podman), or use --env.where local, which ignores images`
       })
   )
   yield* Container.sweep(docker)

@@ -21,7 +21,7 @@ export const settings = Environment.settings({
   game: Environment.field(
     Schema.NonEmptyString,
     "TicTacToe-v0",
-    "name of the game, as textarena.make takes it; atropos envs textarena --list shows all"
+    "name of the game for textarena.make; atropos envs textarena --list shows all"
   ),
   kwargs: Environment.field(
     Schema.Record(Schema.String, Schema.Unknown),
@@ -32,14 +32,14 @@ export const settings = Environment.settings({
   opponents: Environment.field(
     Schema.Literals(["self", "model"]),
     "self",
-    "who sits at the other seats: the policy itself, or the model of --opponent.base_url"
+    "player of the other seats: the policy itself, or the model of --opponent.base_url"
   ),
   instructions: Environment.field(
     Schema.String,
     "You are a competitive game player. Read the rules and answer with your move in the form that they ask for.",
-    "system prompt of every seat; if empty, there is none"
+    "system prompt of every seat; if empty, none"
   ),
-  maxTurns: Environment.field(positive, 100, "maximum turns of a play, those of all seats together")
+  maxTurns: Environment.field(positive, 100, "maximum turns of a game, over all seats")
 })
 
 interface State {
@@ -139,7 +139,7 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
       },
       id: ({ seed }: Item) => [game, seed],
       label: ({ seed }: Item) => `${game} ${seed}`,
-      claims: { untestable: "what a move is worth is known only by playing on" }
+      claims: { untestable: "results are only known by playing" }
     }
   })
 )

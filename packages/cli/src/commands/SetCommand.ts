@@ -49,6 +49,12 @@ const formOf = <R>(flags: SetFlags.Values, fallback: Effect.Effect<Tokenizer.Tok
       return { _tag: "Messages", ...(counting !== undefined && { tokenizer: counting }) } satisfies Sample.Form
     }
     const tokenizer = yield* Option.match(flags.tokenizer, { onNone: () => fallback, onSome: load })
+    const { chatTemplate } = tokenizer
+    if (flags.textFrom === "messages" && chatTemplate !== undefined && chatTemplate({ tools: false }) === undefined) {
+      return yield* new UsageError({
+        message: `--text-from messages: the tokenizer ${tokenizer.name} has no chat template. Give an instruct model's (--tokenizer), or --text-from tokens`
+      })
+    }
     return {
       _tag: "Text",
       tokenizer,

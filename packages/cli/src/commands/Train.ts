@@ -12,6 +12,7 @@ import * as Summary from "../job/Summary.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Recipe from "../up/Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
+import * as TorchRun from "../train/TorchRun.ts"
 import * as HealthLines from "../train/HealthLines.ts"
 import * as Train from "../train/Train.ts"
 import type { MakeCommand } from "./CliCommand.ts"
@@ -47,6 +48,7 @@ export const make: MakeCommand = () =>
           if (unseen !== undefined) return yield* new UsageError({ message: unseen })
           yield* BundledModel.check(settings.trainer.model)
           if (RemoteEngine.isRemote(settings)) yield* RemoteEngine.check(settings)
+          if (TorchRun.isAsked(settings)) yield* TorchRun.check(settings)
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
           const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")
           const { cards, first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)

@@ -16,6 +16,7 @@ import * as Words from "../config/Words.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Terminal from "../base/Terminal.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
+import * as TorchRun from "../train/TorchRun.ts"
 import * as Mixture from "../up/Mixture.ts"
 import * as OwnRecipe from "../up/OwnRecipe.ts"
 import * as Recipe from "../up/Recipe.ts"
@@ -66,14 +67,20 @@ const definitionsFor = (
 const ownOf = (model: unknown, { chosen }: Environments.Named): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
   (model === BundledModel.word ? Recipe.bundled[chosen.environment.environmentName] : undefined) ?? Recipe.ownModel
 
-/** Fails if a server is to train but cannot, or if no model is named for it. */
+/** Fails if another engine than the local one cannot train this, or if no model is named for it. */
 const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean) {
-  const { engine, model } = settings.trainer
-  if (!RemoteEngine.isRemote(settings)) return
-  yield* RemoteEngine.check(settings)
+  const { engine, model, trains } = settings.trainer
+  if (engine === RemoteEngine.local) return
+  const isTorch = TorchRun.isAsked(settings)
+  yield* isTorch ? TorchRun.check(settings) : RemoteEngine.check(settings)
+  if (isTorch && trains === "all") {
+    return yield* new UsageError({
+      message: `--engine ${engine} --trains all: up samples with the local engine, which takes adapters only; train an adapter, or use train with --weight_sync vllm+http://host:port`
+    })
+  }
   if (isModelGiven && model !== Recipe.scratch) return
   return yield* new UsageError({
-    message: `--engine ${engine} needs --model: folder or hub id of a model of the server`
+    message: `--engine ${engine} needs --model: folder or hub id of a model${isTorch ? "" : " of the server"}`
   })
 })
 

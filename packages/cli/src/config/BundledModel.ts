@@ -33,7 +33,10 @@ const digest = Effect.fnUntraced(function* () {
  * Names the bundled model by its short name, regardless of where the command is installed: to clients, in settings and
  * in checkpoints, which identify the version by its content. Other models are unchanged.
  */
-export const named = Effect.fn("BundledModel.named")(function* <M extends Description>(model: M, wanted: string) {
+export const named = Effect.fn("BundledModel.named")(function* <M extends Pick<Description, "name" | "tokenizer">>(
+  model: M,
+  wanted: string
+) {
   if (wanted !== word) return model
   const identity = `${word} (sha256 ${yield* digest()})`
   return { ...model, name: word, identity, tokenizer: { ...model.tokenizer, name: word } }

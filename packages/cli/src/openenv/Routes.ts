@@ -145,6 +145,7 @@ export const layer = (sessions: Sessions, { description, name, version }: OpenAp
     HttpRouter.route("GET", "/state", withErrors(state)),
     HttpRouter.route("POST", "/mcp", mcp(sessions)),
     HttpRouter.route("GET", "/openapi.json", Effect.succeed(json(OpenApi.document({ name, description, version })))),
-    HttpRouter.route("GET", "/", Effect.succeed(json({ name, description, protocol: "OpenEnv", paths })))
+    HttpRouter.route("GET", "/", Effect.succeed(json({ name, description, protocol: "OpenEnv", paths }))),
+    HttpRouter.route("*", "/*", Effect.succeed(json({ detail: "Not Found" }, 404)))
   ])
 }

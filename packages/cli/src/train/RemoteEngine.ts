@@ -13,13 +13,15 @@ import * as BundledModel from "../config/BundledModel.ts"
 
 export const local = "local"
 
-export const isRemote = ({ trainer }: TrainerSettings): boolean => trainer.engine !== local
+export const torch = "torch"
+
+export const isRemote = ({ trainer }: TrainerSettings): boolean => ![local, torch].includes(trainer.engine)
 
 /** Describes a setting that a server does not support. */
 const problem = ({ lora, trainer }: TrainerSettings): string | undefined => {
   const { engine } = trainer
   if (!Address.isAddress(engine)) {
-    return `--engine ${engine} is not a valid engine: expected ${local}, tinker+http://host:port or tinker+https://host`
+    return `--engine ${engine} is not a valid engine: expected ${local}, ${torch}, tinker+http://host:port or tinker+https://host`
   }
   if (trainer.trains === "all") return `--engine ${engine}: a Tinker server trains adapters only: --trains adapter`
   if (trainer.weightSync.length > 0) {

@@ -13,6 +13,7 @@ import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as ServiceTraining from "@atropos/trainer/run/ServiceTraining"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import * as TorchEngine from "@atropos/trainer/torch/TorchEngine"
 import * as Trainer from "@atropos/trainer/run/Trainer"
 import { suitedLearningRate, type TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -28,6 +29,7 @@ import * as RemoteEngine from "./RemoteEngine.ts"
 import * as RunActivity from "./RunActivity.ts"
 import * as MemoryCheck from "./MemoryCheck.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
+import * as TorchRun from "./TorchRun.ts"
 import * as TrainPlan from "./TrainPlan.ts"
 import * as Watch from "./Watch.ts"
 
@@ -45,7 +47,7 @@ export interface Trained {
  */
 export const fitted = Effect.fnUntraced(function* (
   given: TrainerSettings,
-  { config: { hiddenSize, maxPositions }, name }: PretrainedModel.Description,
+  { config: { hiddenSize, maxPositions }, name }: Pick<PretrainedModel.Outline, "config" | "name">,
   isSeqLenGiven: boolean
 ) {
   const lr = given.trainer.lr ?? suitedLearningRate(given.trainer, hiddenSize)
@@ -68,6 +70,19 @@ const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
     engine: (settings: TrainerSettings) =>
       Effect.flatMap(Publisher.make(model, settings), (published) =>
         Layer.build(LocalLearner.layer({ model: Model.trainable(model), ...published }))
+      )
+  }
+})
+
+/** PyTorch trains; samplers get new weights as folders. */
+const onTorch = Effect.fnUntraced(function* (given: TrainerSettings) {
+  const model = yield* TorchRun.outline(given)
+  return {
+    model,
+    plan: undefined,
+    engine: (settings: TrainerSettings) =>
+      Effect.flatMap(Publisher.make(model, settings), (published) =>
+        Layer.build(TorchEngine.layer({ ...TorchRun.optionsOf(settings, model), ...published }))
       )
   }
 })
@@ -108,8 +123,9 @@ export const run = Effect.fn("Train.run")(
     const objective = yield* LossFile.ofSettings(given.loss)
     const isRemote = RemoteEngine.isRemote(asked)
     // With a remote engine the server's device counts.
-    if (!isRemote) yield* Console.log(`device: ${device.kind}, ${device.detail}`)
-    const { engine, model, plan } = yield* isRemote ? elsewhere(asked) : onThisMachine(asked)
+    const isTorch = TorchRun.isAsked(asked)
+    if (!isRemote && !isTorch) yield* Console.log(`device: ${device.kind}, ${device.detail}`)
+    const { engine, model, plan } = yield* isRemote ? elsewhere(asked) : isTorch ? onTorch(asked) : onThisMachine(asked)
     const settings = yield* fitted(asked, model, isSeqLenGiven)
     yield* Console.log(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`

@@ -1,5 +1,5 @@
 /** Builds the engine of a run: local, with a model from scratch or a pretrained one, or a Tinker server. */
-import type * as Engine from "@atropos/trainer/engine/Engine"
+import * as Engine from "@atropos/trainer/engine/Engine"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as KeptWeights from "@atropos/trainer/checkpoint/KeptWeights"
 import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
@@ -9,13 +9,15 @@ import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import type { LearnerEngine } from "@atropos/trainer/learn/LearnerEngine"
 import type { TrainerError } from "@atropos/trainer/learn/TrainerError"
+import * as TorchEngine from "@atropos/trainer/torch/TorchEngine"
 import * as WarmStart from "@atropos/trainer/learn/WarmStart"
 import { type ServerManager, Tokenizer } from "@atropos/core"
-import { Console, Effect, type FileSystem, Layer, Option, Path } from "effect"
+import { Console, Effect, FileSystem, Layer, Option, Path } from "effect"
 import type { HttpClient } from "effect/http"
 import * as Progress from "../base/Progress.ts"
 import * as Pretrained from "../train/Pretrained.ts"
 import * as Publisher from "../train/Publisher.ts"
+import * as TorchRun from "../train/TorchRun.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as MemoryCheck from "../train/MemoryCheck.ts"
 import type * as RunFolder from "../train/RunFolder.ts"
@@ -71,7 +73,34 @@ type Parts = Layer.Layer<
   Executor | FileSystem.FileSystem | Path.Path | HttpClient.HttpClient
 >
 
-/** The local engine; its layers are built from the final settings. */
+type Learner = Layer.Layer<LearnerEngine, never, Engine.Engine | Executor | FileSystem.FileSystem | Path.Path>
+
+/** PyTorch trains, and the local engine samples with the adapters that it publishes. */
+const torchLearner = Effect.fnUntraced(function* (
+  model: Model.Model,
+  settings: TrainerSettings,
+  published: Effect.Success<ReturnType<typeof Publisher.make>>
+) {
+  const outline = yield* TorchRun.outline(settings)
+  const readAdapter = yield* PolicyLayers.readAdapter(model)
+  const fs = yield* FileSystem.FileSystem
+  return Layer.unwrap(
+    Effect.map(Engine.Engine, (engine) =>
+      TorchEngine.layer({
+        ...TorchRun.optionsOf(settings, outline),
+        publish: (weights) =>
+          Effect.gen(function* () {
+            const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-adapter-" })
+            yield* weights.write(folder)
+            yield* engine.load(model.name, weights.version, yield* readAdapter(folder))
+            if (published !== undefined) yield* published.publish(weights)
+          }).pipe(Effect.scoped)
+      })
+    )
+  )
+})
+
+/** The local engine; its layers are built from the final settings. `--engine torch`: it samples only. */
 export const local = Effect.fn("RunEngine.local")(function* (
   settings: TrainerSettings,
   recipe: Option.Option<Recipe.Recipe>,
@@ -95,12 +124,12 @@ export const local = Effect.fn("RunEngine.local")(function* (
     prompts,
     trained: `${model.layout.size.toLocaleString("en-US")} parameters`,
     layer: (final: TrainerSettings) =>
-      Effect.map(Publisher.make(model, final), (published): Parts =>
-        LocalLearner.layerInProcess({
-          model,
-          ...(Option.isSome(recipe) && { graph: small }),
-          ...published
-        }).pipe(
+      Effect.gen(function* () {
+        const published = yield* Publisher.make(model, final)
+        const learner: Learner = TorchRun.isAsked(final)
+          ? yield* torchLearner(model, final, published)
+          : LocalLearner.layerInProcess({ model, ...(Option.isSome(recipe) && { graph: small }), ...published })
+        return learner.pipe(
           Layer.provideMerge(
             PolicyLayers.layerManager(model).pipe(
               Layer.provideMerge(PromptTally.layer(prompts)),
@@ -119,8 +148,8 @@ export const local = Effect.fn("RunEngine.local")(function* (
               )
             )
           )
-        )
-      )
+        ) satisfies Parts
+      })
   }
 })
 

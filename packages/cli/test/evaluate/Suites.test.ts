@@ -199,7 +199,7 @@ describe("atropos evaluate --suite", () => {
       assert.include(key.stderr, "prompts")
       yield* rowsFile("rows.jsonl", [{ problem: "?", answer: "#### 4" }])
       const column = yield* evaluate("gsm8k", url, "--data", "rows.jsonl")
-      assert.include(column.stderr, 'unknown column "question" (prompt of the suite); the columns are problem, answer')
+      assert.include(column.stderr, 'missing column "question" (prompt of the suite); columns: problem, answer')
       const none = yield* evaluate("refusalbench", url)
       assert.include(none.stderr, "judge")
       const judged = yield* evaluate("refusalbench", url, "--judge.base_url", `${url}/v1`, "--judge.model_name", "j")

@@ -55,13 +55,13 @@ layer(NodeServices.layer, { excludeTestServices: true })("the service", (it) => 
 
       const { process, url } = yield* Service.start({ env: { ...place.env, ATROPOS_TOKENS: tokens } })
       const without = yield* fails(serve(url))
-      assert.include(without, "answered 401: this service asks for a token")
+      assert.include(without, "answered 401: a token is required")
       assert.include(without, "ATROPOS_TOKEN")
-      assert.include(yield* fails(serve(url), { ATROPOS_TOKEN: "no-such-token" }), "the token is not known here")
+      assert.include(yield* fails(serve(url), { ATROPOS_TOKEN: "no-such-token" }), "unknown token")
       const trainer = yield* fails(serve(url), { ATROPOS_TOKEN: "trainers-secret" })
       assert.include(
         trainer,
-        "answered 403: a token with the role trainer may not do this; it needs the role environment"
+        "answered 403: the role trainer is not allowed to do this: use a token with the role environment"
       )
       assert.notInclude(process.said() + without + trainer, "secret")
     })

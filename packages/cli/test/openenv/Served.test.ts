@@ -41,7 +41,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos openenv", (it)
       assert.isBelow(turn.reward, 0)
       assert.deepInclude(yield* one.ask("step", { message: "" }), {
         type: "error",
-        data: { code: "EXECUTION_ERROR", message: "the episode is over: reset begins another one" }
+        data: { code: "EXECUTION_ERROR", message: "the episode is over: call reset to start another one" }
       })
     })
   )
@@ -133,10 +133,10 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos openenv", (it)
       writeFileSync("rows.jsonl", JSON.stringify({ question: "1 + 1?", answer: "2" }))
       const { code, stderr } = yield* InProcess.run(["openenv", "--env", "sft-loader", "--env.source", "rows.jsonl"])
       assert.strictEqual(code, 1)
-      assert.include(stderr, "sft-loader cannot be stepped from outside: it asks the policy nothing")
+      assert.include(stderr, "sft-loader cannot be stepped from outside: it makes no requests to the policy")
       const stepwise = yield* InProcess.run(["openenv", "--env", "blackjack", "--env.mode", "stepwise"])
       assert.strictEqual(stepwise.code, 1)
-      assert.include(stepwise.stderr, "blackjack cannot be stepped from outside: its episodes have no one reward")
+      assert.include(stepwise.stderr, "blackjack cannot be stepped from outside: its episodes have no single reward")
     })
   )
 

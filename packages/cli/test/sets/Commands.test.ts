@@ -8,6 +8,7 @@ import * as Presentation from "../../src/help/Presentation.ts"
 import * as Progress from "../../src/base/Progress.ts"
 import * as Report from "../../src/base/Report.ts"
 import * as Root from "../../src/Root.ts"
+import * as Fixtures from "../../../trainer/test/model/Fixtures.ts"
 import * as Bin from "../Bin.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 
@@ -320,6 +321,22 @@ describe("sft-gen", () => {
         assert.strictEqual(code, 2)
         assert.include(stderr, says)
       }
+    })
+  )
+
+  test(
+    "refuses text from messages by a tokenizer without a chat template, before it reads anything",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { file, folder, out } = yield* written("groups.jsonl", SampleGroups.lines(1))
+      yield* fs.copy(Fixtures.folder("llama"), `${folder}/plain`)
+      yield* fs.writeFileString(`${folder}/plain/tokenizer_config.json`, "{}")
+      yield* fs.remove(`${folder}/plain/chat_template.jinja`, { force: true })
+      const words = ["sft-gen", out, "--from", file, "--tokenizer", `${folder}/plain`, "--text-from"]
+      const { code, stderr } = yield* atropos(...words, "messages")
+      assert.strictEqual(code, 2)
+      assert.include(stderr, `the tokenizer ${folder}/plain has no chat template`)
+      assert.isFalse(yield* fs.exists(`${out}.report.json`))
     })
   )
 })

@@ -96,7 +96,7 @@ describe("atropos top", () => {
     })
     const health = state.lines({ width: 300, colour: false }).find((line) => line.startsWith("health"))
     // That it is stuck follows from it.
-    assert.match(health ?? "", /Answers cut off \(truncation\): .*maze_0/)
+    assert.match(health ?? "", /Answers truncated \(truncation\): .*maze_0/)
   })
 
   it("fits its terminal, and takes no commands from names", () => {

@@ -32,7 +32,7 @@ type Services = FileSystem.FileSystem | Path.Path
 const failureOf = ({ complaint, ending }: Program.Printed): string | undefined => {
   if (ending === undefined || (ending._tag === "Exited" && ending.code === 0)) return undefined
   const how = ending._tag === "Exited" ? `exited with ${ending.code}` : ending.why
-  return `the program ${how}${complaint === "" ? "" : `; it says: ${complaint.slice(-500)}`}`
+  return `the program ${how}${complaint === "" ? "" : `; its output: ${complaint.slice(-500)}`}`
 }
 
 export const begin = Effect.fn("Attempt.begin")(function* ({

@@ -125,7 +125,7 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
     const pid = known.get(id)?.pid
     ending.delete(id)
     known.delete(id)
-    if (!Option.getOrElse(isGone, () => false)) yield* Effect.logWarning("a program could not be ended", { pid })
+    if (!Option.getOrElse(isGone, () => false)) yield* Effect.logWarning("program not killed", { pid })
   })
 
   yield* Effect.addFinalizer(() =>
@@ -170,4 +170,4 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
 })
 
 const cannotStart = (cause: unknown) =>
-  new ProgramError({ message: `the process that ends programs cannot be started: ${Reason.of(cause)}`, cause })
+  new ProgramError({ message: `cannot start the cleanup process: ${Reason.of(cause)}`, cause })

@@ -119,7 +119,7 @@ const start = Effect.fnUntraced(function* (
     .once("error", (cause) => Deferred.doneUnsafe(ending, Effect.fail(cannotRun(words, cause))))
     .once("exit", (code, signal) =>
       code === null
-        ? stop(`was ended by ${signal}`)
+        ? stop(`was killed by ${signal}`)
         : Deferred.doneUnsafe(ending, Effect.succeed<Ending>({ _tag: "Exited", code }))
     )
     .once("close", () => {
@@ -132,7 +132,7 @@ const start = Effect.fnUntraced(function* (
     else stdin.end(input)
   }
   yield* Deferred.await(watch.tooLarge).pipe(
-    Effect.map((bytes) => stop(`took ${Math.round(bytes / 1e6)} MB of memory`)),
+    Effect.map((bytes) => stop(`used ${Math.round(bytes / 1e6)} MB of memory`)),
     Effect.forkScoped
   )
   return ending

@@ -1,6 +1,6 @@
 /**
- * A fresh folder for one rollout of a program: empty, or a copy of a folder from the settings. It is removed after the
- * rollout, and when this process is killed; or it is kept for inspection.
+ * Creates a folder for one rollout of a program: empty, or a copy of a folder from the settings. It is removed after
+ * the rollout, and when this process is killed; or it is kept for inspection.
  */
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
 import { ProgramError, type ProcessSupervisor } from "./ProcessSupervisor.ts"
@@ -22,7 +22,7 @@ export interface WorkingFolder {
 }
 
 const failed = (cause: { readonly message: string }) =>
-  new ProgramError({ message: `a working folder cannot be made: ${cause.message}`, cause })
+  new ProgramError({ message: `cannot create a working directory: ${cause.message}`, cause })
 
 export const scoped = Effect.fn("WorkingFolder.scoped")(
   function* ({
@@ -47,7 +47,7 @@ export const scoped = Effect.fn("WorkingFolder.scoped")(
           .remove(made, { recursive: true, force: true })
           .pipe(
             Effect.catch(({ message }) =>
-              Effect.logWarning("a working folder stays", { folder: made, reason: message })
+              Effect.logWarning("working directory not removed", { folder: made, reason: message })
             )
           )
       )

@@ -55,7 +55,7 @@ const reply = Effect.fnUntraced(function* (
   return yield* new InferenceError({
     reason: "malformed",
     server: customer.modelName,
-    message: "the customer said nothing"
+    message: "the customer's message is empty"
   })
 })
 

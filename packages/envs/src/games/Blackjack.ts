@@ -1,5 +1,5 @@
 /**
- * Blackjack: hit or stick until the hand is over, one decision per turn.
+ * Plays blackjack: hit or stick until the hand is over, one decision per turn.
  *
  * Gymnasium's rules and rewards (`BlackjackRules`). Score: 1 won, 0 drawn, -1 lost (1.5 for a natural under `natural`).
  * With `mode: stepwise` a decision scores r + V(s') - V(s); V is the expected return under optimal play from the

@@ -1,5 +1,5 @@
 /**
- * Taxi: fetch a passenger at one landmark of a small town and drop them off at another, one action per turn.
+ * Plays taxi: fetch a passenger at one landmark of a small town and drop them off at another, one action per turn.
  *
  * Gymnasium's rules, map and rewards (`TaxiRules`). Score: the return divided by the best return from the start if the
  * passenger was delivered (at least 0), -0.5 if only picked up, -1 otherwise. With `mode: stepwise` an action scores r

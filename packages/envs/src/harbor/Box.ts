@@ -1,5 +1,5 @@
 /**
- * The machine in which a task is worked on and graded: a container, or namespaces of this machine.
+ * Defines the machine in which a task runs and is graded: a container, or namespaces of this machine.
  *
  * The agent's commands see the task's machine without `tests/` and `solution/`. Grading ends all processes they have
  * left running before the tests are added.
@@ -27,7 +27,7 @@ export interface Box {
   readonly run: (run: Run) => Effect.Effect<Program.Printed, ProgramError | HarborError>
   /** Copies `solution/` of the task to `/solution`. */
   readonly putSolution: Effect.Effect<void, ProgramError | HarborError>
-  /** Ends the agent's work, runs the tests, and returns the reward or why there is none. */
+  /** Ends the agent's work, runs the tests, and returns the reward or the reason if none. */
   readonly grade: Effect.Effect<Result.Result<Judged, string>, ProgramError | HarborError>
 }
 
@@ -82,7 +82,7 @@ export const hasNetwork = (
 
 /** The error for an agent's program that could not reach the model. */
 export const unreachable = ({ name }: Task): string =>
-  `the task ${name} wants no network (or --env.network none does), so an agent's program in there could not reach the model: leave --env.command out, and the model is asked from outside`
+  `the task ${name} (or --env.network none) has no network, so an agent's program in it cannot reach the model: remove --env.command, so that the model is called from outside`
 
 /** Exit code if the machine's own `timeout` ended it. */
 const killed = 137

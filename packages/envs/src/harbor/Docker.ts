@@ -98,4 +98,4 @@ export const make = (program: ReadonlyArray<string>, supervisor: ProcessSupervis
 }
 
 export const answers = ({ call }: Docker): Effect.Effect<string, HarborError | ProgramError> =>
-  call({ words: ["version", "--format", "{{.Server.Version}}"], what: "no Docker daemon answers", seconds: 30 })
+  call({ words: ["version", "--format", "{{.Server.Version}}"], what: "no Docker daemon responds", seconds: 30 })

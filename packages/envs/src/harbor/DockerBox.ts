@@ -64,7 +64,7 @@ export const open =
         yield* Effect.provide(Tree.check(`${task.folder}/solution`), services)
         yield* docker.call({
           words: ["cp", `${task.folder}/solution`, `${agent.name}:/`],
-          what: `the solution of the task ${task.name} cannot be copied`,
+          what: `cannot copy the solution of the task ${task.name}`,
           seconds: callSeconds
         })
         yield* agent.exec({ script: "chmod -R a+rX /solution; chmod +x /solution/solve.sh", user: "root" })
@@ -137,7 +137,7 @@ const same = Effect.fnUntraced(function* ({
   )
   yield* docker.call({
     words: ["commit", "--change", `LABEL ${Container.label()}`, agent.name, snapshot],
-    what: "the agent's files cannot be kept for the verifier",
+    what: "cannot save the agent's files for the verifier",
     seconds: callSeconds
   })
   return yield* Container.scoped({
@@ -195,11 +195,11 @@ const workdirOf = Effect.fnUntraced(function* (docker: Docker, image: string, { 
     machine.workdir ??
     (yield* docker.call({
       words: ["image", "inspect", "--format", "{{.Config.WorkingDir}}", image],
-      what: `the image of the task ${name} cannot be looked at`,
+      what: `cannot inspect the image of the task ${name}`,
       seconds: callSeconds
     }))
   if (found !== "" && found !== "/") return found
   return yield* new HarborError({
-    message: `the task ${name} says of no folder that it is the agent's (environment.workdir in its task.toml, or WORKDIR of its image), so grading "separate" would know none of its files`
+    message: `the task ${name} defines no folder of the agent (environment.workdir in its task.toml, or WORKDIR of its image), so grading "separate" would have none of its files`
   })
 })

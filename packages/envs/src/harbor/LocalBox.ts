@@ -41,7 +41,7 @@ const workdirOf = (dockerfile: string): string | undefined => {
 }
 
 const failed = (cause: { readonly message: string }) =>
-  new HarborError({ message: `a working folder cannot be made: ${cause.message}`, cause })
+  new HarborError({ message: `cannot create a working directory: ${cause.message}`, cause })
 
 /** Paths of the namespaces that cannot be a task's working directory, nor contain it, nor lie in it. */
 const reserved = ["/tmp", "/proc", "/dev", "/sys", "/logs", "/tests", "/solution", "/agent"]
@@ -143,7 +143,7 @@ export const open =
       const workdir = posix.resolve("/", machine.workdir ?? workdirOf(dockerfile) ?? "/app")
       if (isReserved(workdir, visible)) {
         return yield* new HarborError({
-          message: `the task ${task.name} works in ${workdir}, which is taken without a container: --env.where docker, or another environment.workdir, such as /app`
+          message: `the task ${task.name} works in ${workdir}, which is in use without a container: set --env.where docker, or another environment.workdir, such as /app`
         })
       }
       const [temporary, agentLogs, artifacts] = yield* Effect.all([made("tmp"), made("agent"), made("artifacts")])

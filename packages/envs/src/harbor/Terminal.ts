@@ -110,7 +110,7 @@ export const run = Effect.fn("Terminal.run")(function* (
     const { error } = yield* decodeRefusal(body)
     if (error.code === "context_length_exceeded") return undefined
     return yield* Effect.fail(new Error(error.message))
-  }).pipe(Effect.mapError(({ message }) => failure(`the model could not be asked: ${message}`)))
+  }).pipe(Effect.mapError(({ message }) => failure(`the request to the model failed: ${message}`)))
 
   for (let turn = 0; turn < maxTurns; turn++) {
     const answer = yield* ask

@@ -86,7 +86,7 @@ export const definition = Effect.fnUntraced(function* <State>(game: PlayableGame
   return {
     ...(mode === "stepwise" && {
       scoresPerEpisode: "a group for every turn (mode: stepwise; mode: episode has one score)",
-      cannotRescore: "alternatives of a turn are worth what the state before it made of them (mode: stepwise)"
+      cannotRescore: "alternatives of a turn are scored by the state before it (mode: stepwise)"
     }),
     items: (cursor: number) =>
       Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => itemAt(seed, index))),

@@ -140,7 +140,7 @@ export const make = (judge: Pick<JudgeShape, "ask" | "metrics">, options: Option
 
   const shares: PairwiseJudge["shares"] = Effect.fn("PairwiseJudge.shares")(function* (request, answers) {
     if (answers.length < 2) {
-      return yield* new Unscorable({ message: "a single answer has nothing to be compared with: raise group_size" })
+      return yield* new Unscorable({ message: "a single answer cannot be compared: raise group_size" })
     }
     const pairs = answers.flatMap((a, i) => answers.slice(i + 1).map((b, k) => ({ a, b, i, j: i + 1 + k })))
     const tallies = yield* Effect.forEach(pairs, ({ a, b }) => compare(request, a, b), { concurrency: "unbounded" })

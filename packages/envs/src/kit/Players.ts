@@ -60,7 +60,8 @@ export interface PlayOptions<State, E = never, R = never> extends PolicySeat.Sam
 
 const wrong = (server: string, message: string) => new InferenceError({ reason: "unsupported", server, message })
 
-const noRoom = "the opening of the game leaves no room for an answer in the longest sequence (the trainer's seq_len)"
+const noRoom =
+  "the start of the game leaves no room for an answer within the maximum sequence length (the trainer's seq_len)"
 
 export const play = Effect.fn("Players.play")(function* <State, E = never, R = never, F = never, S = never>(
   game: SeatedGame<State, E, R>,
@@ -69,7 +70,7 @@ export const play = Effect.fn("Players.play")(function* <State, E = never, R = n
 ): Effect.fn.Return<Play<State>, InferenceError | E | F, ServerManager | Scope.Scope | R | S> {
   const { modelName } = yield* ServerManager
   if (players.length !== game.seats) {
-    return yield* wrong(modelName, `the game has ${game.seats} seats, and there are ${players.length} players`)
+    return yield* wrong(modelName, `the game has ${game.seats} seats, but ${players.length} players`)
   }
   const seats = yield* Effect.forEach(players, (player, seat) =>
     player === "policy"
@@ -89,7 +90,7 @@ export const play = Effect.fn("Players.play")(function* <State, E = never, R = n
     const told = hasSpoken[seat] ? [user(game.observation(state, seat))] : game.opening(state, seat)
     const player = players[seat]
     if (player === undefined) {
-      return yield* wrong(modelName, `it is the turn of seat ${seat}, and the game has seats 0 to ${game.seats - 1}`)
+      return yield* wrong(modelName, `it is the turn of seat ${seat}, but the game has seats 0 to ${game.seats - 1}`)
     }
     hasSpoken[seat] = true
     let answer: string | undefined
@@ -109,7 +110,7 @@ export const play = Effect.fn("Players.play")(function* <State, E = never, R = n
   const trajectories = yield* Effect.forEach(seats, (seat) => seat?.trajectory ?? Effect.succeed(undefined))
   const returns = game.returns(state)
   if (returns.length !== game.seats) {
-    return yield* wrong(modelName, `the game has ${game.seats} seats, and gives ${returns.length} returns`)
+    return yield* wrong(modelName, `the game has ${game.seats} seats, but ${returns.length} returns`)
   }
   return { state, returns, trajectories }
 }, Effect.scoped)

@@ -1,5 +1,5 @@
 /**
- * A small reward for the form of an answer, by the setting `form_reward`: off by default, because it rewards wrong
+ * Adds a small reward for the form of an answer, by the setting `form_reward`: off by default, because it rewards wrong
  * answers. With it a model that is never right yet still has groups with different scores, and learns to put its answer
  * in the box.
  *

@@ -52,7 +52,7 @@ const tagsOf = (text: string): ReadonlyArray<string> => {
   return tags
 }
 
-/** The points of a completion; undefined if it neither gives points nor states that there are none. */
+/** The points of a completion; undefined if it neither gives points nor states that none exist. */
 export const of = (completion: string): ReadonlyArray<Point> | undefined => {
   const tags = tagsOf(Thinking.visibleText(completion))
   if (tags.length === 0) {

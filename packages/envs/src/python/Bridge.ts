@@ -63,7 +63,7 @@ const decoded = <A>(schema: Schema.Codec<A, unknown>, value: unknown, operation:
     (cause) =>
       new PythonError({
         reason: "protocol",
-        message: `the bridge's answer to ${operation} is not what was expected: ${cause.message}`,
+        message: `unexpected response of the Python bridge to ${operation}: ${cause.message}`,
         trace: [],
         cause
       })

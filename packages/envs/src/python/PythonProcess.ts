@@ -96,23 +96,23 @@ export const start = Effect.fn("PythonProcess.start")(function* ({
   })
   createInterface({ input: stdout }).on("line", (line) => {
     const answer = Answer.read(line, packageName, words)
-    if (answer === undefined) return end(ended(`said what is no answer: ${line.slice(0, 200)}`))
+    if (answer === undefined) return end(ended(`sent an invalid response: ${line.slice(0, 200)}`))
     const one = waiting.get(answer.id)
     waiting.delete(answer.id)
     if (one !== undefined) Deferred.doneUnsafe(one, answer.result)
   })
   child
-    .once("error", (cause) => end(ended(`cannot be run: ${Reason.of(cause)}`)))
+    .once("error", (cause) => end(ended(`failed to run: ${Reason.of(cause)}`)))
     // After its outputs were read to their end.
     .once("close", (code, signal) =>
       end(
         code === 127 || code === 126
           ? new PythonError({
               reason: "notFound",
-              message: `${packageName} needs Python, and there is no ${words[0]} to run: install Python 3 or uv, or name a Python with --env.python`,
+              message: `${packageName} needs Python, but ${words[0]} was not found: install Python 3 or uv, or name a Python with --env.python`,
               trace: Array.from(complaint)
             })
-          : ended(code === null ? `was ended by ${signal}` : `ended with code ${code}`)
+          : ended(code === null ? `was killed by ${signal}` : `exited with code ${code}`)
       )
     )
   if (child.pid !== undefined) {

@@ -90,7 +90,7 @@ describe("a program", () => {
   suite(
     "says by which signal it ended",
     Effect.gen(function* () {
-      assert.deepStrictEqual((yield* sh("kill -TERM $$")).ending, { _tag: "Stopped", why: "was ended by SIGTERM" })
+      assert.deepStrictEqual((yield* sh("kill -TERM $$")).ending, { _tag: "Stopped", why: "was killed by SIGTERM" })
     })
   )
 

@@ -113,7 +113,7 @@ describe("Players", () => {
     Effect.gen(function* () {
       const few = yield* Effect.flip(Players.play(game, start, { players: ["policy"] }))
       assert.instanceOf(few, InferenceError)
-      assert.include(String(few), "2 seats, and there are 1 players")
+      assert.include(String(few), "2 seats, but 1 players")
       const returns = yield* Effect.flip(
         Players.play({ ...game, returns: () => [0] }, start, { players: ["policy", "policy"] })
       )

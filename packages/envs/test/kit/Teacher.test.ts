@@ -88,7 +88,7 @@ describe("Teacher", () => {
       yield* Teacher.check(of(named("big", ["a", "b"])), named("small", ["a", "b"]))
       for (const words of [["b", "a"], ["a"], ["a", "b", "c"]]) {
         const error = yield* Effect.flip(Teacher.check(of(named("big", words)), named("small", ["a", "b"])))
-        assert.match(error.message, /big has another vocabulary than the policy's, small/)
+        assert.match(error.message, /big has a different vocabulary from the policy's, small/)
       }
       assert.strictEqual((yield* Effect.flip(Teacher.check(of(named("big", [])), bytes)))._tag, "VocabularyMismatch")
     }).pipe(Effect.provide(scripted))

@@ -29,6 +29,7 @@ class Learner:
     def __init__(self, link: Link, options: dict[str, Any]) -> None:
         self.link = link
         self.device = link.device
+        options["dtype"] = link.dtype_of(options["dtype"])
         self.is_half = options["dtype"] == "bfloat16"
         self.is_sharded = link.ranks > 1 and options["parallel"] == "fsdp"
         self.settings = options["optimizer"]

@@ -47,9 +47,9 @@ class Batch(NamedTuple):
             index.append(row * shape[1] + wanted)
             targets.append(tokens[1:][wanted].astype(np.int64))
             heat.append(np.full(len(wanted), 1 / self.temperatures[i], np.float32))
-        positions = np.broadcast_to(np.arange(shape[1]), shape)
+        positions = np.tile(np.arange(shape[1]), (shape[0], 1))
         arrays = (ids, positions, np.concatenate(index), np.concatenate(targets), np.concatenate(heat))
-        return Rows(*(torch.from_numpy(np.ascontiguousarray(one)).to(device) for one in arrays))
+        return Rows(*(torch.from_numpy(one).to(device) for one in arrays))
 
 
 class Policy(nn.Module):

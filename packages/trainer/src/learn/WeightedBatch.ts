@@ -161,3 +161,18 @@ export const choose = (
     }
   }
 }
+
+/** A batch of one text, all of whose tokens are trained: for its logprobs at temperature 1. */
+export const ofTokens = (tokens: ReadonlyArray<number>): WeightedBatch => {
+  const length = tokens.length - 1
+  const sequence: TrainingSequence = {
+    tokens: Int32Array.from(tokens),
+    mask: new Uint8Array(tokens.length).fill(1),
+    advantages: new Float32Array(tokens.length),
+    temperature: 1,
+    score: 0,
+    policyVersion: null,
+    group: 0
+  }
+  return { sequences: [sequence], items: [{ sequence: 0, length, trained: length, weight: 1 }] }
+}

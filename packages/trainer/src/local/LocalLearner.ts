@@ -13,8 +13,7 @@ import { type Computed, defaultOptimizer, LearnerEngine } from "../learn/Learner
 import type { LearnerEngineShape, Learner, LoadOptions } from "../learn/LearnerEngine.ts"
 import * as LossNodes from "../learn/LossNodes.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
-import type { TrainingSequence } from "../learn/TrainingSequence.ts"
-import type { WeightedBatch } from "../learn/WeightedBatch.ts"
+import * as WeightedBatch from "../learn/WeightedBatch.ts"
 import * as Model from "../model/Model.ts"
 import type { TrainableModel } from "../model/TrainableModel.ts"
 import * as LocalWeights from "./LocalWeights.ts"
@@ -103,20 +102,6 @@ const ofItem = (
   logprobs: Float32Array
 ): Float32Array => logprobs.subarray(row * rowLength + start, row * rowLength + start + length)
 
-const probeOf = (tokens: ReadonlyArray<number>): WeightedBatch => {
-  const length = tokens.length - 1
-  const sequence: TrainingSequence = {
-    tokens: Int32Array.from(tokens),
-    mask: new Uint8Array(tokens.length).fill(1),
-    advantages: new Float32Array(tokens.length),
-    temperature: 1,
-    score: 0,
-    policyVersion: null,
-    group: 0
-  }
-  return { sequences: [sequence], items: [{ sequence: 0, length, trained: length, weight: 1 }] }
-}
-
 /** The parameters on the executor, uploaded again when the optimizer has newer ones. */
 const presentOf = (programs: CompiledGraphs.CompiledGraphs, optimizer: OptimizerThread.OptimizerThread) => {
   let theta: DeviceTensor | undefined
@@ -161,13 +146,13 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   })
   const { outdate, present } = presentOf(programs, optimizer)
 
-  const packed = (batch: WeightedBatch) =>
+  const packed = (batch: WeightedBatch.WeightedBatch) =>
     Effect.map(
       loading.routerReplay === true && routing !== undefined ? RouterReplay.check(routing, batch) : Effect.void,
       () => MicroBatch.pack(batch, packing)
     )
 
-  const forward = Effect.fn("LocalLearner.forward")(function* (batch: WeightedBatch) {
+  const forward = Effect.fn("LocalLearner.forward")(function* (batch: WeightedBatch.WeightedBatch) {
     const parameters = yield* present
     const logprobs: Array<Float32Array> = []
     for (const microBatch of yield* packed(batch)) {
@@ -240,7 +225,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
       publish === undefined
         ? Effect.void
         : Effect.gen(function* () {
-            const [logprobs = []] = probed === undefined ? [] : yield* forward(probeOf(probed))
+            const [logprobs = []] = probed === undefined ? [] : yield* forward(WeightedBatch.ofTokens(probed))
             const probe = probed && { probe: { tokens: probed, logprobs: Array.from(logprobs) } }
             yield* Effect.mapError(
               publish({ version, parameters: yield* optimizer.parameters, ...probe }),

@@ -54,7 +54,11 @@ type Base = Description & {
   readonly entries: ReadonlyMap<string, Safetensors.Entry>
 }
 
-const loadTokenizer = Effect.fnUntraced(function* (folder: string, name: string, config: ModelConfig) {
+const loadTokenizer = Effect.fnUntraced(function* (
+  folder: string,
+  name: string,
+  config: Pick<ModelConfig, "vocabSize">
+) {
   const tokenizer = yield* Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(folder)).pipe(
     Effect.mapError(({ message }) => new ModelError({ reason: "missing", model: name, message }))
   )
@@ -95,6 +99,22 @@ export const describe = Effect.fn("PretrainedModel.describe")(function* (
   const published = yield* ModelFolder.readConfig(folder)
   const config = { ...published, maxPositions: positionsOf(published, maxPositions) }
   return { name, config, tokenizer: yield* loadTokenizer(folder, nameOrFolder, config) }
+})
+
+/** A model of any architecture, as much as another engine than ours needs here. */
+export interface Outline {
+  readonly name: string
+  readonly folder: string
+  readonly tokenizer: Model["tokenizer"]
+  readonly config: Pick<ModelConfig, "vocabSize" | "hiddenSize" | "maxPositions">
+}
+
+/** Outlines a model, with its weights on this machine: a hub model is downloaded. */
+export const outline = Effect.fn("PretrainedModel.outline")(function* (nameOrFolder: string, maxPositions: number) {
+  const { folder, name } = yield* locate(nameOrFolder, true)
+  const sizes = yield* ModelFolder.readSizes(folder)
+  const config = { ...sizes, maxPositions: Math.min(maxPositions, sizes.maxPositions) }
+  return { name, folder, config, tokenizer: yield* loadTokenizer(folder, nameOrFolder, config) } satisfies Outline
 })
 
 const loadBase = Effect.fnUntraced(function* (

@@ -57,7 +57,7 @@ export class UnknownTarget extends Schema.TaggedError<UnknownTarget>()("UnknownT
   }
 }
 
-/** Weights of one version: parameters flat in the model's layout, or a PEFT folder. */
+/** Weights of one version. */
 export interface Weights extends AdapterFolders.Source {
   readonly version: number
   /** Logprobs of a known sequence under them, for targets that verify arrival. */
@@ -112,14 +112,15 @@ export const make = Effect.fn("WeightSync.make")(function* (
   const { folder: given, name: base = "policy", readAdapter, remoteFolder, writeAdapter } = options
   const root = path.resolve(given)
   const run = options.run ?? (yield* Random.nextIntBetween(0, 16 ** 6)).toString(16).padStart(6, "0")
-  const written = new Set<string>()
+  /** Of the folders that were written. */
+  const names = new Set<string>()
   const pushesOf = new Map<number, number>()
   const workers: Array<TargetWorker.TargetWorker> = []
 
   const sweep = Effect.gen(function* () {
-    for (const name of written) {
+    for (const name of names) {
       if (workers.some(({ uses }) => uses(name))) continue
-      written.delete(name)
+      names.delete(name)
       yield* Effect.ignore(AdapterFolders.remove(root, name), { log: "Warn" })
     }
   }).pipe(Effect.provideContext(files))
@@ -139,27 +140,25 @@ export const make = Effect.fn("WeightSync.make")(function* (
   }
 
   const adapterOf = Effect.fnUntraced(function* (weights: Weights) {
-    const { adapterFolder, parameters, probe, version } = weights
+    const { parameters, probe, version } = weights
     const repeats = pushesOf.get(version) ?? 0
     pushesOf.set(version, repeats + 1)
     const name = `${base}-${run}${repeats === 0 ? "" : `-${repeats + 1}`}-v${version}`
-    const folder = yield* Effect.cached(
+    const written = yield* Effect.cached(
       Effect.suspend(() => {
-        written.add(name)
+        names.add(name)
         return AdapterFolders.write(root, name, weights, writeAdapter)
-      }).pipe(
-        Effect.map((folder) =>
-          remoteFolder === undefined ? folder : `${remoteFolder.replace(/(?<!\/)\/+$/, "")}/${name}`
-        ),
-        Effect.provideContext(files)
-      )
+      }).pipe(Effect.provideContext(files))
+    )
+    const folder = Effect.map(written, (local) =>
+      remoteFolder === undefined ? local : `${remoteFolder.replace(/(?<!\/)\/+$/, "")}/${name}`
     )
     const read =
       parameters !== undefined
         ? Effect.succeed(parameters)
-        : adapterFolder !== undefined && readAdapter !== undefined
-          ? Effect.mapError(readAdapter(adapterFolder), unreadable(adapterFolder))
-          : Effect.fail(unreadable(name)({ message: "neither parameters nor readAdapter is set" }))
+        : readAdapter !== undefined
+          ? Effect.flatMap(written, (local) => Effect.mapError(readAdapter(local), unreadable(local)))
+          : Effect.fail(unreadable(name)({ message: "neither parameters nor readAdapter were provided" }))
     return { name, version, folder, parameters: yield* Effect.cached(read), ...(probe && { probe }) } satisfies Adapter
   })
 

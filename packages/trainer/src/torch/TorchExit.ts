@@ -45,9 +45,6 @@ export const explain = ({ code, output, program, signal, wasReady }: Exit): Trai
       message: `--engine torch: ${program} has no module ${missing}: install ${requirements} there (pip install ${requirements.replaceAll(/,| and/g, "")}), or name a Python that has them with --python`
     })
   }
-  const how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`
-  return new TrainerError({
-    reason: wasReady ? "engineLost" : "engine",
-    message: `--engine torch: ${program} ${how}: ${reasonOf(output) || "it printed nothing"}`
-  })
+  const how = signal === null ? `ended with code ${code}: ${reasonOf(output) || "no output"}` : `was ended by ${signal}`
+  return new TrainerError({ reason: wasReady ? "engineLost" : "engine", message: `--engine torch: ${program} ${how}` })
 }

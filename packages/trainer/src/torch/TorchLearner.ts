@@ -13,28 +13,36 @@ import type { Executor } from "../exec/Executor.ts"
 import * as HostObjective from "../learn/HostObjective.ts"
 import { defaultOptimizer, type Kept, type Learner, type LoadOptions } from "../learn/LearnerEngine.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
+import * as WeightedBatch from "../learn/WeightedBatch.ts"
 import type { LoraSettings } from "../model/Lora.ts"
 import * as TorchProcess from "./TorchProcess.ts"
 import * as TorchPasses from "./TorchPasses.ts"
 
 export const engine = "torch"
 
+export interface Weights {
+  readonly version: number
+  /** Writes them into a folder: a PEFT adapter, or a model without its tokenizer. */
+  readonly write: (folder: string) => Effect.Effect<void, TrainerError>
+  /** Logprobs of the probe text under them: of all tokens except the first, nats. */
+  readonly probe?: { readonly tokens: ReadonlyArray<number>; readonly logprobs: ReadonlyArray<number> }
+}
+
+export type Publish = (weights: Weights) => Effect.Effect<void, { readonly message: string }>
+
 export interface Options extends TorchProcess.Options {
   /** A folder. */
   readonly model: string
   readonly trains: LoraSettings | "all"
   readonly seed: number
-  /** Computation: bfloat16 keeps trained weights, gradients and moments in float32. */
-  readonly dtype: "float32" | "bfloat16"
+  /** Computation; trained weights, gradients and moments stay in float32. `auto`: bfloat16 on GPUs. */
+  readonly dtype: "auto" | "float32" | "bfloat16"
   /** How several GPUs share the work: each has all weights (`ddp`), or a part of them (`fsdp`). */
   readonly parallel: "ddp" | "fsdp"
-  /**
-   * Receives new weights: `write` puts them into a new folder, a PEFT adapter or a model. Training waits for it.
-   */
-  readonly publish?: (
-    version: number,
-    write: (folder: string) => Effect.Effect<void, TrainerError>
-  ) => Effect.Effect<void, { readonly message: string }>
+  /** Receives new weights. Training waits for it. */
+  readonly publish?: Publish
+  /** Token ids of a text; its logprobs accompany new weights, so that the receiver can verify that they arrived. */
+  readonly probe?: ReadonlyArray<number> | undefined
 }
 
 /** What the learners of an engine share. */
@@ -164,13 +172,16 @@ export const load = Effect.fn("TorchLearner.load")(function* (
         engine,
         path: String(header["path"])
       })),
-    publish: (version) =>
-      options.publish === undefined
-        ? Effect.void
-        : Effect.mapError(
-            options.publish(version, (folder) => Effect.asVoid(ask({ op: "save", folder, moments: false }))),
-            (cause) =>
-              new TrainerError({ reason: "publish", message: `weights not published: ${cause.message}`, cause })
-          )
+    publish: Effect.fn("TorchLearner.publish")(function* (version) {
+      const { probe: tokens, publish } = options
+      if (publish === undefined) return
+      const [logprobs = []] = tokens === undefined ? [] : yield* passes.logprobs(WeightedBatch.ofTokens(tokens))
+      const write = (folder: string) => Effect.asVoid(ask({ op: "save", folder, moments: false }))
+      const weights = { version, write, ...(tokens && { probe: { tokens, logprobs: Array.from(logprobs) } }) }
+      yield* Effect.mapError(
+        publish(weights),
+        (cause) => new TrainerError({ reason: "publish", message: `weights not published: ${cause.message}`, cause })
+      )
+    })
   } satisfies Learner
 })

@@ -251,7 +251,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
         })
       )
       assert.deepStrictEqual([steps, error.reason], [[1, 2], "stopped"])
-      assert.include(error.message, "Not a number (not_finite): Loss or gradient was not a number at step 2")
+      assert.include(error.message, "NaN or infinite loss (not_finite): Loss or gradient was NaN or infinite at step 2")
       const next = yield* Toy.trainer(Toy.settings(target, { stopOn: "" }))
       assert.strictEqual(yield* next.step, 2)
       assert.throws(() => Toy.settings(target, { stopOn: "collaps" }), "collaps is not a health rule")

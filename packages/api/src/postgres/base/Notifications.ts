@@ -81,7 +81,7 @@ export const make = Effect.fnUntraced(function* (
       yield* Effect.sleep("100 millis")
     })
     yield* tell.pipe(
-      Effect.catchTag("SqlError", Failure.warn("other processes were not notified of a change")),
+      Effect.catchTag("SqlError", Failure.warn("other processes not notified of a change")),
       Effect.forever,
       Effect.forkScoped
     )
@@ -103,7 +103,7 @@ export const make = Effect.fnUntraced(function* (
       })
     )
     yield* hear.pipe(
-      Effect.tapError(Failure.warn("changes by other processes were missed for a moment")),
+      Effect.tapError(Failure.warn("changes by other processes briefly missed")),
       Effect.retry(Schedule.spaced("1 second")),
       Effect.repeat(Schedule.spaced("1 second")),
       Effect.forkScoped

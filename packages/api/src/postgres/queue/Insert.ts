@@ -76,7 +76,7 @@ export const make = Effect.fnUntraced(function* (
       }
     }
     return yield* new StoreError({
-      message: `the run ${name} is being reset over and over`,
+      message: `the run ${name} is reset repeatedly: retry later`,
       isTransient: true,
       cause: undefined
     })

@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* (
       batch,
       sql<{ name: string }>`
         with acked as (
-          -- Again where it is acked with this token: the first answer may have been lost.
+          -- Repeatable with the same token, since the first response may have been lost.
           update batch set acked_at = coalesce(acked_at, ${now}), lease_until = null
           where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid
             and (lease_until is not null or acked_at is not null)

@@ -68,8 +68,8 @@ export const make = (settings: Settings, views: RunStateCache): QueueBound => {
       if (!isFull(amount)) return
       return yield* new TrajectoryApiError.QueueFull({
         message:
-          `the queue of run ${name} is full: ${amount.sequences} sequences of at most ${settings.maxQueuedSequences}, ` +
-          `${amount.bytes} bytes of at most ${settings.maxQueuedBytes}`,
+          `the queue of run ${name} is full: ${amount.sequences} of ${settings.maxQueuedSequences} sequences, ` +
+          `${amount.bytes} of ${settings.maxQueuedBytes} bytes`,
         retryAfterSeconds: 2
       })
     })

@@ -26,7 +26,7 @@ const reachable = (sizes: ReadonlyArray<number>, limit: number): Uint8Array => {
  */
 const reasonStuck = (sequences: number, sums: Uint8Array, batchSize: number): string | undefined => {
   if (sequences < 1) return "the group has no sequences"
-  if (sequences > batchSize) return `${sequences} sequences are more than a batch of ${batchSize}`
+  if (sequences > batchSize) return `its ${sequences} sequences exceed the batch size ${batchSize}`
   return sums[batchSize - sequences] === 1
     ? undefined
     : `with the sizes in the queue, groups of ${sequences} never add up to a batch of ${batchSize}`

@@ -110,12 +110,12 @@ export const make = Effect.fnUntraced(function* (
 
   const attempt = round.pipe(
     Effect.catchTags({
-      SqlError: Failure.warn("text of groups not indexed; trying again"),
-      StoreError: ({ message }) => Effect.logWarning("text of groups not indexed; trying again", { reason: message })
+      SqlError: Failure.warn("text of groups not indexed; retrying"),
+      StoreError: ({ message }) => Effect.logWarning("text of groups not indexed; retrying", { reason: message })
     }),
     Effect.catchDefect((cause) =>
       Effect.andThen(
-        Effect.logError("text of groups cannot be indexed; trying again in a minute", { cause }),
+        Effect.logError("text of groups not indexed; retrying in a minute", { cause }),
         Effect.sleep("1 minute")
       )
     )

@@ -67,7 +67,7 @@ export const make = Effect.fnUntraced(function* (
       )
       select distinct name from run join placed on placed.run_id = run.id`
     for (const { name } of released) {
-      yield* Effect.logInfo("odd-sized groups queued as they are", { run: name })
+      yield* Effect.logInfo("incomplete groups queued unchanged", { run: name })
       changes.changed(name)
     }
   })

@@ -102,6 +102,8 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const inspected = TokenizerFiles.inspect(yield* textOf("tokenizer.json"))
   if (Result.isFailure(inspected)) return yield* failure(`the tokenizer in ${folder}: ${inspected.failure}`)
   const { json, patterns } = inspected.success
+  // Each of the two takes seconds with a large vocabulary: a signal ends the load between them.
+  yield* Effect.yieldNow
   const configFile = yield* textOf("tokenizer_config.json")
   const ofProcessor = present.includes(processorFile) ? decodeProcessor(yield* textOf(processorFile)) : Option.none()
   const special = present.includes(specialFile) ? decodeSpecial(yield* textOf(specialFile)) : Option.none()

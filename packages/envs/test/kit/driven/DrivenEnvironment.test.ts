@@ -170,7 +170,7 @@ describe("an environment stepped from outside", () => {
         Effect.map(Effect.flip(Effect.flatMap(driven(layer), ({ check }) => check)), ({ message }) => message)
       assert.strictEqual(
         yield* refused(asking(8)),
-        "asking cannot be stepped from outside: it asks for 8 answers at once, and one policy outside gives one"
+        "asking cannot be stepped from outside: it requests 8 completions at the same time, but an outside policy returns one"
       )
       const solved: Trajectory = {
         messages: [Message.user("?"), Message.assistant("!")],
@@ -181,7 +181,7 @@ describe("an environment stepped from outside", () => {
       }
       assert.include(
         yield* refused(named("solved", { collectTrajectories: () => Effect.succeed([solved]) })),
-        "solved cannot be stepped from outside: it asks the policy nothing"
+        "solved cannot be stepped from outside: it makes no requests to the policy"
       )
       assert.include(
         yield* refused(
@@ -221,7 +221,8 @@ describe("an environment stepped from outside", () => {
       )
       assert.include(yield* Effect.flip(told.check), {
         isRefused: true,
-        message: "told cannot be stepped from outside: its episodes have no one reward, they are scored apart: by seat"
+        message:
+          "told cannot be stepped from outside: its episodes have no single reward, their sequences are scored separately: by seat"
       })
     })
   )

@@ -6,7 +6,7 @@
  * (`group_overrides.gold`), ignoring boxes, tags, surrounding whitespace, case and closing punctuation; numbers by
  * value. Pure.
  */
-import { isFields } from "./Fields.ts"
+import { Predicate } from "effect"
 
 /** Characters at the end of a long text that are compared. */
 const longestEnd = 300
@@ -37,7 +37,9 @@ const endsWith = (said: string, gold: string): boolean =>
 
 const lastSaid = (chat: unknown): string => {
   const message: unknown = list(chat).at(-1)
-  return isFields(message) && typeof message["content"] === "string" ? message["content"].slice(-longestEnd) : ""
+  return Predicate.isReadonlyObject(message) && typeof message["content"] === "string"
+    ? message["content"].slice(-longestEnd)
+    : ""
 }
 
 /** A predicate by rollout; undefined if the expected answer is unknown or long. */
@@ -50,7 +52,7 @@ export const of = ({
   readonly messages?: unknown
   readonly overrides?: unknown
 }): ((rollout: number) => boolean) | undefined => {
-  const golds = list(isFields(groupOverrides) ? groupOverrides["gold"] : undefined)
+  const golds = list(Predicate.isReadonlyObject(groupOverrides) ? groupOverrides["gold"] : undefined)
     .flatMap((gold) => (typeof gold === "string" && gold.length <= longestGold ? [bare(gold)] : []))
     .filter((gold) => gold !== "")
   if (golds.length === 0) return undefined
@@ -58,7 +60,7 @@ export const of = ({
   const chats = list(messages)
   return (rollout) => {
     const switches = own[rollout]
-    const parsed = isFields(switches) ? switches["parsed"] : undefined
+    const parsed = Predicate.isReadonlyObject(switches) ? switches["parsed"] : undefined
     if (parsed === null) return false
     if (typeof parsed === "string") return golds.some((gold) => isSame(bare(parsed), gold))
     const said = bare(lastSaid(chats[rollout]))
