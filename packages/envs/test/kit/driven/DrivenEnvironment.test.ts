@@ -190,7 +190,7 @@ describe("an environment stepped from outside", () => {
               ServerManager.use((servers) => Effect.as(servers.promptLogprobs({ inputIds: [1], topK: 1 }), []))
           })
         ),
-        "tokens cannot be stepped from outside: the policy outside cannot do"
+        "tokens cannot be stepped from outside: the policy outside does not support"
       )
     })
   )
