@@ -9,6 +9,7 @@ import packageJson from "../package.json" with { type: "json" }
 import { type VerbEntry, verbs } from "./commands/Verbs.ts"
 import type { Verb } from "./commands/Verb.ts"
 import * as Words from "./config/Words.ts"
+import * as HelpFlags from "./help/HelpFlags.ts"
 import * as Report from "./base/Report.ts"
 import * as SafeConsole from "./base/SafeConsole.ts"
 import { Secrets } from "./base/Secrets.ts"
@@ -61,7 +62,8 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
  * terminal control sequences.
  */
 export const run = (words: ReadonlyArray<string>) =>
-  Effect.raceFirst(runVerb(words), Report.strayError).pipe(
+  Effect.raceFirst(runVerb(words.map((word) => (word === "--help-all" ? "--help" : word))), Report.strayError).pipe(
     Effect.tapCause(Report.print(Words.peek(words, "log-level"))),
+    Effect.provideService(HelpFlags.isWhole, words.includes("--help-all")),
     SafeConsole.provide
   )

@@ -22,6 +22,8 @@ export interface EnvironmentVerb<Own extends Command.Command.Config> {
   readonly examples: ReadonlyArray<Command.Command.Example>
   /** Flags the command ignores, for its help page. */
   readonly ignored: ReadonlyArray<string>
+  /** Flags that only `--help-all` lists for this command. */
+  readonly advanced?: ReadonlyArray<string>
   /** Settings of the command, above the environment's defaults and below file and flags. */
   readonly mode?: (environment: string, isTesting: boolean) => { readonly [name: string]: unknown }
   /** The equivalent for its metrics. */
@@ -63,7 +65,7 @@ const commonFields: Environments.RunnableEnvironment["settings"]["fields"] = Env
 
 const envFlag = Flag.String("env").pipe(
   Flag.withDescription(
-    "environment: a name (see atropos envs) or a file; with --help, its own settings are listed too"
+    "environment: a name (see atropos envs) or a file; --help-all lists its own settings too"
   ),
   Flag.withMetavar("name|file")
 )
@@ -113,7 +115,11 @@ export const make =
           })
       ).pipe(
         Command.withExamples(verb.examples),
-        Command.annotate(HelpFlags.Flags, { ignored: verb.ignored, everyEnvironments })
+        Command.annotate(HelpFlags.Flags, {
+          ignored: verb.ignored,
+          ...(verb.advanced !== undefined && { advanced: verb.advanced }),
+          everyEnvironments
+        })
       )
       return {
         command,

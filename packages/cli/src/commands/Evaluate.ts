@@ -190,7 +190,7 @@ const makeOfEnvironment = EnvironmentVerb.make({
     from,
     suite: Flag.String("suite").pipe(
       Flag.withDescription(
-        "instead of an environment: an evaluation that people quote, by name (atropos evaluate suites), or a YAML file of your own; its flags are listed with --help"
+        "instead of an environment: an evaluation that people quote, by name (atropos evaluate suites), or a YAML file of your own; --help-all lists its flags"
       ),
       Flag.withMetavar("name|file"),
       Flag.optional

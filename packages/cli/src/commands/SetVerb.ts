@@ -8,6 +8,7 @@ import * as Words from "../config/Words.ts"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import * as Generate from "../sets/Generate.ts"
 import type * as Sample from "../sets/Sample.ts"
+import * as HelpFlags from "../help/HelpFlags.ts"
 import * as TokenizerMatch from "../sets/TokenizerMatch.ts"
 import type * as RowFile from "../sets/RowFile.ts"
 import * as Batches from "../sets/source/Batches.ts"
@@ -169,7 +170,7 @@ export const make =
               {
                 env: Flag.String("env").pipe(
                   Flag.withDescription(
-                    "roll out this environment (a name or a file); with --help, its own settings are listed too"
+                    "roll out this environment (a name or a file); --help-all lists its own settings too"
                   ),
                   Flag.withMetavar("name|file"),
                   Flag.optional
@@ -177,7 +178,10 @@ export const make =
                 own
               },
               (input) => fromElsewhere(verb, input.own)
-            ).pipe(Command.withExamples(verb.examples)),
+            ).pipe(
+              Command.withExamples(verb.examples),
+              Command.annotate(HelpFlags.Flags, { advanced: SetFlags.advanced })
+            ),
             booleans: new Set(SetFlags.booleans)
           })
         : EnvironmentVerb.make({
@@ -185,6 +189,7 @@ export const make =
             own,
             ownBooleans: SetFlags.booleans,
             examples: verb.examples,
+            advanced: SetFlags.advanced,
             ignored: [
               ...EnvironmentVerb.ofServing,
               "env.max_eval_workers",

@@ -18,6 +18,7 @@ import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
+import * as HelpFlags from "../help/HelpFlags.ts"
 import * as Room from "../train/Room.ts"
 import * as ServingRoom from "../train/ServingRoom.ts"
 import type { MakeVerb } from "./Verb.ts"
@@ -167,6 +168,9 @@ export const make: MakeVerb = () =>
           command: "atropos tinker --model Qwen/Qwen3-0.6B --port 9005 --folder ./checkpoints --max_rank 64",
           description: "a model from the hub; adapters up to rank 64"
         }
-      ])
+      ]),
+      Command.annotate(HelpFlags.Flags, {
+        advanced: Object.keys(limits.flags).filter((flag) => flag !== "max_rank")
+      })
     )
   })

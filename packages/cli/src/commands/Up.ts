@@ -35,6 +35,9 @@ const ignored = [
   "save_path"
 ]
 
+/** Flags that few runs in one process need. */
+const advanced = ["host", "weight_sync", "env.data_dir_to_save_evals"]
+
 const name: string = "up"
 const usual = "sort-letters"
 
@@ -231,7 +234,7 @@ export const make: MakeVerb = (words) =>
           description: "the same on a Tinker server (key in TINKER_API_KEY)"
         }
       ]),
-      Command.annotate(HelpFlags.Flags, { ignored, everyEnvironments: EnvironmentVerb.everyEnvironments })
+      Command.annotate(HelpFlags.Flags, { ignored, advanced, everyEnvironments: EnvironmentVerb.everyEnvironments })
     )
     return {
       command,
