@@ -64,9 +64,7 @@ export const ofServing: ReadonlyArray<string> = [
 const commonFields: Environments.RunnableEnvironment["settings"]["fields"] = EnvironmentSettings.commonFields
 
 const envFlag = Flag.String("env").pipe(
-  Flag.withDescription(
-    "environment: a name (see atropos envs) or a file; --help-all lists its own settings too"
-  ),
+  Flag.withDescription("environment: a name (see atropos envs) or a file; --help-all lists its own settings too"),
   Flag.withMetavar("name|file")
 )
 
