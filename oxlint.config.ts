@@ -145,6 +145,7 @@ const floors = {
     "server",
     "sync",
     "local",
+    "torch",
     "tinker",
     "tinker/service",
     "tinker/server",

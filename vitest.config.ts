@@ -3,6 +3,8 @@ import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type Reporter, type TestCase, type TestSpecification } from "vitest/node"
 
+const name = ({ fullName, module }: TestCase): string => `${module.relativeModuleId} > ${fullName}`
+
 /**
  * Names the tests that failed, and those that failed once and then passed, and ends with a line that any reader of logs
  * understands: `740 passed, 0 failed, 0 skipped`.
@@ -10,13 +12,13 @@ import { BaseSequencer, type Reporter, type TestCase, type TestSpecification } f
 const summary: Reporter = {
   onTestRunEnd(modules) {
     const tests = modules.flatMap((module) => Array.from(module.children.allTests()))
-    const name = ({ fullName, module }: TestCase) => `${module.relativeModuleId} > ${fullName}`
     for (const test of tests) {
       const [error] = test.result().errors ?? []
       if (test.result().state === "failed") console.log(`failed: ${name(test)}: ${error?.message.slice(0, 500)}`)
     }
     for (const module of modules) {
-      for (const { message } of module.errors()) console.log(`failed: ${module.relativeModuleId}: ${message.slice(0, 500)}`)
+      for (const { message } of module.errors())
+        console.log(`failed: ${module.relativeModuleId}: ${message.slice(0, 500)}`)
     }
     const flaky = tests.filter((test) => test.diagnostic()?.flaky === true)
     for (const test of flaky) console.log(`flaky: ${name(test)}`)
@@ -65,7 +67,7 @@ const kinds = [
   "packages/envs/test/sandbox/Secrets.test.ts",
   "packages/trainer/test/exec/Telemetry.test.ts",
   "packages/api/test/regular/*.test.ts",
-  "packages/trainer/test/run/{Killed,Reopening,SharedService}.test.ts",
+  "packages/trainer/test/run/{Killed,EngineRecovery,SharedService}.test.ts",
   "packages/trainer/test/tinker/{BuiltInNumbers,TinkerNumbers,TinkerContract,TinkerEngine}.test.ts"
 ]
 const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !oneOfEach.includes(file))

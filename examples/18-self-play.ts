@@ -9,7 +9,7 @@
  * two-person poker, 1950).
  */
 import { Environment, Message, SeededRandom, ServerManager } from "@atropos/core"
-import { Seats } from "@atropos/envs"
+import { Players } from "@atropos/envs"
 import { Effect, Schema, Stream } from "effect"
 
 type Action = "p" | "b"
@@ -41,7 +41,7 @@ const payoff = ({ cards: [first, second], forfeit, history }: State): number => 
 /** A seat's information: its card and the moves so far. */
 const known = ({ cards, history }: State): string => `${cards[history.length % 2]}${history}`
 
-export const game: Seats.SeatedGame<State> = {
+export const game: Players.SeatedGame<State> = {
   seats: 2,
   maxTurns: 3,
   toMove: (state) => (isOver(state) ? undefined : state.history.length % 2),
@@ -111,7 +111,7 @@ export const layer = Environment.layer("kuhn-poker", settings, ({ groupSize, see
       collectTrajectories: Effect.fn("Kuhn.collectTrajectories")(
         function* (item: number) {
           const start = { cards: SeededRandom.seeded(seed, item).pick(deals), history: "" }
-          const { groups, plays } = yield* Seats.groups(game, start, {
+          const { groups, plays } = yield* Players.groups(game, start, {
             players: ["policy", "policy"],
             n: groupSize,
             form: "text",
@@ -128,7 +128,7 @@ export const layer = Environment.layer("kuhn-poker", settings, ({ groupSize, see
         "bluffs/first": strategy("J"),
         "bluffs/second": strategy("Jp")
       })),
-      severalScores: "one for each seat",
+      scoresPerEpisode: "one for each seat",
       claims: { untestable: "what a play is worth depends on the other seat", scoreRange: [-2, 2] as const }
     }
   })

@@ -30,9 +30,9 @@ const forward = Effect.fnUntraced(function* (loaded: Loaded) {
     const found = yield* Architectures.forwardAndBackward(loaded, way)
     expected.inputIds.forEach((row, i) => {
       const own = found.logits[i]!
-      logits = Math.max(logits, Fixtures.greatestDifference(own, Fixtures.floats(expected.logits[i]!)))
+      logits = Math.max(logits, Fixtures.maxDifference(own, Fixtures.floats(expected.logits[i]!)))
       const ours = Architectures.logprobs(own, row, expected.vocabSize)
-      logprobs = Math.max(logprobs, Fixtures.greatestDifference(ours, Fixtures.floats(expected.logprobs[i]!)))
+      logprobs = Math.max(logprobs, Fixtures.maxDifference(ours, Fixtures.floats(expected.logprobs[i]!)))
     })
     const all = Object.entries(found.gradient).map(
       ([name, gradient]) => [gradient, Fixtures.floats(expected.gradient[name]!)] as const
@@ -41,7 +41,7 @@ const forward = Effect.fnUntraced(function* (loaded: Loaded) {
     for (const [gradient, theirs] of all) {
       // With a window of one token, queries and keys have no gradient.
       const size = Math.max(...theirs.map(Math.abs)) || greatest
-      const difference = Fixtures.greatestDifference(gradient, theirs)
+      const difference = Fixtures.maxDifference(gradient, theirs)
       gradients = Math.max(gradients, difference === 0 ? 0 : difference / size)
     }
   }

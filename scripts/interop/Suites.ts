@@ -20,7 +20,8 @@ export interface Environment {
 const lock = (name: string): string => fileURLToPath(new URL(`${name}.txt`, import.meta.url))
 
 /** Files with a test for each package, each of which runs in the package's environment. */
-const ofSeveral = ["packages/cli/test/long/python/Killed.test.ts", "packages/cli/test/long/python/GroupFigures.test.ts"]
+const ofSeveral = ["packages/cli/test/long/python/Killed.test.ts"]
+const nightlyOfSeveral = ["packages/cli/test/nightly/PythonGroupFigures.test.ts"]
 
 export const environments: ReadonlyArray<Environment> = [
   {
@@ -34,9 +35,16 @@ export const environments: ReadonlyArray<Environment> = [
       "packages/cli/test/tinker/Sdk.test.ts",
       "packages/envs/test/long/python/OpenEnv.test.ts",
       "packages/core/test/gateway/OpenAiPython.test.ts",
-      "packages/core/test/gateway/AnthropicPython.test.ts"
+      "packages/core/test/gateway/AnthropicPython.test.ts",
+      "packages/trainer/test/torch/TorchContract.test.ts",
+      "packages/trainer/test/torch/TorchNumbers.test.ts"
     ],
-    nightly: ["packages/cli/test/nightly/Trl.test.ts", "packages/cli/test/nightly/OpenEnvTrl.test.ts"]
+    nightly: [
+      "packages/cli/test/nightly/Trl.test.ts",
+      "packages/cli/test/nightly/OpenEnvTrl.test.ts",
+      "packages/trainer/test/nightly/TorchRanks.test.ts",
+      "packages/trainer/test/nightly/TorchLost.test.ts"
+    ]
   },
   {
     name: "environments",
@@ -51,7 +59,7 @@ export const environments: ReadonlyArray<Environment> = [
       "packages/envs/test/long/python/Gymnasium.test.ts",
       "packages/envs/test/long/python/TextArena.test.ts"
     ],
-    nightly: ["packages/cli/test/nightly/ReasoningGym.test.ts"]
+    nightly: [...nightlyOfSeveral, "packages/cli/test/nightly/ReasoningGym.test.ts"]
   },
   {
     name: "verifiers",
@@ -63,7 +71,7 @@ export const environments: ReadonlyArray<Environment> = [
       ...ofSeveral,
       "packages/core/test/gateway/OpenAiPython.test.ts"
     ],
-    nightly: []
+    nightly: nightlyOfSeveral
   },
   {
     name: "harbor",

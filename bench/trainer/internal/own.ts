@@ -87,8 +87,8 @@ const train = Effect.fnUntraced(function* ({ batch, folder, isSparing, length, p
     const start = performance.now()
     const before = process.cpuUsage()
     const chosen = WeightedBatch.choose(sequences, objective, { maxLength: length, vocabSize })
-    const { pieces } = yield* learner.forwardBackward(chosen.batch)
-    if (pieces !== 1) return yield* Effect.die(new Error("the batch was cut"))
+    const { microBatches } = yield* learner.forwardBackward(chosen.batch)
+    if (microBatches !== 1) return yield* Effect.die(new Error("the batch was cut"))
     yield* learner.optimizerStep(1e-4)
     if (step === 0 && steps > 0) continue
     best = Math.min(best, (performance.now() - start) / 1000)

@@ -50,10 +50,10 @@ const failure = Match.type<StoreFailure>().pipe(
         retryAfterMillis: cause.retryAfterSeconds * 1000,
         cause
       }),
-    UnknownRun: (cause) => failed("notFound", `no run named ${cause.run} is registered`, cause),
+    UnknownRun: (cause) => failed("notFound", `run ${cause.run} is not registered`, cause),
     UnknownEnvironment: (cause) => failed("notFound", `run ${cause.run} has no environment ${cause.envId}`, cause),
     LeaseLost: (cause) => failed("leaseLost", cause.message, cause),
-    UnknownEvaluation: (cause) => failed("notFound", `there is no evaluation ${cause.id}`, cause)
+    UnknownEvaluation: (cause) => failed("notFound", `no evaluation ${cause.id}`, cause)
   })
 )
 

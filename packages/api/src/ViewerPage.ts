@@ -142,7 +142,7 @@ const answer = (request: HttpServerRequest.HttpServerRequest, page: Page): HttpS
 const notThere = (reason: string) =>
   HttpServerResponse.text(
     `<!doctype html><html lang="en"><meta charset="utf-8"><title>Atropos</title>` +
-      `<p>${reason} The service itself works: see <a href="v1/docs">its endpoints</a>.</p></html>`,
+      `<p>${reason} The service itself is running: see <a href="v1/docs">its endpoints</a>.</p></html>`,
     {
       status: 503,
       contentType: "text/html; charset=utf-8",
@@ -150,10 +150,8 @@ const notThere = (reason: string) =>
     }
   )
 
-const notBuilt = notThere(
-  "The viewer has not been built: run <code>npm run build:viewer</code>, then load this page again."
-)
-const notReadable = notThere("The viewer cannot be read; the log of the service says why.")
+const notBuilt = notThere("The viewer is not built: run <code>npm run build:viewer</code>, then reload this page.")
+const notReadable = notThere("Cannot read the viewer's files; see the service's log.")
 
 /** Returns true for browsers: other clients accept anything, or JSON. */
 const wantsPage = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>

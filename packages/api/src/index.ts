@@ -1,4 +1,4 @@
-/** The trajectory service of Atropos. */
+/** Exports the trajectory service. */
 import "@atropos/core/base/NodeVersion"
 export * as Auth from "./http/Auth.ts"
 export * as Closing from "./http/Closing.ts"

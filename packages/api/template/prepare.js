@@ -1,6 +1,6 @@
 /**
- * What npm runs after an installation: makes the database that `src/database/PgliteTemplate.ts` unpacks, unless it is
- * there. Plain JavaScript for the Node of the system.
+ * Creates the database that `src/database/PgliteTemplate.ts` unpacks, unless it exists; npm runs it after an
+ * installation. Plain JavaScript for the system's Node.
  */
 import { PGlite } from "@electric-sql/pglite"
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"

@@ -4,7 +4,7 @@
  *
  * A content security policy allows exactly that script (by its hash), no remote images and requests to the page's own
  * origin only; text of rollouts can therefore run nothing, even where it got past the sanitiser. `#atropos-data` stays
- * empty for others to fill. Licence notices of what is bundled go with every copy: they stand in `#atropos-licences`
+ * empty for others to fill. Licence notices of what is bundled are part of every copy, in `#atropos-licences`
  * (help shows them) and in `NOTICES.txt`.
  */
 import { createHash } from "node:crypto"
@@ -13,7 +13,7 @@ import { defaultClientConditions, defineConfig, type Plugin } from "vite"
 import * as Notices from "../../../scripts/internal/Notices.ts"
 
 /**
- * JavaScript that may stand in a script element: what HTML would read as an end or a comment is written as an escape.
+ * JavaScript safe inside a script element: sequences that HTML reads as an end or a comment are escaped.
  */
 const inScript = (code: string): string =>
   code

@@ -19,13 +19,13 @@ export interface Streams {
  */
 export const run = (words: ReadonlyArray<string>, streams: Streams, ending: Report.Ending = { isDone: false }) =>
   Effect.suspend(() => {
-    const place = Terminal.placeOn(streams.stderr)
-    const stdout = Terminal.guard(streams.stdout, place)
-    const stderr = Terminal.guard(streams.stderr, place)
+    const footer = Terminal.footerOn(streams.stderr)
+    const stdout = Terminal.guard(streams.stdout, footer)
+    const stderr = Terminal.guard(streams.stderr, footer)
     return Root.run(words).pipe(
       Effect.updateService(EffectTerminal.Terminal, (terminal) => Terminal.drawingOn(terminal, stdout)),
       Effect.provide([Presentation.layer, NodeServices.layer]),
-      Effect.provideService(Terminal.Place, place),
+      Effect.provideService(Terminal.Footer, footer),
       Effect.provideService(Report.Ending, ending),
       Effect.provideService(Console.Console, Terminal.consoleOn(stdout, stderr))
     )

@@ -27,7 +27,7 @@ const load = Effect.fn("Root.load")(function* (name: string, entry: VerbEntry, w
 })
 
 /** Commands that run until they are stopped and log meanwhile; the others show a progress bar or a result. */
-const talkative: ReadonlySet<string | undefined> = new Set(["api", "serve", "policy", "gateway", "train"])
+const runsUntilStopped: ReadonlySet<string | undefined> = new Set(["api", "serve", "policy", "gateway", "train"])
 
 const secretVariables = ["OPENAI_API_KEY", "HF_TOKEN", "ATROPOS_TOKEN", "WANDB_API_KEY"]
 
@@ -49,11 +49,11 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
     Command.withSubcommands(made.map(({ command }) => command))
   )
   const verb = made.find(({ command }) => command.name === chosen)
-  const spelled = Words.spellBooleans(verb?.spell?.(words) ?? words, verb?.booleans ?? new Set<string>())
+  const spelled = Words.normalizeBooleans(verb?.normalizeArgs?.(words) ?? words, verb?.booleans ?? new Set<string>())
   yield* Command.runWith(root, { version })(spelled).pipe(
     // Results go to standard output, logs to standard error.
     Effect.provideService(LogToStderr, true),
-    Effect.provideService(References.MinimumLogLevel, talkative.has(chosen) ? "Info" : "Warn")
+    Effect.provideService(References.MinimumLogLevel, runsUntilStopped.has(chosen) ? "Info" : "Warn")
   )
 })
 
@@ -63,7 +63,7 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
  */
 export const run = (words: ReadonlyArray<string>) =>
   Effect.raceFirst(runVerb(words.map((word) => (word === "--help-all" ? "--help" : word))), Report.strayError).pipe(
-    Effect.tapCause(Report.print(Words.peek(words, "log-level"))),
+    Effect.tapCause(Report.print(Words.argValue(words, "log-level"))),
     Effect.provideService(HelpFlags.isWhole, words.includes("--help-all")),
     SafeConsole.provide
   )

@@ -10,7 +10,7 @@ import * as Report from "./base/Report.ts"
 
 const ending: Report.Ending = { isDone: false }
 
-/** Ends the process once its output is written, whatever an agent in it has left: timers, an exit code. */
+/** Ends the process once its output is written, regardless of timers or an exit code that an agent left behind. */
 const end = (code: number): void => {
   process.exitCode = code
   const unwritten = [process.stdout, process.stderr].filter(

@@ -168,7 +168,7 @@ describe("commands", () => {
       for (const [file, says] of [
         [`${folder}/none.ts`, "must export what defineAgent(…), defineEnvironment(…) or Environment.layer(…) returns"],
         [`${folder}/wrong.ts`, "could not be loaded"],
-        [`${folder}/absent.ts`, "there is no such file"],
+        [`${folder}/absent.ts`, "file not found"],
         ["gms8k", 'did you mean "gsm8k"?']
       ] as const) {
         const { code, stderr } = yield* atropos("validate", "--env", file)

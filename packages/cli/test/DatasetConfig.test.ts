@@ -63,7 +63,7 @@ describe("the data set of the example", () => {
       const error = yield* Effect.flip(Root.run(["process", ...words, "--env.source", other, "--testing"]))
       assert.include(
         String((error as { readonly message?: string }).message),
-        'row 1: there is no column "question" (prompt_template); there are problem, solution'
+        'row 1: unknown column "question" (prompt_template); the columns are problem, solution'
       )
     }).pipe(Effect.provide(layer))
   )

@@ -34,18 +34,18 @@ const cases: ReadonlyArray<readonly [what: string, content: string | Uint8Array,
   ["an alias of nothing", "env: *nope\n", /Unresolved alias .*nope/],
   ["lists in lists", `env: ${"[".repeat(20_000)}${"]".repeat(20_000)}`, /nested more than 50 levels deep/],
   ["maps in maps", `env: ${"{a: ".repeat(60)}1${"}".repeat(60)}`, /nested more than 50 levels deep/],
-  ["two documents", "env: {}\n---\nenv: {}\n", /:2:1: a second document begins here \(---\)/],
+  ["two documents", "env: {}\n---\nenv: {}\n", /:2:1: a second document starts here \(---\)/],
   ["more keys than settings have", `env:\n${"  key: 1\n".repeat(200_000)}`, /is larger than 128 KiB/],
   ["a key given twice", "env:\n  largest: 1\n  largest: 2\n", /:3:3: this is not valid YAML: Map keys must be unique/],
   ["tabs", "env:\n\tlargest: 2\n", /:2:1: this is not valid YAML: Tabs are not allowed as indentation/],
   ["bytes that are no text", Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe), /is not UTF-8 text/],
   ["text in UTF-16", Buffer.from("\ufeffenv:\n  largest: 2\n", "utf16le"), /is not UTF-8 text/],
-  ["NUL", "env:\n  largest: 2\0\n", /holds a NUL character/],
+  ["NUL", "env:\n  largest: 2\0\n", /contains a NUL character/],
   ["a number beyond all", "env:\n  group_size: 1e400\n", /env\.group_size .*expected an integer, got Infinity/],
   ["no number", "env:\n  group_size: .nan\n", /env\.group_size .*expected an integer, got NaN/],
   ["a list of a list", "- [1]\n", /expected a map with the keys env/],
-  ["a key of another kind", "? [1, 2]\n: 3\n", /there is no setting/],
-  ["a key that JavaScript has", "env:\n  __proto__: {largest: 2}\n", /there is no setting "env\.__proto__"/],
+  ["a key of another kind", "? [1, 2]\n: 3\n", /unknown setting/],
+  ["a key that JavaScript has", "env:\n  __proto__: {largest: 2}\n", /unknown setting "env\.__proto__"/],
   ["a page where a number belongs", `env:\n  largest: ${"x".repeat(100_000)}\n`, /expected number, got "x{199}…/]
 ]
 
@@ -76,7 +76,7 @@ describe("a settings file", () => {
         assert.isBelow(said.length, 600, what)
       }
       assert.match((yield* process(folder)).said, /cannot be read: it is a folder/)
-      assert.match((yield* process(`${folder}/none`)).said, /cannot be read: there is no such file/)
+      assert.match((yield* process(`${folder}/none`)).said, /cannot be read: file not found/)
     }).pipe(Effect.provide(layer))
   )
 

@@ -41,7 +41,7 @@ describe("a mistake in an environment", () => {
         assert.strictEqual(code, 1)
         assert.match(stderr, new RegExp(`${part} threw ${says} \\(.*faulty-env\\.ts:\\d+:\\d+\\)`))
         assert.match(stderr, /\n +at .*faulty-env\.ts:\d+:\d+/)
-        assert.strictEqual(count(stderr, "its stack is shown once"), 1)
+        assert.strictEqual(count(stderr, "its stack is logged once"), 1)
         assert.notInclude(stderr, "node_modules")
         // An empty file would send the next run, of the mended environment, to another name.
         assert.notInclude(files.join(), ".jsonl")
@@ -53,15 +53,18 @@ describe("a mistake in an environment", () => {
     ["async score", "score returned a Promise; return an Effect, e.g. Effect.promise(() => …)"],
     ["async score that throws", "score returned a Promise; return an Effect, e.g. Effect.promise(() => …)"],
     ["plain scores", "score returned an array; return an Effect, e.g. Effect.succeed(scores)"],
-    ["one score", "score gave 1 score for 4 trajectories"],
-    ["no scores", "score gave nothing (undefined) as scores"],
-    ["undefined scores", "score gave nothing (undefined) as score number 1 of 4"],
-    ["texts as trajectories", "collectTrajectories gave a string (an answer) as number 1 of 1 trajectories"],
-    ["items that are an array", "items is an array where a Stream is wanted"],
+    ["one score", "score returned 1 score for 4 trajectories"],
+    ["no scores", "score returned nothing (undefined) as scores"],
+    ["undefined scores", "score returned nothing (undefined) as score number 1 of 4"],
+    ["texts as trajectories", "collectTrajectories returned a string (an answer) as number 1 of 1 trajectories"],
+    ["items that are an array", "items is an array; expected a Stream"],
     ["misspelt key", 'the definition has an unknown key "evalution"; did you mean "evaluation"?'],
     ["half an evaluation", `--env ${faulty}: the environment faulty: evaluation has no collectTrajectories`],
     ["throws while it is made", "Environment.layer's function threw TypeError: the scorer broke ("],
-    ["NaN scores", "The first was item 0: there is NaN, Infinity or a number beyond float32 (3.4e38) among scores"],
+    [
+      "NaN scores",
+      "The first was item 0: scores, components or advantages contain NaN, Infinity or a number beyond float32 (3.4e38)"
+    ],
     ["unscorable", "The first was item 0: the reference is broken"]
   ] as const) {
     test(
@@ -83,9 +86,9 @@ describe("a mistake in an environment", () => {
       "evaluate",
       "NaN scores",
       [],
-      "The first was item 0: there is NaN, Infinity or a number beyond float32 (3.4e38) among scores"
+      "The first was item 0: scores, components or advantages contain NaN, Infinity or a number beyond float32 (3.4e38)"
     ],
-    ["evaluate", "one score", [], "score gave 1 score for 4 trajectories"],
+    ["evaluate", "one score", [], "score returned 1 score for 4 trajectories"],
     [
       "sft-gen",
       "NaN scores",
@@ -95,7 +98,7 @@ describe("a mistake in an environment", () => {
     ["dpo-gen", "", ["set.jsonl", "--env.items", "0"], "the environment has no items"],
     ["validate", "", ["--env.items", "0"], "has no items"],
     ["validate", "unscorable", [], "nothing was checked: none of"],
-    ["validate", "one score", [], "laws do not hold"]
+    ["validate", "one score", [], "checks failed"]
   ] as const) {
     test(
       `${verb} that gives nothing (${mistake || "no items"}) fails and says why`,
@@ -159,7 +162,7 @@ describe("a mistake around an environment", () => {
     Effect.gen(function* () {
       const { code, stderr } = yield* InProcess.run(["envs", "nosuch"])
       assert.strictEqual(code, 2)
-      assert.match(stderr, /^atropos: environment nosuch: there is no environment of that name/)
+      assert.match(stderr, /^atropos: environment nosuch: unknown environment/)
       assert.notInclude(stderr, "--env ")
     })
   )

@@ -65,12 +65,12 @@ describe("atropos policy", () => {
       assert.strictEqual(adapter.code, 1)
       assert.match(
         adapter.stderr,
-        /adapter holds an adapter \(PEFT\), not a whole model: --model \S+ --adapter \S+adapter/
+        /adapter contains an adapter \(PEFT\), not a full model: --model \S+ --adapter \S+adapter/
       )
       yield* fs.writeFileString(`${cwd}/m.gguf`, "GGUF")
       for (const given of [`${cwd}/m.gguf`, cwd]) {
         const { stderr } = yield* InProcess.run(["policy", "--model", given])
-        assert.match(stderr, /GGUF file.*, which is not read: give the folder of safetensors/)
+        assert.match(stderr, /GGUF file.*, which is not supported: give the safetensors folder/)
         assert.include(stderr, "llama-server -m FILE")
       }
     }).pipe(Effect.provide(NodeServices.layer))

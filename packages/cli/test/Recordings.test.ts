@@ -113,7 +113,7 @@ describe("a recording of a gateway", () => {
         }
         const other = yield* atropos("sft-gen", `${folder}/sft.jsonl`, "--from", file, "--tokenizer", "bundled")
         assert.strictEqual(other.code, 1, other.stdout)
-        assert.match(other.stderr, /made with the tokenizer bytes, not with/)
+        assert.match(other.stderr, /were tokenized with bytes, not with/)
       })
     )
   )
@@ -140,7 +140,7 @@ describe("a recording of a gateway", () => {
         const { code, stdout } = yield* atropos("evaluate", "--from", file, ...also)
         assert.strictEqual(code, 0, stdout)
         assert.match(stdout, /score +1\.0000 +0\.2887 +0\.5 to 1\.5/)
-        assert.match(stdout, /without a reward +1, in no mean/)
+        assert.match(stdout, /without a reward +1, not in the means/)
         const [figures] = yield* Effect.map((yield* FileSystem.FileSystem).readFileString(out), (text) => [
           JSON.parse(text) as { readonly rewards: unknown }
         ])

@@ -153,7 +153,7 @@ describe("atropos validate", () => {
         // So is bubblewrap.
         (entry.needs.includes("tasks") && /install bubblewrap/.test(printed))
       assert.isTrue(succeeded || isAbsent, printed)
-      if (!isAbsent) assert.strictEqual(printed.includes("its components come to"), hasParts.has(name), printed)
+      if (!isAbsent) assert.strictEqual(printed.includes("match their components"), hasParts.has(name), printed)
     }).pipe(Effect.provide(layer))
   )
 
@@ -200,15 +200,18 @@ describe("atropos validate", () => {
       const remember = Logger.make(({ message }) => void logged.push(String(message)))
       const words = ["validate", "--env", "taxi", "--items", "1", "--texts", "2", "--config", file]
       assert.isTrue((yield* Effect.provide(run(...words), Logger.layer([remember]))).succeeded)
-      assert.include(logged.join("\n"), "the environment uses no judge: that section of the file is ignored")
+      assert.include(logged.join("\n"), "the environment uses no judge; ignoring that section of the file")
     }).pipe(Effect.provide(layer))
   )
 
   it.live("shows the form of a list that was not written as JSON", () =>
     Effect.gen(function* () {
       for (const [words, expected] of [
-        [["math", "--env.areas", "algebra"], `--env.areas: expected JSON, such as '["algebra","numbers","calculus"]'`],
-        [["mcp", "--env.args", "fast"], `--env.args: expected JSON, such as '["…"]', got "fast"`]
+        [
+          ["math", "--env.areas", "algebra"],
+          `--env.areas: expected JSON, for example '["algebra","numbers","calculus"]'`
+        ],
+        [["mcp", "--env.args", "fast"], `--env.args: expected JSON, for example '["…"]', got "fast"`]
       ] as const) {
         const { printed, succeeded } = yield* run("validate", "--env", ...words)
         assert.isFalse(succeeded)
@@ -230,7 +233,7 @@ describe("atropos validate", () => {
       yield* fs.writeFileString(file, `judge:\n  base_ulr: ${url}/v1\n`)
       const { printed, succeeded } = yield* run(...words, "--config", file)
       assert.isFalse(succeeded)
-      assert.match(printed, /run\.yaml:2: there is no setting "judge\.base_ulr".*base_url/)
+      assert.match(printed, /run\.yaml:2: unknown setting "judge\.base_ulr".*base_url/)
     }).pipe(Effect.provide(layer))
   )
 })

@@ -47,7 +47,7 @@ describe("atropos up", () => {
       yield* fs.writeFileString(`${cwd}/run.yaml`, "trainer:\n  lr: 1e-4\n  batchsize: 3\n")
       const typo = yield* InProcess.run(["up", "--config", "run.yaml"])
       assert.strictEqual(typo.code, 2)
-      assert.match(typo.stderr, /run\.yaml:3: there is no setting "trainer\.batchsize"; did you mean "batch_size"/)
+      assert.match(typo.stderr, /run\.yaml:3: unknown setting "trainer\.batchsize"; did you mean "batch_size"/)
       const range = yield* InProcess.run(["up", "--batch-size", "0"])
       assert.strictEqual(range.code, 2)
       assert.match(range.stderr, /--batch_size: expected .*0/)

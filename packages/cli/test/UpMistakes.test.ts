@@ -17,7 +17,7 @@ describe("atropos up", () => {
       const cwd = yield* InProcess.folder
       const { code, stderr, stdout } = yield* up("--model", "./nope")
       assert.strictEqual(code, 2)
-      assert.match(stderr, /^atropos: --model \.\/nope: there is no folder .*\/nope\n$/)
+      assert.match(stderr, /^atropos: --model \.\/nope: folder not found: .*\/nope\n$/)
       assert.strictEqual(stdout, "")
       assert.deepStrictEqual(yield* fs.readDirectory(cwd), [])
     }).pipe(Effect.provide(NodeServices.layer))
@@ -28,10 +28,10 @@ describe("atropos up", () => {
       yield* InProcess.folder
       const { code, stderr } = yield* InProcess.run(["train", "--model", "bundled", "--stop_on", "collapse,stuck"])
       assert.strictEqual(code, 2)
-      assert.include(stderr, "stop_on stuck looks at what environments record")
+      assert.include(stderr, "stop_on stuck needs metrics of environments")
       const misspelt = yield* up("--stop_on", "collaps")
       assert.strictEqual(misspelt.code, 2)
-      assert.include(misspelt.stderr, "collaps is no rule that ends a run: grader, contradictions")
+      assert.include(misspelt.stderr, "collaps is not a health rule that can end a run: grader, contradictions")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -40,13 +40,13 @@ describe("atropos up", () => {
       yield* InProcess.folder
       const without = yield* up("--on_stale", "wait")
       assert.strictEqual(without.code, 2)
-      assert.include(without.stderr, "on_stale wait needs a bound: set max_staleness too")
+      assert.include(without.stderr, "on_stale wait needs a bound: also set max_staleness")
       const both = yield* up("--on_stale", "wait", "--max_staleness", "1", "--steps_ahead", "0")
       assert.strictEqual(both.code, 2)
       assert.include(both.stderr, "--on_stale wait --max_staleness 1 contradicts --steps_ahead 0")
       const { code, stderr } = yield* InProcess.run(["train", "--model", "bundled", "--on_stale", "wait"])
       assert.strictEqual(code, 2)
-      assert.include(stderr, "set max_staleness too")
+      assert.include(stderr, "also set max_staleness")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -87,7 +87,10 @@ describe("atropos up", () => {
       const words = ["up", "--port", "0", "--policy_port", "0", "--env", Bin.myEnvironment]
       const { code, stdout } = yield* InProcess.run(words, env)
       assert.strictEqual(code, 1)
-      assert.match(stdout, /^no --model given: using \S+ from the hub; --model scratch makes a small model instead\n/)
+      assert.match(
+        stdout,
+        /^no --model given: using \S+ from the hub; --model scratch trains a small model from scratch instead\n/
+      )
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

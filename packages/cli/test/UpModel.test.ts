@@ -27,7 +27,7 @@ describe("atropos up --model", () => {
         assert.match(stdout, /held out before the first step: [\d.]+% \(\d of 2\) solved/)
         const order = [
           /model +.*my-model, [\d,]+ parameters/,
-          /trained +an adapter of rank 16: [\d,]+ parameters, learning rate 0\.001 \(what suits a hidden size of \d+; --lr\)/
+          /trained +an adapter of rank 16: [\d,]+ parameters, learning rate 0\.001 \(for a hidden size of \d+; --lr\)/
         ]
           .concat([
             /memory +\d+\.\d GB of/,
@@ -41,7 +41,7 @@ describe("atropos up --model", () => {
         )
         assert.isBelow(order.at(-1)!, stdout.indexOf("held-out items solved"))
         // Said once, and nothing failed for want of room.
-        assert.strictEqual(stdout.split("as far as the prompt leaves room in 2,048 (seq_len)").length - 1, 1, stdout)
+        assert.strictEqual(stdout.split("and at most 2,048 with the prompt (seq_len)").length - 1, 1, stdout)
         assert.notMatch(stdout + stderr, /do not fit|rollout failed/)
       }).pipe(Effect.provide(NodeServices.layer))
   )

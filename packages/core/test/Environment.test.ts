@@ -110,7 +110,7 @@ describe("Environment", () => {
     Effect.gen(function* () {
       const error = yield* Effect.flip((yield* firstOf(yield* letters({ score: () => Effect.succeed([1]) }))).rollOut)
       assert.strictEqual(error._tag, "EnvironmentError")
-      assert.include(error.message, "score gave 1 score for 2 trajectories")
+      assert.include(error.message, "score returned 1 score for 2 trajectories")
     })
   )
 
@@ -172,7 +172,10 @@ describe("Environment", () => {
       assert.deepStrictEqual(group!.overrides, [{ sft: true }, {}])
       assert.notProperty(group, "values")
       const without = yield* built({ ...rest, collectTrajectories: () => Effect.succeed([trajectory(1)]) })
-      assert.match((yield* Effect.flip(groupsOf(without))).message, /no score, so every group has to bring its scores/)
+      assert.match(
+        (yield* Effect.flip(groupsOf(without))).message,
+        /no score function, so every group must contain scores/
+      )
     })
   )
 
@@ -245,12 +248,12 @@ describe("Environment", () => {
       const untestable = "nobody knows"
       assert.deepStrictEqual(yield* solves({ claims: { untestable, scoreRange: [0, 1] } }), [
         [false, false, true, true],
-        "a score of 1, the top of the range"
+        "a score of 1, the maximum"
       ])
       // A sum of parts that rounding left a little below 1.
       assert.deepStrictEqual(yield* solves({ claims: { untestable, scoreRange: [0, 1 + 1e-12] } }), [
         [false, false, true, true],
-        "a score of 1.000000000001, the top of the range"
+        "a score of 1.000000000001, the maximum"
       ])
       assert.deepStrictEqual(yield* solves({ claims: { untestable } }), [
         [undefined, undefined, undefined, undefined],
@@ -258,7 +261,7 @@ describe("Environment", () => {
       ])
       assert.deepStrictEqual(yield* solves({ claims: { untestable }, isCorrect: (score) => score > 0.5 }), [
         [false, true, true, true],
-        "what the environment counts as correct"
+        "correct by the environment's definition"
       ])
     })
   )

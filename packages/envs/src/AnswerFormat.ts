@@ -32,14 +32,14 @@ export const settings = Environment.settings({
   answerField: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "column with the answer; if unset, only the form is looked at"
+    "column with the answer; if unset, only the form is checked"
   ),
   answerAfter: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
     "marker in the answer column; the answer follows its last occurrence"
   ),
-  domain: Environment.field(Domain, "any", "what the rows are about: math and code have forms of their own"),
+  domain: Environment.field(Domain, "any", "subject of the rows: math and code have additional forms"),
   scoring: Environment.field(
     Schema.Literals(["format", "answer"]),
     "format",
@@ -49,17 +49,17 @@ export const settings = Environment.settings({
   ownFormats: Environment.field(
     Schema.Array(Format),
     [],
-    'further forms, such as {"name": "stars", "rule": {"kind": "between", "open": "<<", "close": ">>"}}'
+    'additional forms, such as {"name": "stars", "rule": {"kind": "between", "open": "<<", "close": ">>"}}'
   ),
   ensureEquivalentRatios: Environment.field(
     Schema.Boolean,
     false,
-    "a form that was learned in format_group_threshold groups waits until the others were"
+    "a form that succeeded in format_group_threshold groups pauses until the others have"
   ),
   formatGroupThreshold: Environment.field(
     Schema.Int.check(Schema.isGreaterThan(0)),
     50,
-    "groups with an answer in a form after which that form waits"
+    "successful groups after which a form pauses"
   )
 })
 

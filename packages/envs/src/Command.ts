@@ -4,7 +4,7 @@
  * A program gets a fresh working directory, the item as JSON on its standard input and in `ITEM`, its own gateway
  * session in the variables that SDKs read (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, …), and none of this process's
  * secrets. The reward comes from a second program, a file, a POST or the exit code (`Judging`). Time, output and memory
- * are limited, and nothing outlives the rollout or this process, even after kill -9 (`Warden`).
+ * are limited, and nothing outlives the rollout or this process, even after kill -9 (`ProcessSupervisor`).
  */
 import { Environment } from "@atropos/core"
 import { Effect, type FileSystem, Formatter, type Path } from "effect"
@@ -14,7 +14,7 @@ import * as Attempt from "./command/Attempt.ts"
 import * as CommandLine from "./command/CommandLine.ts"
 import { settings } from "./command/CommandSettings.ts"
 import type * as Program from "./command/Program.ts"
-import * as Warden from "./command/Warden.ts"
+import * as ProcessSupervisor from "./command/ProcessSupervisor.ts"
 
 export { settings }
 
@@ -26,7 +26,7 @@ export const layer = Environment.layer("command", settings, (chosen) =>
     if (scoreRange !== null && !(scoreRange[0] < scoreRange[1])) {
       return yield* new Environment.DefinitionFault({
         part: "score_range",
-        message: `score_range must be the lowest and the highest score, such as [0, 1], and is ${JSON.stringify(scoreRange)}`
+        message: `score_range must be the lowest and the highest score, such as [0, 1], not ${JSON.stringify(scoreRange)}`
       })
     }
     const source = yield* Items.source({
@@ -37,22 +37,22 @@ export const layer = Environment.layer("command", settings, (chosen) =>
       evaluationItems: chosen.evaluationItems,
       folder: undefined
     })
-    const warden = yield* Warden.make
+    const supervisor = yield* ProcessSupervisor.make
     const { definition } = yield* SessionRuns.make<
       Program.Printed,
-      Warden.ProgramError,
+      ProcessSupervisor.ProgramError,
       FileSystem.FileSystem | Path.Path
     >({
       name: "command",
       settings: chosen,
       source,
       ...(solvedAt !== null && { isCorrect: (score) => score >= solvedAt }),
-      begin: ({ item }) => Attempt.begin({ item, line, settings: chosen, warden })
+      begin: ({ item }) => Attempt.begin({ item, line, settings: chosen, supervisor })
     })
     return {
       ...definition,
       claims: {
-        untestable: "what a program makes of an item is known only by running it",
+        untestable: "results are only known by running the program",
         ...(scoreRange !== null && { scoreRange })
       },
       label: ({ item }: SessionRuns.Numbered) => Formatter.formatJson(item)

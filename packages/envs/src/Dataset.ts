@@ -48,7 +48,7 @@ export const settings = Environment.settings({
   promptTemplate: Environment.field(
     text,
     null,
-    "template of the user message, with {column} for a column's value; if unset, the prompt column as it is"
+    "template of the user message, with {column} for a column's value; if unset, the prompt column unchanged"
   ),
   rewardFunctions: Environment.field(
     Schema.NonEmptyArray(RewardSpec),
@@ -58,12 +58,12 @@ export const settings = Environment.settings({
   idField: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "column with a lasting id of the row; if unset, the id is made of prompt and answer"
+    "column with a stable id of the row; if unset, the id is derived from prompt and answer"
   ),
   normalization: Environment.field(
     Schema.Literals(["none", "sum", "minmax"]),
     "sum",
-    "how rewards are summed: as they are, divided by the sum of weights, or scaled to 0..1 within a group"
+    "how rewards are summed: unchanged, divided by the sum of weights, or scaled to 0..1 within a group"
   ),
   correctAbove: Environment.field(Schema.Finite, 0, "an evaluation item counts as solved above this score"),
   embeddingModel: Environment.field(
@@ -146,7 +146,7 @@ export const layer = Environment.layer("dataset", settings, (chosen) =>
               ],
               wrong: () => ["I do not know.", "\\boxed{}", "<think>\\boxed{1}</think>"]
             }
-          : { untestable: "what earns the most depends on the rewards that are configured" }
+          : { untestable: "the best answer depends on the configured rewards" }
     }
   })
 )

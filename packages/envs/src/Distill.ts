@@ -89,7 +89,7 @@ export const layer = Environment.layer("distill", settings, (chosen) =>
         collectTrajectories: (item: Item) => Effect.flatMap(asking.evaluate(item), taught)
       },
       label: ({ prompt }: Item) => prompt,
-      claims: { untestable: "its scores are the teacher's logprobs of what was sampled" }
+      claims: { untestable: "its scores are the teacher's logprobs of the sampled tokens" }
     }
   })
 )

@@ -30,7 +30,7 @@ export const settings = Environment.settings({
   source: Environment.field(
     Schema.NonEmptyString,
     "generated",
-    'rows: a data set on the hub, or a file; "generated" makes up company reports'
+    'rows: a data set on the hub, or a file; "generated" for synthetic company reports'
   ),
   contextColumn: column("context", "report"),
   metricColumn: column("fundamental_metric", "name of the figure"),

@@ -1,5 +1,5 @@
 /**
- * GSM8K: grade-school math word problems in one turn, with a symbolic check of the boxed answer.
+ * Asks grade-school math word problems (GSM8K) in one turn, with a symbolic check of the boxed answer.
  *
  * Score 1 if the last box after the thinking holds the number after `####` in the reference, else -1. If all of a group
  * are right, the score is 1 up to half of `max_token_length`, then falls linearly to 0. Completions of fewer than 10

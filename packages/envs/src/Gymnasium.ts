@@ -19,7 +19,7 @@ export const settings = Environment.settings({
   world: Environment.field(
     Schema.NonEmptyString,
     "Blackjack-v1",
-    "name of the world, as gymnasium.make takes it; atropos envs gymnasium --list shows all"
+    "name of the environment for gymnasium.make; atropos envs gymnasium --list shows all"
   ),
   kwargs: Environment.field(
     Schema.Record(Schema.String, Schema.Unknown),
@@ -29,22 +29,22 @@ export const settings = Environment.settings({
   packageName: Environment.field(
     Schema.NonEmptyString,
     "gymnasium[toy-text]",
-    "what pip installs for this world, as uv and the error of a missing package name it"
+    "pip package of this environment, for uv and for the error if it is missing"
   ),
   instructions: Environment.field(
     Schema.NullOr(Schema.String),
     null,
-    "system prompt; if unset, it names the world, its observations and the actions there are"
+    "system prompt; if unset, it states the environment, its observations and its actions"
   ),
   observation: Environment.field(
     Schema.NonEmptyString,
     "Observation: {observation}",
-    "what the model is told each turn; {observation} is the world's own"
+    "message to the model each turn; {observation} is the environment's observation"
   ),
   actions: Environment.field(
     Schema.Array(Schema.NonEmptyString),
     [],
-    "names of the actions, in the world's order, such as stick, hit; without them actions are numbers"
+    "names of the actions, in the environment's order, such as stick, hit; without them actions are numbers"
   ),
   invalidReward: Environment.field(Schema.Finite, -1, "reward of an answer without an action, which ends the episode"),
   maxTurns: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 50, "maximum turns of an episode"),
@@ -83,7 +83,7 @@ const lastTagged = (text: string): string | undefined => {
 
 /** The action of an answer: the last one between tags, after the thinking. */
 export const actionOf = (answer: string, { actions }: Pick<Info, "actions">, names: ReadonlyArray<string>) => {
-  const said = lastTagged(Thinking.spoken(answer))
+  const said = lastTagged(Thinking.visibleText(answer))
   if (said === undefined || actions === null) return said
   const place = names.findIndex((name) => name.toLowerCase() === said.toLowerCase())
   const written = NumberAnswer.asciiSigns(said)
@@ -165,7 +165,7 @@ export const layer = Environment.layer("gymnasium", settings, (chosen) =>
       },
       id: ({ seed }: Item) => [world, seed],
       label: ({ seed }: Item) => `${world} ${seed}`,
-      claims: { untestable: "what an answer leads to is known only by stepping the world" }
+      claims: { untestable: "results are only known by stepping the environment" }
     }
   })
 )

@@ -16,7 +16,7 @@ import { resolve } from "node:path"
 import * as Items from "./agent/Items.ts"
 import * as SessionGroup from "./agent/SessionGroup.ts"
 import * as SessionRuns from "./agent/SessionRuns.ts"
-import * as Warden from "./command/Warden.ts"
+import * as ProcessSupervisor from "./command/ProcessSupervisor.ts"
 import * as Words from "./command/Words.ts"
 import type * as Box from "./harbor/Box.ts"
 import * as Container from "./harbor/Container.ts"
@@ -38,12 +38,16 @@ type Services = FileSystem.FileSystem | Path.Path
 const describesImage = ({ machine, verifier }: Task): boolean =>
   machine.image._tag !== "None" || (verifier.own !== undefined && verifier.own.machine.image._tag !== "None")
 
-/** How machines are opened; a missing daemon or bubblewrap fails here, at the start. */
+/** Opens machines; fails at the start if the daemon or bubblewrap is missing. */
 const opener = Effect.fnUntraced(function* (
   tasks: ReadonlyArray<Task>,
   { docker: program, grading, visible, where }: Settings,
-  warden: Warden.Warden
-): Effect.fn.Return<Box.Open<Services>, HarborError | Warden.ProgramError, FileSystem.FileSystem | Scope.Scope> {
+  supervisor: ProcessSupervisor.ProcessSupervisor
+): Effect.fn.Return<
+  Box.Open<Services>,
+  HarborError | ProcessSupervisor.ProgramError,
+  FileSystem.FileSystem | Scope.Scope
+> {
   const isLocal = (task: Task): boolean => where === "local" || (where === "auto" && !describesImage(task))
   const local = tasks.filter(isLocal)
   if (local.length > 0) {
@@ -51,19 +55,19 @@ const opener = Effect.fnUntraced(function* (
       try: Jail.bubblewrap,
       catch: (cause) =>
         new HarborError({
-          message: `the task ${local[0]!.name} is worked on without a container, which takes bubblewrap (Linux): ${Reason.of(cause)}`
+          message: `the task ${local[0]!.name} runs without a container, which requires bubblewrap (Linux): ${Reason.of(cause)}`
         })
     })
   }
   const openLocal = LocalBox.open({ visible: visible.map((one) => resolve(one)) })
   if (local.length === tasks.length) return openLocal
   const words = Result.getOrElse(Words.split(program), () => [program])
-  const docker = Docker.make(words, warden)
+  const docker = Docker.make(words, supervisor)
   yield* Effect.mapError(
     Docker.answers(docker),
     ({ message }) =>
       new HarborError({
-        message: `${message}\nThe task ${tasks.find((task) => !isLocal(task))!.name} is worked on in a container. Start Docker, name another program (--env.docker podman), or use --env.where local, which passes over images`
+        message: `${message}\nThe task ${tasks.find((task) => !isLocal(task))!.name} runs in a container. Start Docker, name another program (--env.docker podman), or use --env.where local, which ignores images`
       })
   )
   yield* Container.sweep(docker)
@@ -85,9 +89,9 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const patterns = only === null ? [] : only.split(",").map((pattern) => pattern.trim())
     const tasks = yield* Tasks.runnable(yield* Tasks.find([chosen.tasks], patterns), skipRefused)
     const tests = testTasks === null ? undefined : yield* Tasks.runnable(yield* Tasks.find([testTasks]), skipRefused)
-    const warden = yield* Warden.make
+    const supervisor = yield* ProcessSupervisor.make
     const passed = Templates.passed(chosen.pass)
-    const open = yield* opener([...tasks, ...(tests ?? [])], chosen, warden)
+    const open = yield* opener([...tasks, ...(tests ?? [])], chosen, supervisor)
     const source = yield* Items.source({
       items: tasks,
       heldOut: tests,
@@ -99,14 +103,14 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const openOf = (task: Task) =>
       open({
         task,
-        warden,
+        supervisor,
         needsGateway: command !== null,
         agentFolder: agentFolder === null ? null : resolve(agentFolder),
         keptIn: keepFoldersIn,
         network: chosen.network,
         passed
       })
-    const { definition } = yield* SessionRuns.make<void, HarborError | Warden.ProgramError, Services>({
+    const { definition } = yield* SessionRuns.make<void, HarborError | ProcessSupervisor.ProgramError, Services>({
       name: "harbor",
       settings: chosen,
       source,

@@ -26,7 +26,7 @@ export const settings = Environment.settings({
   rolloutsAtOnce: Environment.field(
     Schema.Int.check(Schema.isGreaterThan(0)),
     64,
-    "samples at a time: those that wait are evaluated together"
+    "samples at a time: waiting ones are evaluated together"
   ),
   task: Environment.field(
     Schema.String,
@@ -41,12 +41,12 @@ export const settings = Environment.settings({
   roles: Environment.field(
     Schema.Record(Schema.String, Schema.NonEmptyString),
     {},
-    'models for roles of the task, such as {"grader": "openai/gpt-5"}; the policy plays those that are not named. Their keys: pass_variables'
+    'models for roles of the task, such as {"grader": "openai/gpt-5"}; the policy plays the others. For their keys: pass_variables'
   ),
   heldOut: Environment.field(
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 0.9 })),
     0,
-    "share of the samples that is kept for evaluation; 0: all are evaluated, and trained on where it is trained"
+    "share of the samples held out for evaluation; 0: all are used for both evaluation and training"
   )
 })
 
@@ -78,7 +78,7 @@ export const layer = Environment.layer("inspect", settings, (chosen) =>
     })
     return {
       ...runs,
-      claims: { untestable: "the task's own scorers decide, once its solver has run" },
+      claims: { untestable: "the task's own scorers score, after its solver has run" },
       id: ({ item }: Numbered) => [task, args, item],
       label: ({ item }: Numbered) => `${task} ${String(item)}`
     }

@@ -121,7 +121,7 @@ export const layer = Environment.layer("instructions", settings, (chosen) =>
                 ...(thinking ? [sample] : [])
               ]
             }
-          : { untestable: "rows say what is asked of an answer, and give none", scoreRange: [0, 1] as const }
+          : { untestable: "rows have constraints, but no answers", scoreRange: [0, 1] as const }
     }
   })
 )

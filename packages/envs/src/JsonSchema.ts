@@ -90,7 +90,7 @@ export const layer = Environment.layer("json-schema", settings, (chosen) =>
       const value = valueOf(answer)
       const verdict = yield* judge(item.schema, value)
       if (verdict._tag === "unusable") {
-        return yield* new Environment.Unscorable({ message: `the schema cannot be used: ${verdict.problem}` })
+        return yield* new Environment.Unscorable({ message: `unusable schema: ${verdict.problem}` })
       }
       const isValid = verdict._tag === "valid"
       return { valid: isValid ? 1 : 0, correct: isValid && says(item, value) ? 1 : 0 }
@@ -114,7 +114,7 @@ export const layer = Environment.layer("json-schema", settings, (chosen) =>
               gold: ({ sample = "" }: Item) => [asAnswer(sample), asAnswer(`\`\`\`json\n${sample}\n\`\`\``)],
               wrong: ({ schema, spoiled = [] }: Item) => ["", asAnswer(""), asAnswer(schema), ...spoiled.map(asAnswer)]
             }
-          : { untestable: "rows have schemas, and no values that fit", scoreRange: [0, 1] as const }
+          : { untestable: "rows have schemas, but no valid values", scoreRange: [0, 1] as const }
     }
   })
 )

@@ -65,7 +65,7 @@ export const settings = Environment.settings({
     "share of groups with both right and wrong solutions from which one of each is judged"
   ),
   shareLengthPenalty: Environment.field(share, 0.1, "share of all-correct groups that are scored by length"),
-  maskTooLong: Environment.field(Schema.Boolean, true, "do not train on answers that were cut off"),
+  maskTooLong: Environment.field(Schema.Boolean, true, "do not train on truncated answers"),
   votes: Environment.field(positive, 3, "verdicts per order when two correct solutions are compared"),
   formReward: FormCredit.field
 })

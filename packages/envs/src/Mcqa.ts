@@ -1,5 +1,5 @@
 /**
- * Multiple choice: a question with lettered answers, generated or from the rows of a data set (MMLU and similar).
+ * Asks multiple-choice questions with lettered answers, generated or from the rows of a data set (MMLU and similar).
  *
  * Score 1 if the answer after the only think block states the right choice ("The best answer is: B", or its text), else
  * -1, also if truncated. If all of a group are right, the score is 1 up to half of `max_token_length`, then falls

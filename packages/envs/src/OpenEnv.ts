@@ -69,10 +69,7 @@ const playing = Effect.fnUntraced(function* (
   // A task with tools may be described in the settings only.
   const isUntold = hasTools && chosen.observation === null && Result.isFailure(template)
   if (isUntold && observe === undefined && chosen.instructions === "") {
-    return yield* failed(
-      "settings",
-      `nothing says what the model is to do: ${template.failure}, or give the task by --env.instructions`
-    )
+    return yield* failed("settings", `the model has no task: ${template.failure}, or set it with --env.instructions`)
   }
   const whole = observe !== undefined || isUntold ? "" : yield* settled(template)
   const told: Episodes.Chat["observe"] = ({ observation }, turn) =>
@@ -113,7 +110,7 @@ const definition = Effect.fnUntraced(function* (chosen: Settings, functions: Fun
     Effect.suspend(() =>
       invalid++ > 0
         ? Effect.void
-        : Effect.logWarning("an answer held no action that the server takes; further ones are counted", {
+        : Effect.logWarning("answer without an action that the server accepts; more are only counted", {
             server: address.http,
             answer: answer.slice(0, 200),
             action: described.action
@@ -163,12 +160,12 @@ const definition = Effect.fnUntraced(function* (chosen: Settings, functions: Fun
       "openenv/invalid_actions": Effect.sync(() => invalid)
     }),
     label: ({ seed }: Item) => `${address.http} seed ${seed}`,
-    claims: { untestable: "what an answer is worth is the server's to say" }
+    claims: { untestable: "the server scores" }
   }
 })
 
 const unlike = ({ http }: Address.Address, seed: number): string =>
-  `${http} began the episodes of one group differently, though each was reset with the seed ${seed}: their scores cannot be compared. Give reset what fixes the item (--env.reset '{"…": …}'), or, if different items may be compared, --env.same_start false`
+  `${http} started the episodes of one group differently, although each was reset with the seed ${seed}, so their scores are not comparable. Pass reset the fields that determine the item (--env.reset '{"…": …}'), or set --env.same_start false to compare different items`
 
 /** An OpenEnv environment with custom functions; its settings are those of `openenv`. */
 export const make = (name: string, functions: Functions = {}) =>

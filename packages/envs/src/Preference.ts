@@ -36,12 +36,12 @@ export const settings = Environment.settings({
   chosenColumn: Environment.field(
     nullable,
     "chosen.1.content",
-    "column with a good answer to evaluate against; unset if there is none"
+    "column with a good answer to evaluate against; if unset, none"
   ),
   rejectedColumn: Environment.field(
     nullable,
     "rejected.1.content",
-    "column with a worse answer, used by validate only; unset if there is none"
+    "column with a worse answer, used by validate only; if unset, none"
   ),
   systemPrompt: Environment.field(Schema.String, "", "system prompt for the policy; if empty, none"),
   systemPrompts: Environment.field(
@@ -52,7 +52,7 @@ export const settings = Environment.settings({
   systemPromptsPer: Environment.field(
     Schema.Literals(["group", "answer"]),
     "group",
-    "group: all answers of a group have the prompt drawn; answer: they have those of the list in turn, from the one drawn"
+    "group: all answers of a group have the drawn prompt; answer: they take those of the list in turn, starting with the drawn one"
   ),
   shareSystemPrompts: Environment.field(
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
@@ -146,8 +146,7 @@ export const layer = Environment.layer("preference", settings, (chosen) =>
       claims:
         chosenColumn === null || rejectedColumn === null
           ? {
-              untestable:
-                "which answer is better is the judge's to say, unless chosen_column and rejected_column are named",
+              untestable: "only the judge can compare answers, unless chosen_column and rejected_column are set",
               scoreRange: [0, 1] as const
             }
           : {

@@ -1,4 +1,4 @@
-/** Registry entries of environments from Python packages (`Registry`). */
+/** Defines the registry entries of environments from Python packages (`Registry`). */
 import * as Gymnasium from "./Gymnasium.ts"
 import * as Inspect from "./Inspect.ts"
 import * as Names from "./python/Names.ts"

@@ -82,7 +82,7 @@ export const layer = Environment.layer("python-tests", settings, (chosen) =>
           return Effect.forEach(group, judged, { concurrency: "unbounded" })
         }).pipe(
           Effect.catchTag("BrokenTests", ({ message }) =>
-            Effect.fail(new Environment.Unscorable({ message: `the tests cannot be run: ${message}` }))
+            Effect.fail(new Environment.Unscorable({ message: `cannot run the tests: ${message}` }))
           )
         ),
       components: {

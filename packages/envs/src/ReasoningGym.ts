@@ -1,5 +1,5 @@
 /**
- * The tasks of reasoning-gym (Python): puzzles, arithmetic, algebra, logic, graphs, games, generated endlessly and
+ * Asks the tasks of reasoning-gym (Python): puzzles, arithmetic, algebra, logic, graphs, games, generated endlessly and
  * scored by the package.
  *
  * `dataset` names one of them, or several with weights ("leg_counting:2, chain_sum"). The same seed gives the same
@@ -38,12 +38,12 @@ export const settings = Environment.settings({
   instructions: Environment.field(
     Schema.String,
     "Think first. Then give your final answer between <answer> and </answer>.",
-    "system prompt; if empty, there is none"
+    "system prompt; if empty, none"
   ),
   size: Environment.field(
     Schema.Int.check(Schema.isGreaterThan(0)),
     10_000,
-    "items of each data set, after which they come again; some data sets make them all at the start"
+    "items of each data set, after which they repeat; some data sets generate all of them at the start"
   ),
   evaluationItems: Environment.field(
     Schema.Int.check(Schema.isGreaterThan(0)),
@@ -122,7 +122,7 @@ export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
       const { raised, scores } = yield* bridge.call("score", { part, index, heldOut, completions }, Scores)
       const [first] = raised
       if (first !== undefined && raisedCount === 0) {
-        yield* Effect.logWarning("the package's scorer cannot read an answer, which scores 0", {
+        yield* Effect.logWarning("package scorer failed on an answer; it scores 0", {
           dataset: name,
           item: index,
           error: first.error
@@ -141,7 +141,7 @@ export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         score(
           item,
-          group.map(({ completion }) => Thinking.spoken(completion))
+          group.map(({ completion }) => Thinking.visibleText(completion))
         ),
       evaluation: {
         items: Stream.range(0, evaluationItems - 1).pipe(

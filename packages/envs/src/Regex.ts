@@ -23,7 +23,7 @@ export const settings = Environment.settings({
   scoring: Environment.field(
     Schema.Literals(["all", "share"]),
     "all",
-    "all: 1 if every text is told apart, else 0; share: the share of texts, of both sides alike"
+    "all: 1 if every text is classified correctly, else 0; share: the share of texts, both sides weighted equally"
   ),
   shown: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 50 })),
@@ -33,7 +33,7 @@ export const settings = Environment.settings({
   heldBack: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 200 })),
     16,
-    "further texts of each side of a generated task, which decide"
+    "hidden texts of each side of a generated task, which also count"
   ),
   descriptionField: column("description", "what the texts have in common"),
   acceptField: column("accept", "the texts to accept, a list"),
@@ -102,7 +102,7 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
             const few = Math.min(accepted.length, rejected.length)
             const all = [...accepted, ...rejected]
             if (all.length > most || all.some((text) => text.length > longest)) {
-              return Result.fail(`it has more than ${most} texts, or one of more than ${longest} characters`)
+              return Result.fail(`it has more than ${most} texts, or a text longer than ${longest} characters`)
             }
             const twice = accepted.find((text) => rejected.includes(text))
             if (twice !== undefined) return Result.fail(`${JSON.stringify(twice)} is both to accept and to reject`)
@@ -175,7 +175,7 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
                 tagged(pattern).repeat(2)
               ]
             }
-          : { untestable: "rows have texts, and no expression for them", scoreRange: [0, 1] as const }
+          : { untestable: "rows have texts, but no expression", scoreRange: [0, 1] as const }
     }
   })
 )

@@ -1,4 +1,4 @@
-/** Registry of the built-in environments, for `atropos envs` and `--env NAME`. */
+/** Lists the built-in environments, for `atropos envs` and `--env NAME`. */
 import * as Addition from "./Addition.ts"
 import * as AnswerFormat from "./AnswerFormat.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"
@@ -57,14 +57,14 @@ export const registry = {
   },
   "text-to-sql": {
     layer: TextToSql.layer,
-    description: "queries for SQLite, judged by what they give: generated databases, WikiSQL, Spider or your own rows",
+    description: "queries for SQLite, judged by their results: generated databases, WikiSQL, Spider or your own rows",
     family: "code",
     needs: [],
     dataLicence: "generated, or yours; WikiSQL: BSD-3-Clause, Spider: CC-BY-SA-4.0"
   },
   regex: {
     layer: Regex.layer,
-    description: "regular expressions that accept some texts and reject others; texts that are not shown decide",
+    description: "regular expressions that accept some texts and reject others; hidden texts decide",
     family: "code",
     needs: [],
     dataLicence: "generated, or yours"
@@ -72,7 +72,7 @@ export const registry = {
   ...PythonEntries.entries,
   openenv: {
     layer: OpenEnv.layer,
-    description: "episodes of any OpenEnv server: texts, tools, or functions of your own",
+    description: "episodes of any OpenEnv server: texts, tools, or custom functions",
     family: "servers",
     needs: ["network"],
     dataLicence: "yours"
@@ -86,14 +86,14 @@ export const registry = {
   },
   command: {
     layer: Command.layer,
-    description: "any program as an agent: it asks the model through its SDK, and a second program judges it",
+    description: "any program as an agent: it calls the model through its SDK, and a second program scores it",
     family: "tools",
     needs: [],
     dataLicence: "yours"
   },
   "service-desk": {
     layer: ServiceDesk.layer,
-    description: "talks with a customer whom another model plays, and helps with tools that work on a shop",
+    description: "serves a customer played by another model, with tools that act on a shop",
     family: "tools",
     needs: ["opponent"],
     dataLicence: "generated"
@@ -137,7 +137,7 @@ export const registry = {
   },
   scenes: {
     layer: Scenes.layer,
-    description: "pictures of simple shapes: how many, which colour, where",
+    description: "pictures of simple shapes: count, colour, position",
     family: "pictures",
     needs: ["images"],
     dataLicence: "generated"
@@ -251,7 +251,7 @@ export const registry = {
   },
   "text-reversal": {
     layer: TextReversal.layer,
-    description: "says a text backwards, character by character; also for models trained from scratch",
+    description: "reverses a text, character by character; also for models trained from scratch",
     family: "format and instructions",
     needs: [],
     dataLicence: "generated, or yours"

@@ -1,4 +1,4 @@
-/** The registry entry of a built-in environment. */
+/** Defines the registry entry of a built-in environment. */
 import type { Effect } from "effect"
 
 export type Family =

@@ -72,7 +72,7 @@ export const layer = Environment.layer("reward-model", settings, (chosen) =>
       }),
       evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
       label: ({ prompt }: Item) => prompt,
-      claims: { untestable: "scores are the reward model's own" }
+      claims: { untestable: "the reward model scores" }
     }
   })
 )

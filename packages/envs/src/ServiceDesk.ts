@@ -1,6 +1,6 @@
 /**
- * A service desk: the policy talks with a customer played by another model, and uses tools that act on a small shop.
- * Modelled on tau-bench (Yao et al. 2024, arXiv:2406.12045), with a generated domain.
+ * Runs a service desk: the policy talks with a customer played by another model, and uses tools that act on a small
+ * shop. Modelled on tau-bench (Yao et al. 2024, arXiv:2406.12045), with a generated domain.
  *
  * At the end the shop's orders must match the customer's wishes exactly, and an amount that the customer asked for must
  * have been stated: 1 for both, else 0; components: `orders` and `told`. Each turn has its own advantage by the share

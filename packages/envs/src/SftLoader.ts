@@ -12,7 +12,7 @@ import { ChatMask, Columns, Dataset, Environment, Message, Tokenizer, Trajectory
 import { Effect, Option, Schema, Stream } from "effect"
 
 export const settings = Environment.settings({
-  groupSize: Environment.field(Schema.Literals([1]), 1, "sequences per group; here every row is a group of its own"),
+  groupSize: Environment.field(Schema.Literals([1]), 1, "sequences per group; here every row is a separate group"),
   ensureScoresAreNotSame: Environment.field(
     Schema.Boolean,
     false,
@@ -131,7 +131,7 @@ export const layer = Environment.layer("sft-loader", settings, (chosen) =>
           ]
         })),
       label: ({ chat, prefix, text }: Row) => (prefix ?? text ?? JSON.stringify(chat)).slice(0, 100),
-      claims: { untestable: "its rows are solved already: nothing is scored", scoreRange: [1, 1] as const }
+      claims: { untestable: "its rows are already solved, so nothing is scored", scoreRange: [1, 1] as const }
     }
   })
 )

@@ -8,7 +8,7 @@
  */
 import { Environment, Message, SeededRandom, ServerManager } from "@atropos/core"
 import * as Opponent from "./kit/Opponent.ts"
-import * as Seats from "./kit/Seats.ts"
+import * as Players from "./kit/Players.ts"
 import { Effect, Schema, Stream } from "effect"
 import * as Bridge from "./python/Bridge.ts"
 import * as PythonSettings from "./python/PythonSettings.ts"
@@ -21,7 +21,7 @@ export const settings = Environment.settings({
   game: Environment.field(
     Schema.NonEmptyString,
     "TicTacToe-v0",
-    "name of the game, as textarena.make takes it; atropos envs textarena --list shows all"
+    "name of the game for textarena.make; atropos envs textarena --list shows all"
   ),
   kwargs: Environment.field(
     Schema.Record(Schema.String, Schema.Unknown),
@@ -32,14 +32,14 @@ export const settings = Environment.settings({
   opponents: Environment.field(
     Schema.Literals(["self", "model"]),
     "self",
-    "who sits at the other seats: the policy itself, or the model of --opponent.base_url"
+    "player of the other seats: the policy itself, or the model of --opponent.base_url"
   ),
   instructions: Environment.field(
     Schema.String,
     "You are a competitive game player. Read the rules and answer with your move in the form that they ask for.",
-    "system prompt of every seat; if empty, there is none"
+    "system prompt of every seat; if empty, none"
   ),
-  maxTurns: Environment.field(positive, 100, "maximum turns of a play, those of all seats together")
+  maxTurns: Environment.field(positive, 100, "maximum turns of a game, over all seats")
 })
 
 interface State {
@@ -77,7 +77,7 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
       config: { kwargs, players },
       info: Info
     })
-    const rules: Seats.SeatedGame<State, Effect.Error<ReturnType<typeof bridge.call>>> = {
+    const rules: Players.SeatedGame<State, Effect.Error<ReturnType<typeof bridge.call>>> = {
       seats: players,
       maxTurns,
       toMove: ({ player, rewards }) => (rewards === undefined ? player : undefined),
@@ -91,12 +91,12 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
       returns: ({ rewards }) => rewards ?? Array.from({ length: players }, () => 0)
     }
     const play = Effect.fnUntraced(
-      function* ({ index, seed }: Item, sampling: Omit<Seats.PlayOptions<State>, "players">) {
+      function* ({ index, seed }: Item, sampling: Omit<Players.PlayOptions<State>, "players">) {
         const start = yield* Effect.acquireRelease(bridge.call("reset", { seed }, Reset), ({ episode }) =>
           // An interpreter that has exited has closed the episode, too.
           Effect.ignore(bridge.call("close", { episode }, Closed))
         )
-        return yield* Seats.play(rules, start, {
+        return yield* Players.play(rules, start, {
           ...sampling,
           players: Array.from({ length: players }, (_, seat) =>
             opponent === undefined || seat === index % players ? ("policy" as const) : opponent
@@ -107,14 +107,14 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
       Effect.scoped,
       Effect.provideService(ServerManager.ServerManager, servers)
     )
-    const plays = (item: Item, count: number, sampling: Omit<Seats.PlayOptions<State>, "players">) =>
+    const plays = (item: Item, count: number, sampling: Omit<Players.PlayOptions<State>, "players">) =>
       Effect.map(
         Effect.forEach(
           Array.from({ length: count }).keys(),
-          (at) => play(item, { ...sampling, seed: Seats.seedOf(item.seed, at) }),
+          (at) => play(item, { ...sampling, seed: Players.seedOf(item.seed, at) }),
           { concurrency: "unbounded" }
         ),
-        Seats.grouped
+        Players.grouped
       )
     const itemAt = (index: number): Item => ({
       index: Math.abs(index),
@@ -123,7 +123,7 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
 
     return {
       ...(opponent === undefined &&
-        players > 1 && { severalScores: "one for each seat (opponents: self; opponents: model plays one seat)" }),
+        players > 1 && { scoresPerEpisode: "one for each seat (opponents: self; opponents: model plays one seat)" }),
       items: (cursor: number) =>
         Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt))),
       collectTrajectories: (item: Item) =>
@@ -139,7 +139,7 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
       },
       id: ({ seed }: Item) => [game, seed],
       label: ({ seed }: Item) => `${game} ${seed}`,
-      claims: { untestable: "what a move is worth is known only by playing on" }
+      claims: { untestable: "results are only known by playing" }
     }
   })
 )

@@ -29,8 +29,8 @@ export const settings = Environment.settings({
     "all: 1 for the exact reversal, else 0; share: the similarity to it"
   ),
   textField: Environment.field(Schema.NonEmptyString, "text", "column with the text"),
-  fewestWords: Environment.field(positive, 2, "fewest words of a generated text"),
-  mostWords: Environment.field(positive, 6, "most words of a generated text"),
+  fewestWords: Environment.field(positive, 2, "minimum words of a generated text"),
+  mostWords: Environment.field(positive, 6, "maximum words of a generated text"),
   letters: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 12 })),
     4,

@@ -87,7 +87,7 @@ export const layer = Environment.layer("text-to-sql", settings, (chosen) =>
     const databasesOf = Effect.fnUntraced(function* ({ databases, file }: Item) {
       if (file === undefined) return databases
       const { size } = yield* fs.stat(file)
-      if (size > largestFile) return yield* unscorable(`${file} has ${size} bytes; at most ${largestFile} are taken`)
+      if (size > largestFile) return yield* unscorable(`${file} has ${size} bytes; at most ${largestFile} are allowed`)
       return [yield* fs.readFile(file)]
     })
     const asking = SingleTurn.make(servers, chosen, ({ prompt }: { readonly prompt: string }) => ({
@@ -96,8 +96,7 @@ export const layer = Environment.layer("text-to-sql", settings, (chosen) =>
     const prompted = Effect.fnUntraced(function* (item: Item) {
       const [first = ""] = yield* databasesOf(item)
       const verdict = yield* sqlite.describe(first, shownRows)
-      if (verdict._tag !== "described")
-        return yield* unscorable(`its database cannot be used: ${verdict.problem ?? ""}`)
+      if (verdict._tag !== "described") return yield* unscorable(`unusable database: ${verdict.problem ?? ""}`)
       return { prompt: `${verdict.schema}\n\n${item.question}` }
     })
     const judged = Effect.fnUntraced(function* (item: Item, trajectory: Trajectory.Trajectory) {

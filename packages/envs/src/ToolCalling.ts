@@ -49,7 +49,7 @@ export interface Item {
 }
 
 export const isRight = (expected: ReadonlyArray<ToolCalls.Call>, completion: string, thinking: boolean): boolean => {
-  const answer = thinking ? Thinking.answer(completion) : Thinking.spoken(completion)
+  const answer = thinking ? Thinking.answer(completion) : Thinking.visibleText(completion)
   return answer !== undefined && expected.length > 0 && ToolCalls.matchOneToOne(expected, ToolCalls.callsOf(answer))
 }
 
@@ -73,7 +73,7 @@ export const itemOf = (conversations: unknown, thinking: boolean): Result.Result
   const said = (who: string): string | undefined => turns.success.find(({ from }) => from === who)?.value
   const [system, human, gpt] = [said("system"), said("human"), said("gpt")]
   const expected = gpt === undefined ? [] : ToolCalls.callsOf(gpt)
-  if (human === undefined) return Result.fail("there is no message from human")
+  if (human === undefined) return Result.fail("no message from human")
   if (expected.length === 0) return Result.fail("the message from gpt has no tool call")
   const think = thinking ? ["Think first, between <think> and </think>."] : []
   const systemPrompt = [...think, ...(system === undefined ? [] : [system])].join("\n\n")

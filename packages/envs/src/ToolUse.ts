@@ -31,12 +31,12 @@ export const settings = Environment.settings({
   kinds: Environment.field(
     Schema.NonEmptyArray(Schema.Literals(kinds)),
     ["calculation", "program", "research"],
-    "what to ask: calculation, program, research"
+    "kinds of questions: calculation, program, research"
   ),
   source: Environment.field(
     Schema.NonEmptyString,
     ItemSource.generated,
-    "generated questions, or dialogues that are written down: a file, or a data set of the hub, interstellarninja/hermes_reasoning_tool_use/train say"
+    "generated questions, or pre-written dialogues: a file, or a data set on the hub, for example interstellarninja/hermes_reasoning_tool_use/train"
   ),
   testSource: ItemSource.testSource,
   conversationsColumn: Environment.field(
@@ -47,7 +47,7 @@ export const settings = Environment.settings({
   toolsColumn: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     "tools",
-    "with source: column with the tools, where they do not stand in the system prompt; null: none"
+    "with source: column with the tools, unless they are in the system prompt; null: none"
   ),
   maxTurns: Environment.field(positive, 6, "model turns per episode"),
   maxCalls: Environment.field(positive, 12, "maximum tool calls per episode"),

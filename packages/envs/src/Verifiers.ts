@@ -22,7 +22,7 @@ export const settings = Environment.settings({
   taskset: Environment.field(
     Schema.String,
     "",
-    "id of the taskset, such as reverse_text; atropos envs verifiers --list shows those that are installed"
+    "id of the taskset, such as reverse_text; atropos envs verifiers --list shows the installed ones"
   ),
   environment: Environment.field(
     Schema.String,
@@ -37,22 +37,22 @@ export const settings = Environment.settings({
   harness: Environment.field(
     Schema.NonEmptyString,
     "null",
-    "what runs a seat of which the package says nothing: null (a plain chat, with the task's tools), bash, or another harness of verifiers"
+    "harness of a seat for which the package states none: null (a plain chat, with the task's tools), bash, or another harness of verifiers"
   ),
   runtime: Environment.field(
     Schema.NonEmptyString,
     "subprocess",
-    "where it is run, if the package does not say: subprocess (on this machine), docker, or another runtime of verifiers"
+    "runtime, if the package states none: subprocess (on this machine), docker, or another runtime of verifiers"
   ),
   runsPerSeat: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })),
     2,
-    "how often one rollout may run the same seat, those that are tried again included: each has a session of its own"
+    "how often one rollout may run the same seat, retries included: each has a separate session"
   ),
   heldOut: Environment.field(
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 0.9 })),
     0.1,
-    "share of the tasks that is kept for evaluation; 0: all are trained on, and evaluated. Of tasks without end the first evaluation_items are kept"
+    "share of the tasks held out for evaluation; 0: all are used for both training and evaluation. Of endless tasks the first evaluation_items are held out"
   )
 })
 
@@ -63,7 +63,7 @@ export const layer = Environment.layer("verifiers", settings, (chosen) =>
       return yield* new PythonError({
         reason: "unknown",
         message:
-          "taskset: name one, as in --env.taskset reverse_text; atropos envs verifiers --list shows those that are installed",
+          "taskset: name one, as in --env.taskset reverse_text; atropos envs verifiers --list shows the installed ones",
         trace: []
       })
     }
@@ -79,7 +79,7 @@ export const layer = Environment.layer("verifiers", settings, (chosen) =>
     const runs = yield* Rollouts.make({ name: "verifiers", bridge, settings: chosen })
     return {
       ...runs,
-      claims: { untestable: "an episode's worth is known only by playing it" },
+      claims: { untestable: "results are only known by running an episode" },
       id: ({ item }: Numbered) => [taskset, config, environment, item],
       label: ({ item }: Numbered) => `${taskset} ${String(item)}`
     }

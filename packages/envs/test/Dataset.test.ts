@@ -106,10 +106,7 @@ describe("Dataset's rewards", () => {
 
   it.effect("that nobody knows are refused with those there are, as are wrong parameters", () =>
     Effect.gen(function* () {
-      assert.match(
-        yield* failure({ rewardFunctions: ["accurcy"] }),
-        /no reward is called "accurcy"; there are accuracy,/
-      )
+      assert.match(yield* failure({ rewardFunctions: ["accurcy"] }), /unknown reward "accurcy"; known: accuracy,/)
       assert.match(
         yield* failure({ rewardFunctions: [{ type: "format", params: { tags: ["a"] } }] }),
         /parameters of the reward format: .*tags/
@@ -127,7 +124,7 @@ describe("Dataset's rewards", () => {
   it.effect("make no claims but for accuracy alone", () =>
     Effect.gen(function* () {
       const { claims } = yield* Environment.Environment
-      assert.match(Option.getOrThrow(claims).untestable ?? "", /depends on the rewards/)
+      assert.match(Option.getOrThrow(claims).untestable ?? "", /depends on the configured rewards/)
     }).pipe(Effect.provide(environment({ rewardFunctions: ["format"] })))
   )
 })
@@ -147,11 +144,11 @@ describe("Dataset's columns", () => {
     Effect.gen(function* () {
       assert.strictEqual(
         yield* failure({ promptField: "prompt" }),
-        'gsm8k, row 1: there is no column "prompt" (prompt_field); there are question, answer'
+        'gsm8k, row 1: unknown column "prompt" (prompt_field); the columns are question, answer'
       )
       assert.strictEqual(
         yield* failure({ answerField: "solution" }),
-        'gsm8k, row 1: there is no column "solution" (answer_field); there are question, answer'
+        'gsm8k, row 1: unknown column "solution" (answer_field); the columns are question, answer'
       )
       assert.include(yield* failure({ promptTemplate: "{question} {hint}" }), 'no column "hint" (prompt_template)')
       assert.include(yield* failure({ answerAfter: "@@" }), 'gsm8k, row 1: the answer has no "@@" (answer_after)')

@@ -79,7 +79,10 @@ describe("Distill", () => {
       assert.match(String(alone), /needs a teacher.*--teacher\.base_url/)
       const teacher = yield* Effect.provide(Teacher.required, scripted)
       const foreign = Layer.succeed(Teacher.Teacher, { ...teacher, tokenizer: { ...Tokenizer.bytes, name: "words" } })
-      assert.match(String(yield* Effect.flip(Layer.build(environment({}, foreign)))), /words has another vocabulary/)
+      assert.match(
+        String(yield* Effect.flip(Layer.build(environment({}, foreign)))),
+        /words has a different vocabulary/
+      )
     })
   )
 })

@@ -63,7 +63,7 @@ describe("Instructions' rows", () => {
         "No commas please. [validate_no_commas]",
         "Two parts. [verify_paragraph_count]"
       ])
-      assert.match(JSON.stringify(told), /"rows":1,"of":4,"first":"rows, row 3: no checker is called/)
+      assert.match(JSON.stringify(told), /"rows":1,"of":4,"first":"rows, row 3: unknown checker/)
       const words = items.find(({ label }) => label.startsWith("Name"))!
       const scores = yield* words.score(
         [
@@ -82,7 +82,7 @@ describe("Instructions' rows", () => {
   it.effect("without one that can be checked are an error with the reason", () =>
     Effect.gen(function* () {
       const built = Effect.scoped(Layer.build(environment({ ...settings, source: "odd" })))
-      assert.match((yield* Effect.flip(built)).message, /^odd, row 1: no checker is called undefined/)
+      assert.match((yield* Effect.flip(built)).message, /^odd, row 1: unknown checker undefined/)
     })
   )
 

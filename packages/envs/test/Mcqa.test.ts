@@ -465,7 +465,7 @@ describe("Mcqa's rows", () => {
       const error = yield* Effect.flip(Effect.scoped(built))
       assert.strictEqual(
         error.message,
-        'rows, row 1: there is no column "question" (question_field); there are prompt, options, answer'
+        'rows, row 1: unknown column "question" (question_field); the columns are prompt, options, answer'
       )
     })
   )

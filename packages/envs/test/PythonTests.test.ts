@@ -215,6 +215,21 @@ describe("Problem.programOf", () => {
       'a = "<code>"\nb = "</code>"'
     ],
     ["takes a program before a transcript", `${three}py\na = 1\n${three}\n${three}py\n>>> a\n1\n${three}`, "a = 1"],
+    [
+      "takes a block of no language before its output",
+      `${three}\n${add}\n${three}\nOutput:\n${three}\n5\n${three}`,
+      add
+    ],
+    [
+      "takes a program that reads before its input",
+      `${three}\nn = int(input())\nprint(n)\n${three}\nFor example:\n${three}\n3\n${three}`,
+      "n = int(input())\nprint(n)"
+    ],
+    [
+      "takes a block within a block of Markdown",
+      `${three}\`markdown\n${three}python\n${add}\n${three}\n${three}\``,
+      add
+    ],
     ["takes the later of two programs", `${three}py\n${add} + 1\n${three}\n${three}py\n${add}\n${three}`, add],
     [
       "is not stalled by strings without end",

@@ -49,18 +49,18 @@ const acknowledge = (store: TrajectoryStoreShape, batch: ClaimedBatch): Effect.E
   store.ack(batch).pipe(
     Effect.retry({ ...retried, while: (error) => error._tag === "StoreError" && error.isTransient }),
     // After a reset, or if the lease expired while the trainer read slowly, nothing is left to settle.
-    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch was settled by another client", { batch: batch.id })),
+    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch settled by another client", { batch: batch.id })),
     Effect.catch((error) =>
-      Effect.logWarning("batch not acknowledged; it is served again when its lease runs out", error)
+      Effect.logWarning("batch not acknowledged; it will be redelivered when its lease expires", error)
     )
   )
 
 export const giveBack = (store: TrajectoryStoreShape, batch: ClaimedBatch): Effect.Effect<void> =>
-  Effect.logWarning("batch was not delivered; it goes to the next claimer", { batch: batch.id, step: batch.step }).pipe(
+  Effect.logWarning("batch not delivered; it goes to the next claimer", { batch: batch.id, step: batch.step }).pipe(
     Effect.andThen(store.nack(batch)),
     Effect.retry({ ...retried, while: (error) => error._tag === "StoreError" && error.isTransient }),
-    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch was settled by another client", { batch: batch.id })),
+    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch settled by another client", { batch: batch.id })),
     Effect.catch((error) =>
-      Effect.logWarning("batch not given back; it is served again when its lease runs out", error)
+      Effect.logWarning("batch not released; it will be redelivered when its lease expires", error)
     )
   )

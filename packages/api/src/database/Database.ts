@@ -43,7 +43,7 @@ const migrate = Effect.gen(function* () {
     select lpad(migration_id::text, 4, '0') || '_' || name as name from ${sql(table)} order by migration_id`
   const foreign = run.find(({ name }) => !known.has(name))
   if (foreign !== undefined) {
-    const message = `its tables are of another version of Atropos (${foreign.name}): use that version of @atropos/api, or another database`
+    const message = `its tables belong to another version of Atropos (${foreign.name}): use that version of @atropos/api, or another database`
     return yield* new ForeignTables({ message })
   }
 })
@@ -108,7 +108,7 @@ export const layerPostgres = (
         }),
         Effect.timeoutOrElse({
           duration: "30 seconds",
-          orElse: () => Effect.fail(failed("no answer within 30 seconds"))
+          orElse: () => Effect.fail(failed("no response within 30 seconds"))
         })
       )
       return Layer.merge(Layer.effectDiscard(ready), Layer.succeed(Database, { kind: "postgres", location })).pipe(

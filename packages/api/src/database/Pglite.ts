@@ -27,7 +27,7 @@ export const layer = (
           .makeDirectory(dataDir, { recursive: true })
           .pipe(
             Effect.mapError(
-              ({ message }) => new PgliteError({ message: `cannot make the folder ${dataDir}: ${message}` })
+              ({ message }) => new PgliteError({ message: `cannot create the folder ${dataDir}: ${message}` })
             )
           )
         yield* FolderLock.hold(dataDir)

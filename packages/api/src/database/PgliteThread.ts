@@ -30,7 +30,7 @@ const mebibyte = 1024 ** 2
 /** Two WAL segments: one it may need at any moment, one for recovery. */
 const roomBytes = 32 * mebibyte
 
-const stopped = "the embedded database has stopped; it is started again when there is room"
+const stopped = "embedded database stopped; restarting once the disk has space"
 
 const silenceMillis = 5000
 
@@ -45,7 +45,7 @@ export const fullDisk = (folder: string | undefined): Effect.Effect<Option.Optio
         Effect.map(
           Option.map(
             (free) =>
-              `the disk of ${folder} is full: ${Math.floor(free / mebibyte)} MiB are free, it takes ${roomBytes / mebibyte}`
+              `the disk of ${folder} is full: ${Math.floor(free / mebibyte)} MiB free, ${roomBytes / mebibyte} needed`
           )
         )
       )
@@ -122,7 +122,7 @@ const tellingOfDisk =
           Effect.fail(
             Option.match(full, {
               onNone: () => error,
-              onSome: (why) => new PgliteError({ message: `${error.message}: ${why}. Make room, then start it again` })
+              onSome: (why) => new PgliteError({ message: `${error.message}: ${why}. Free disk space and restart` })
             })
           )
         )
@@ -221,10 +221,8 @@ export const make = Effect.fnUntraced(function* (
     }
     yield* start
     isFull = false
-    yield* Effect.logInfo("the embedded database was restarted")
-  }).pipe(
-    Effect.catch((error) => Effect.logWarning("the embedded database cannot be restarted", { reason: error.message }))
-  )
+    yield* Effect.logInfo("embedded database restarted")
+  }).pipe(Effect.catch((error) => Effect.logWarning("cannot restart the embedded database", { reason: error.message })))
 
   yield* Effect.addFinalizer(() => stop)
   yield* start

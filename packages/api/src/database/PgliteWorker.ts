@@ -34,7 +34,7 @@ const terminate = 0x58 // "X"
 
 const sync = 0x53 // "S"
 const query = 0x51 // "Q"
-/** The last message of a complete answer. A database that has given up ends without it and reports nothing. */
+/** The last message of a complete answer. A database that has aborted ends without it and reports nothing. */
 const readyForQuery = 0x5a // "Z"
 
 /** Bytes of a connection that are not a complete message yet. */
@@ -105,7 +105,7 @@ try {
       bytes.set(answer, at)
       at += answer.length
     }
-    if (isAsked && bytes.at(-6) !== readyForQuery) throw new Error("it gave up in the middle of a statement")
+    if (isAsked && bytes.at(-6) !== readyForQuery) throw new Error("it aborted during a statement")
     post({ event: "bytes", connection, bytes }, [bytes.buffer])
   }
 

@@ -54,14 +54,14 @@ const make = (known: ReadonlyArray<KnownToken>): Auth["Service"] => ({
   authorize: (token, roles) => {
     if (known.length === 0) return Effect.void
     if (token === undefined || token === "") {
-      return unauthorized("this service asks for a token: send the header `Authorization: Bearer <token>`")
+      return unauthorized("a token is required: send the header `Authorization: Bearer <token>`")
     }
     const role = BearerTokens.roleOf(known, token)
-    if (role === undefined) return unauthorized("the token is not known here")
+    if (role === undefined) return unauthorized("unknown token")
     if (role === "admin" || roles.includes(role)) return Effect.void
     return Effect.fail(
       new TrajectoryApiError.Forbidden({
-        message: `a token with the role ${role} may not do this; it needs the role ${[...roles, "admin"].join(" or ")}`
+        message: `the role ${role} is not allowed to do this: use a token with the role ${[...roles, "admin"].join(" or ")}`
       })
     )
   }

@@ -3,7 +3,7 @@
  * database.
  */
 
-export const name = "the character U+0000, which no name or text may have here"
+export const name = "the character U+0000, which is not allowed in names and texts"
 
 const escaped = Buffer.from("\\u0000")
 

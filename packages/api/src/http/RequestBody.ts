@@ -58,7 +58,7 @@ export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLar
 /** Other bodies use up the memory for bodies: 503. */
 export class BodiesTooMany extends Schema.TaggedError<BodiesTooMany>()("BodiesTooMany", { limitBytes: Schema.Int }) {
   override get message(): string {
-    return `the requests under way fill the ${this.limitBytes} bytes there are for bodies: send this again in a moment`
+    return `the bodies of current requests use all ${this.limitBytes} bytes: retry shortly`
   }
 }
 
@@ -104,7 +104,7 @@ export const bytes = (
   })
 
 const bodyTooLarge = (limitBytes: number) => new BodyTooLarge({ what: "the request body", limitBytes })
-const interrupted = (cause: unknown) => new BodyInterrupted({ message: "the body did not arrive whole", cause })
+const interrupted = (cause: unknown) => new BodyInterrupted({ message: "the body is incomplete", cause })
 const tooMany = ({ limitBytes }: BodyLimit.Share) => new BodiesTooMany({ limitBytes })
 
 /** `Content-Encoding` for endpoints that only support gzip. */

@@ -39,7 +39,7 @@ interface RunState {
 }
 
 const gauges: ReadonlyArray<readonly [name: string, help: string, value: (state: RunState) => number]> = [
-  ["atropos_run_step", "Step of the run: starting step and batches handed out", ({ summary }) => summary.currentStep],
+  ["atropos_run_step", "Step of the run: starting step plus delivered batches", ({ summary }) => summary.currentStep],
   ["atropos_queue_groups", "Groups in the queue", ({ summary }) => summary.queuedGroups],
   ["atropos_queue_sequences", "Sequences in the queue", ({ summary }) => summary.queuedSequences],
   ["atropos_queue_bytes", "Bytes of the groups in the queue, as stored", ({ summary }) => summary.queuedBytes],
@@ -49,10 +49,10 @@ const gauges: ReadonlyArray<readonly [name: string, help: string, value: (state:
     ({ summary }) => summary.bufferedGroups
   ],
   ["atropos_batches_formed", "Batches waiting to be claimed", ({ summary }) => summary.formedBatches],
-  ["atropos_batches_leased", "Batches in the hands of trainers", ({ summary }) => summary.leasedBatches],
+  ["atropos_batches_leased", "Batches leased to trainers", ({ summary }) => summary.leasedBatches],
   [
     "atropos_queue_stuck_groups",
-    "Groups that cannot leave the queue",
+    "Groups stuck in the queue",
     ({ summary }) => summary.stuck.reduce((sum, { count }) => sum + count, 0)
   ]
 ]
@@ -100,7 +100,7 @@ const renderAll = (
     },
     {
       name: "atropos_metrics_left_out",
-      help: "Runs and reported values beyond those that are told here",
+      help: "Runs and reported values omitted here",
       samples: [
         { labels: { what: "runs" }, value: runsLeftOut },
         { labels: { what: "reported values" }, value: Math.max(0, values.length - mostValues) }
@@ -108,7 +108,7 @@ const renderAll = (
     },
     {
       name: "atropos_event_loop_delay_seconds",
-      help: "How late the event loop was since the last reading",
+      help: "Event loop delay since the last scrape",
       samples: [
         { labels: { quantile: "0.5" }, value: delay.percentile(50) * nanosecondsToSeconds },
         { labels: { quantile: "0.99" }, value: delay.percentile(99) * nanosecondsToSeconds },

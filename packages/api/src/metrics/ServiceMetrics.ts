@@ -17,11 +17,11 @@ const tokens = Metric.counter("atropos.tokens.submitted.total", {
   incremental: true
 })
 const batches = Metric.counter("atropos.batches.total", {
-  description: "Batches claimed, acked, nacked, by what was done",
+  description: "Batches by operation: claimed, acked, nacked",
   incremental: true
 })
 const requests = Metric.histogram("atropos.http.request.seconds", {
-  description: "Time from request to answer (a claim's waiting included, an event stream's life not)",
+  description: "Time from request to response, including the wait of a claim but not the lifetime of an event stream",
   boundaries: seconds
 })
 

@@ -10,15 +10,15 @@ export const statements: ReadonlyArray<string> = [
     id int generated always as identity primary key,
     name text not null,
     created_at timestamptz not null,
-    -- Reset ends a run: its name is free for the next one, its consumed groups stay.
+    -- A reset ends a run: its name becomes free for the next one, its consumed groups stay.
     ended_at timestamptz,
-    -- A deleted run cannot be found by its name; its data is removed in portions.
+    -- A deleted run is not found by its name; its data is deleted in batches.
     deleted_at timestamptz,
-    -- False while there is only data that came before its trainer.
+    -- False while it only has data received before its trainer.
     is_registered bool not null,
-    -- Its trainer has asked for a batch.
+    -- Its trainer has requested a batch.
     is_started bool not null default false,
-    -- When a trainer last asked for a batch: one that waits holds no lease.
+    -- When a trainer last requested a batch: a waiting one holds no lease.
     trainer_seen timestamptz,
     batch_size int not null,
     max_token_length int not null,
@@ -28,11 +28,11 @@ export const statements: ReadonlyArray<string> = [
     save_checkpoint_interval bigint not null,
     wandb_group text not null,
     wandb_project text not null,
-    -- Batches handed out, redeliveries not counted: the newest one is of step starting_step + batches.
+    -- Batches delivered, not counting redeliveries: the newest one is of step starting_step + batches.
     batches bigint not null default 0,
-    -- How its trainer makes advantages of scores (ScoreAdvantage.Recipe in core); null if unknown.
+    -- The rule by which its trainer computes advantages (ScoreAdvantage.Recipe in core); null if unknown.
     advantages json,
-    -- The staleness at which its environments wait; null: none.
+    -- Staleness at which its environments wait; null: no limit.
     wait_at_staleness int,
     constraint run_batches_not_negative check (batches >= 0),
     constraint run_ends_after_creation check (ended_at >= created_at),
@@ -46,7 +46,7 @@ export const statements: ReadonlyArray<string> = [
     run_id int not null references run on delete cascade,
     source text not null,
     kind text not null,
-    -- Not jsonb: as it was written, in its order.
+    -- Not jsonb: keeps text and key order.
     settings json not null,
     recorded_at timestamptz not null,
     primary key (run_id, source)
@@ -63,10 +63,10 @@ export const statements: ReadonlyArray<string> = [
     max_token_length bigint not null,
     min_batch_allocation float8,
     is_connected bool not null default true,
-    -- A run that is resumed is starting, however old its last step.
+    -- A resumed run is starting, however old its last step.
     registered_at timestamptz not null,
     last_seen timestamptz not null,
-    -- Groups begun that are not queued, and leave for more, as the environment last reported.
+    -- Groups begun but not queued, and permits for more, as last reported by the environment.
     under_way int not null default 0,
     primary key (run_id, env_id),
     constraint env_name_unique unique (run_id, name),
@@ -76,7 +76,7 @@ export const statements: ReadonlyArray<string> = [
   `create table batch (
     id bigint generated always as identity primary key,
     run_id int not null references run,
-    -- The step that is made of it, from 1.
+    -- The step trained on it, from 1.
     step bigint not null,
     sequences int not null,
     groups int not null,
@@ -84,14 +84,14 @@ export const statements: ReadonlyArray<string> = [
     bytes bigint not null,
     lease_token uuid not null,
     lease_owner text not null,
-    -- Null when given back or acked.
+    -- Null once released or acked.
     lease_until timestamptz,
     deliveries int not null,
     created_at timestamptz not null,
     acked_at timestamptz,
-    -- Its groups were dropped to keep storage within its bound.
+    -- Its groups were dropped to bound storage.
     dropped_at timestamptz,
-    -- Samplers have the weights made of it.
+    -- Samplers have the weights trained on it.
     is_trained bool not null default false,
     constraint batch_step_unique unique (run_id, step),
     constraint batch_delivered check (deliveries > 0),
@@ -107,14 +107,14 @@ export const statements: ReadonlyArray<string> = [
   `create table grp (
     id bigint primary key,
     run_id int not null,
-    -- The id the sender gave; -2147483648 if it gave none.
+    -- The sender's id; -2147483648 if none.
     env_id int not null,
     sequences int not null,
     tokens bigint not null,
     scores float8[] not null,
     score_mean float8,
     policy_step bigint,
-    -- Its run's own: the same key in another run, or after a reset, is another group.
+    -- Unique in its run: the same key in another run, or after a reset, is another group.
     submit_key uuid not null,
     -- Position in the queue; null while buffered.
     place bigint,
@@ -125,7 +125,7 @@ export const statements: ReadonlyArray<string> = [
     created_at timestamptz not null,
     -- Null if unknown.
     has_messages bool,
-    -- By which the groups of an item are found; null if the sender gave none.
+    -- Identifies the groups of an item; null if the sender gave none.
     item_id text,
     constraint grp_submit_key_unique unique (run_id, submit_key),
     constraint grp_in_batch_was_queued check (batch_id is null or place is not null),

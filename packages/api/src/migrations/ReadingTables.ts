@@ -48,7 +48,7 @@ export const statements: ReadonlyArray<string> = [
     surprise float8,
     surprise_best float8,
     components jsonb not null,
-    -- Of each rollout: trained tokens, and a fingerprint of its answer.
+    -- Per rollout: trained tokens, and a fingerprint of its answer.
     lengths int[] not null,
     answers text[] not null
   )`,
@@ -71,7 +71,7 @@ export const statements: ReadonlyArray<string> = [
 
   `create table note (
     group_id bigint not null references grp on delete cascade,
-    -- Place in the group; -1: the group as a whole.
+    -- Place in the group; -1: the whole group.
     rollout int not null,
     run_id int not null,
     is_bookmarked bool not null,
@@ -93,7 +93,7 @@ export const statements: ReadonlyArray<string> = [
     step bigint,
     seconds float8 not null,
     figures json not null,
-    -- How many there are; those that are stored may be fewer.
+    -- Total number; fewer may be stored.
     samples int not null,
     recorded_at timestamptz not null,
     constraint evaluation_key_unique unique (key)
@@ -102,9 +102,9 @@ export const statements: ReadonlyArray<string> = [
   `create table evaluation_sample (
     evaluation_id bigint not null references evaluation on delete cascade,
     number int not null,
-    -- What lists and comparisons show (SampleHead).
+    -- Contents of lists and comparisons (SampleHead).
     head json not null,
-    -- As those of a group: 0 JSON, 1 JSON in zstd.
+    -- Like a group's: 0 JSON, 1 JSON in zstd.
     encoding smallint not null,
     payload bytea not null,
     primary key (evaluation_id, number)
@@ -117,9 +117,9 @@ export const statements: ReadonlyArray<string> = [
     group_id bigint not null references grp on delete cascade,
     -- Place in the group, from 0.
     sequence int not null,
-    -- Of the weights that computed them.
+    -- Version of the weights that computed them.
     policy_version bigint not null,
-    -- The first token that was recorded, from 0.
+    -- The first recorded token, from 0.
     first int not null,
     -- Single precision, little-endian; NaN if not trained.
     logprobs bytea not null,

@@ -3,7 +3,7 @@
  * optionally followed by a prefix.
  *
  * Requests are signed by `aws4fetch` (an optional peer; AWS signature version 4) over the digest of the whole body,
- * which guards against corruption. Transient failures (no response, 429, 5xx) are retried for some seconds, and then
+ * which guards against corruption. Transient failures (no response, 429, 5xx) are retried four times, and then
  * reported as transient.
  */
 import * as Installed from "@atropos/core/base/Installed"
@@ -66,7 +66,7 @@ export const make = Effect.fn("S3.make")(function* (
   const { AwsV4Signer } = yield* Effect.promise(() => import("aws4fetch"))
   const [bucket, ...rest] = options.url.pathname.split("/").filter((part) => part !== "")
   if (bucket === undefined) {
-    return yield* new ObjectStoreError({ message: `${options.url.href} names no bucket: expected https://host/bucket` })
+    return yield* new ObjectStoreError({ message: `${options.url.href} has no bucket: expected https://host/bucket` })
   }
   const base = `${options.url.origin}/${bucket}`
   const prefix = rest.map((part) => `${part}/`).join("")
@@ -127,7 +127,7 @@ export const make = Effect.fn("S3.make")(function* (
   }
 
   const pathOf = (name: string) => `/${prefix}${name}`
-  const missing = (what: string) => Effect.fail(failed(what, "404, there is none", false, undefined))
+  const missing = (what: string) => Effect.fail(failed(what, "404 not found", false, undefined))
 
   const store: ObjectStoreShape = {
     location,
@@ -142,7 +142,7 @@ export const make = Effect.fn("S3.make")(function* (
               Effect.fail(
                 failed(
                   `GET ${pathOf(name)}`,
-                  `404, there is none: ${between(body, "Code").join()}`,
+                  `404 not found: ${between(body, "Code").join()}`,
                   false,
                   undefined,
                   !between(body, "Code").includes("NoSuchBucket")

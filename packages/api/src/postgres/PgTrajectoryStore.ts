@@ -14,12 +14,12 @@ import type { Database } from "../database/Database.ts"
 import * as Batches from "./queue/Batches.ts"
 import * as Activities from "./reading/Activities.ts"
 import * as Browse from "./reading/Browse.ts"
-import * as Changes from "./base/Changes.ts"
+import * as Notifications from "./base/Notifications.ts"
 import * as Deletion from "./runs/Deletion.ts"
 import * as Environments from "./runs/Environments.ts"
 import * as Janitor from "./runs/Janitor.ts"
 import * as LastSeen from "./runs/LastSeen.ts"
-import * as Leave from "./runs/Leave.ts"
+import * as RolloutPermits from "./runs/RolloutPermits.ts"
 import * as Notes from "./runs/Notes.ts"
 import * as Leases from "./queue/Leases.ts"
 import * as Objects from "./base/Objects.ts"
@@ -39,7 +39,7 @@ import * as Submit from "./queue/Submit.ts"
 import * as Summary from "./queue/Summary.ts"
 import * as TrainedLogprobs from "./queue/TrainedLogprobs.ts"
 import * as TextIndex from "./reading/TextIndex.ts"
-import * as Views from "./base/Views.ts"
+import * as RunStateCache from "./base/RunStateCache.ts"
 import { NoteStore } from "../store/NoteStore.ts"
 import { EvaluationReader, EvaluationStore } from "../store/EvaluationStore.ts"
 import { RolloutReader } from "../store/RolloutReader.ts"
@@ -55,14 +55,14 @@ export const layer: Layer.Layer<
 > = Layer.effectContext(
   Effect.gen(function* () {
     const settings = yield* StoreSettings
-    const views = yield* Views.make(settings)
-    const changes = yield* Changes.make(views)
+    const views = yield* RunStateCache.make(settings)
+    const changes = yield* Notifications.make(views)
     const cache = PayloadCache.make(settings.cacheBytes)
     const objects = yield* Objects.make
     const lastSeen = yield* LastSeen.make
     const runs = yield* Runs.make(views, changes, cache)
     const environments = yield* Environments.make(views, changes, lastSeen)
-    const leave = yield* Leave.make(views, changes)
+    const leave = yield* RolloutPermits.make(views, changes)
     const readiness = yield* Readiness.make
     const { submit } = yield* Submit.make(settings, views, changes, cache, readiness, objects)
     const clock = yield* StoreClock.make

@@ -5,11 +5,11 @@
  * Third-party data is used as far as it is valid. Masks are labels (-100 for untrained) or zeros and ones; logprobs are
  * in nats, and ignored for tokens that were not sampled (NaN, or above 0).
  */
-import * as Expected from "./Expected.ts"
+import * as Expected from "@atropos/core/rollout/Expected"
 import { isFields } from "./Fields.ts"
 import * as Prompt from "./Prompt.ts"
 
-/** As in the service's API (`TrajectoryApi.GroupFigures`). */
+/** The form of the service's API (`TrajectoryApi.GroupFigures`). */
 export interface Figures {
   readonly prompt: string | null
   readonly length: number

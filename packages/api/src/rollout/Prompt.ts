@@ -36,7 +36,7 @@ export const lengthOf = (chats: ReadonlyArray<ReadonlyArray<unknown>>, masks: un
   if (first === undefined) return 0
   const rows: ReadonlyArray<unknown> = Array.isArray(masks) ? masks : []
   const spans = chats.map((_, place) => (isRow(rows[place]) ? spansOf(rows[place]) : 0))
-  // A fully masked sequence says nothing about its chat if another has a mask.
+  // A fully masked sequence is not evidence about its chat if another has a mask.
   const telling = spans.some((count) => count > 0) ? chats.filter((_, place) => spans[place]! > 0) : chats
   const counts = spans.some((count) => count > 0) ? spans.filter((count) => count > 0) : spans
   const promptLength = Math.min(...telling.map((chat, place) => promptLengthIn(chat, counts[place]!)))

@@ -1,6 +1,6 @@
 /**
  * Defines the store of notes, labels and bookmarks on rollouts. `PgTrajectoryStore.layer` provides it over the
- * service's database; without it in the context there are no notes.
+ * service's database; without it in the context, notes are not supported.
  *
  * A rollout, and a group as a whole, has one note: the last one written. It is deleted with its group.
  */

@@ -15,7 +15,7 @@ export interface ObjectStoreShape {
   readonly put: (name: string, bytes: Uint8Array) => Effect.Effect<void, StoreError>
   /** Fails permanently (not transient) if the name does not exist. */
   readonly get: (name: string) => Effect.Effect<Uint8Array, StoreError>
-  /** Names with this prefix in order, starting after `after`: up to some hundreds; empty at the end. */
+  /** Names with this prefix in order, starting after `after`: up to a few hundred; empty at the end. */
   readonly list: (prefix: string, after: string | undefined) => Effect.Effect<ReadonlyArray<string>, StoreError>
   /** Also succeeds if the object does not exist. */
   readonly remove: (name: string) => Effect.Effect<void, StoreError>

@@ -20,7 +20,7 @@ const following = <A, E>(
 ): Stream.Stream<A, E> =>
   Stream.make(undefined).pipe(
     Stream.merge(store.changes(run)),
-    // One pending change stands for all that arrive during the pause.
+    // One pending change represents all that arrive during the pause.
     Stream.buffer({ capacity: 1, strategy: "sliding" }),
     Stream.mapEffect(() => read),
     Stream.changes,

@@ -10,7 +10,7 @@ const Untold = Context.Reference<{ at: number; requests: number }>("@atropos/api
 const pauseMillis = 10_000
 
 const lostGroups = Metric.counter("atropos.groups.lost.total", {
-  description: "Groups left out of their batches, since their payloads are gone from the object storage",
+  description: "Groups dropped from their batches because their payloads are missing in the object storage",
   incremental: true
 })
 
@@ -28,7 +28,7 @@ export const tell = (error: StoreError): Effect.Effect<void> =>
     const now = yield* Clock.currentTimeMillis
     untold.requests++
     if (now - untold.at < pauseMillis) return
-    yield* Effect.logWarning("requests were refused: the store is unavailable", {
+    yield* Effect.logWarning("requests rejected: store unavailable", {
       reason: error.message,
       requests: untold.requests
     })

@@ -34,7 +34,7 @@ export const bytes = (
       Effect.fail(
         new ApiError.BadRequest({
           field: "Content-Encoding",
-          message: `the body is not ${encoding}, as Content-Encoding says`
+          message: `the body is not ${encoding}, unlike its Content-Encoding`
         })
       ),
     BodyInterrupted: ({ message }) => Effect.fail(new ApiError.BadRequest({ message }))

@@ -30,7 +30,7 @@ const checkKey = (field: string, key: unknown): Result.Result<string, ApiError.I
 const checkCount = (count: number, limits: Limits): Result.Result<void, ApiError.Invalid> =>
   count <= limits.maxGroups
     ? Result.void
-    : invalid("groups", `at most ${limits.maxGroups} may come in one request, not ${count}`)
+    : invalid("groups", `at most ${limits.maxGroups} groups per request, not ${count}`)
 
 const toSubmission = (
   place: string,
@@ -151,7 +151,7 @@ const readJson = (body: Uint8Array, limits: Limits): Result.Result<ReadonlyArray
     if (body.length > maxJsonBytes) {
       return yield* Result.fail(
         new ApiError.TooLarge({
-          message: `a JSON submission may have ${maxJsonBytes} bytes, not ${body.length}: send fewer groups, or send them packed`
+          message: `a JSON submission may have at most ${maxJsonBytes} bytes, not ${body.length}: send fewer groups, or send them packed`
         })
       )
     }

@@ -75,7 +75,7 @@ export const make = Effect.fnUntraced(function* (
   const claim = (request: Request) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(
-        store.claim(run, { owner: "trainer of the original's endpoints", lease }),
+        store.claim(run, { owner: "trainer (v0 API)", lease }),
         Option.match({
           onNone: () => Effect.succeed(nothingYet),
           onSome: (claimed) =>

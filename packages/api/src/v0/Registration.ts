@@ -55,7 +55,7 @@ export const make = (store: TrajectoryStoreShape, run: string) => {
         )
       ),
       Effect.as(success),
-      // The original returns the messages of its own exceptions.
+      // The original returns its exceptions' messages.
       Effect.catchTags({
         UnknownEnvironment: () => Effect.succeed(failure("list index out of range")),
         UnknownRun: () => Effect.succeed(failure("'State' object has no attribute 'envs'"))

@@ -31,7 +31,7 @@ export const make = (store: TrajectoryStoreShape, run: string) => {
           })
         ),
         Effect.catchTag("UnknownEnvironment", () =>
-          Effect.succeed(Reply.detail(404, `no environment has the id ${id}: POST /register-env gives one`))
+          Effect.succeed(Reply.detail(404, `no environment with id ${id}: register one with POST /register-env`))
         )
       )
     )

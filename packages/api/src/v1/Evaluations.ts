@@ -17,7 +17,7 @@ const defaultSamples = 1000
 const failures = {
   ...StoreFailures.plain,
   UnknownEvaluation: ({ id }: UnknownEvaluation) =>
-    Effect.fail(new ApiError.NotFound({ message: `there is no evaluation ${id}` }))
+    Effect.fail(new ApiError.NotFound({ message: `no evaluation ${id}` }))
 }
 
 /** Used without an `EvaluationReader` in the context. */
@@ -45,7 +45,7 @@ export const layerReading = HttpApiBuilder.group(
       .handle("get", ({ params: { id } }) =>
         reader
           .evaluation(id)
-          .pipe(Effect.catchTags(StoreFailures.plain), Effect.flatMap(orNotFound(`there is no evaluation ${id}`)))
+          .pipe(Effect.catchTags(StoreFailures.plain), Effect.flatMap(orNotFound(`no evaluation ${id}`)))
       )
       .handle("samples", ({ params: { id }, query: { from = 0, limit = defaultSamples } }) =>
         Effect.catchTags(reader.samples(id, { from, limit }), failures)
@@ -66,7 +66,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const found = yield* Effect.serviceOption(EvaluationStore)
     const store = Effect.fromOption(found).pipe(
-      Effect.mapError(() => new ApiError.Internal({ message: "this service keeps no evaluations" }))
+      Effect.mapError(() => new ApiError.Internal({ message: "this service does not store evaluations" }))
     )
     return handlers
       .handle("record", ({ payload }) =>

@@ -21,7 +21,7 @@ export const layer = HttpApiBuilder.group(
         }
         yield* Effect.catchTags(store.recordMetrics(params.run, { ...payload, values }), StoreFailures.plain)
         if (bad !== undefined) {
-          yield* Effect.logWarning("figures left out", { run: params.run, source: payload.source, leftOut })
+          yield* Effect.logWarning("metrics dropped", { run: params.run, source: payload.source, leftOut })
           return { leftOut }
         }
       }),

@@ -35,8 +35,8 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
     const message = issue?.message ?? error.cause.message
     if (error.kind === "Body" || error.kind === "ResponseHeaders") {
       return Effect.andThen(
-        Effect.logError("answer does not fit its definition", error.cause),
-        Effect.fail(new ApiError.Internal({ message: "the service's answer does not fit its definition" }))
+        Effect.logError("response does not match its schema", error.cause),
+        Effect.fail(new ApiError.Internal({ message: "the service's response does not match its schema" }))
       )
     }
     if (message.includes(notJson)) return Effect.fail(new ApiError.BadRequest({ message: "the body is not JSON" }))
@@ -73,7 +73,7 @@ const untyped = (given: string | undefined, packed: PackedType) => {
   const right = [...(packed?.isJsonToo === false ? [] : ["application/json"]), ...(packed ? [packed.type] : [])].join(
     " or "
   )
-  const message = `Content-Type: should be ${right}, ${given === undefined ? "and there is none" : `not ${given}`}`
+  const message = `Content-Type: expected ${right},  ${given === undefined ? "but none was sent" : `not ${given}`}`
   return refusal(400, "BadRequest", message, { field: "Content-Type" })
 }
 
@@ -102,11 +102,11 @@ const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
   const [, most] = Object.entries(maxBytesOf).find(([end]) => path.endsWith(end)) ?? []
   const body = yield* SubmissionBody.bytes(request, most ?? (yield* RequestBody.Limits).maxFormBytes)
   if (Nesting.isDeep(body)) {
-    return yield* new ApiError.BadRequest({ message: "the body nests deeper than any that is read here" })
+    return yield* new ApiError.BadRequest({ message: "the body is nested too deeply" })
   }
   // Saved state, token text and samples are arbitrary text and stored as sent.
   if (!mayHoldNul.test(path) && Nul.isIn(body)) {
-    return yield* new ApiError.BadRequest({ message: `the body holds ${Nul.name}` })
+    return yield* new ApiError.BadRequest({ message: `the body contains ${Nul.name}` })
   }
   const text = Effect.succeed(new TextDecoder().decode(body))
   return Object.create(request, { text: { value: text } }) as HttpServerRequest.HttpServerRequest
@@ -130,7 +130,7 @@ export const bodies = HttpRouter.middleware(
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
         const { path } = (yield* HttpRouter.RouteContext).route
-        if (Nul.isInUrl(request.url)) return refusal(400, "BadRequest", `the address holds ${Nul.name}`)
+        if (Nul.isInUrl(request.url)) return refusal(400, "BadRequest", `the URL contains ${Nul.name}`)
         const packed = packedTypeOf(path)
         if (!isTyped(request, packed)) return untyped(request.headers["content-type"], packed)
         if (packed !== undefined || !HttpMethod.hasBody(request.method)) return yield* route

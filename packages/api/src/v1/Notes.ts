@@ -8,9 +8,9 @@ import * as StoreFailures from "./StoreFailures.ts"
 const failures = {
   ...StoreFailures.ofReading,
   UnknownGroup: ({ group, run }: UnknownGroup) =>
-    Effect.fail(new ApiError.NotFound({ message: `run ${run} has no such rollout of a group ${group}` })),
+    Effect.fail(new ApiError.NotFound({ message: `run ${run} has no group ${group} with this rollout` })),
   TooManyNotes: ({ most }: TooManyNotes) =>
-    Effect.fail(new ApiError.Invalid({ message: `a run has at most ${most} notes: take some back`, field: "body" }))
+    Effect.fail(new ApiError.Invalid({ message: `a run has at most ${most} notes: delete some`, field: "body" }))
 }
 
 export const layer = HttpApiBuilder.group(
@@ -19,7 +19,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const found = yield* Effect.serviceOption(NoteStore)
     const store = Effect.fromOption(found).pipe(
-      Effect.mapError(() => new ApiError.Internal({ message: "this service keeps no notes" }))
+      Effect.mapError(() => new ApiError.Internal({ message: "this service does not store notes" }))
     )
     return handlers
       .handle(

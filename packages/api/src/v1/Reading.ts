@@ -59,7 +59,7 @@ export const layer = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ params, request }) {
           const found = yield* Effect.catchTags(reader.rollout(params.run, params.id), StoreFailures.ofReading)
           if (Option.isNone(found)) {
-            return yield* new ApiError.NotFound({ message: `run ${params.run} has no rollout ${params.id}` })
+            return yield* new ApiError.NotFound({ message: `run ${params.run} has no group ${params.id}` })
           }
           const { payload, trained, ...row } = found.value
           if (BatchAnswer.acceptsPacked(request.headers["accept"])) {

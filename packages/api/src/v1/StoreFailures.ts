@@ -15,7 +15,7 @@ const StoreError = (error: Store.StoreError): Effect.Effect<never, ApiError.Unav
   )
 
 const UnknownRun = ({ run }: Store.UnknownRun) =>
-  Effect.fail(new ApiError.NotFound({ message: `no run named ${run} is registered: POST /v1/runs` }))
+  Effect.fail(new ApiError.NotFound({ message: `run ${run} is not registered: register it with POST /v1/runs` }))
 
 const UnknownEnvironment = ({ envId, run }: Store.UnknownEnvironment) =>
   Effect.fail(new ApiError.NotFound({ message: `run ${run} has no environment ${envId}` }))
@@ -25,8 +25,7 @@ export const plain = { StoreError }
 export const ofRun = { StoreError, UnknownRun }
 export const ofReading = {
   StoreError,
-  UnknownRun: ({ run }: Store.UnknownRun) =>
-    Effect.fail(new ApiError.NotFound({ message: `there is no run named ${run}` }))
+  UnknownRun: ({ run }: Store.UnknownRun) => Effect.fail(new ApiError.NotFound({ message: `no run named ${run}` }))
 }
 export const ofEnvironment = { StoreError, UnknownEnvironment }
 
@@ -44,7 +43,7 @@ export const knownRun = (
       Effect.flatMap(Option.match({ onNone: () => unknownRun(name), onSome: Effect.succeed }))
     )
 
-/** Fails with 404 if there is no run of this name. */
+/** Fails with 404 if no run has this name. */
 export const mustBeKnown = (
   store: Store.TrajectoryStoreShape,
   name: string

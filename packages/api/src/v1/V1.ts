@@ -55,7 +55,7 @@ const docs = HttpApiScalar.layer(TrajectoryApi.TrajectoryApi, {
 const notThere = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.succeed(
     HttpServerResponse.jsonUnsafe(
-      { error: "NotFound", message: `there is no ${request.method} ${request.url} here: see /v1/docs` },
+      { error: "NotFound", message: `no endpoint ${request.method} ${request.url}: see /v1/docs` },
       { status: 404 }
     )
   )

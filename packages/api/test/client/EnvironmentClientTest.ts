@@ -118,7 +118,7 @@ export const environments = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
       const error = yield* Effect.flip(client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(bad)]))
       assert.instanceOf(error, TrajectoryError.TrajectoryError)
       assert.strictEqual(error.reason, "rejected")
-      assert.include(error.message, "scores.0.1")
+      assert.include(error.message, "scores.1")
       assert.strictEqual((yield* client.status(envId)).queueSize, 0)
     })
   )

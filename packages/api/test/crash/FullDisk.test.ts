@@ -51,7 +51,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the embedded database"
           SqlClient.SqlClient.use((sql) => sql`select 1`)
         )
       )
-      assert.match(error.message, /the disk of .* is full: \d+ MiB are free/)
+      assert.match(error.message, /the disk of .* is full: \d+ MiB free/)
     })
   )
 

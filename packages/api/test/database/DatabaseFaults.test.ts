@@ -100,7 +100,7 @@ describe.skipIf(TestPostgres.serverUrl === undefined)("a Postgres server", () =>
         assert.strictEqual((yield* get("/v1/health/ready")).status, 503)
         assert.isBelow(lines.length, 12)
         for (const line of lines) assert.isBelow(line.length, 400, line)
-        assert.isTrue(lines.some((line) => line.includes("the store is unavailable")))
+        assert.isTrue(lines.some((line) => line.includes("requests rejected: store unavailable")))
 
         proxy.resume()
         yield* Waits.until("a ready service", get("/v1/health/ready"), ({ status }) => status === 200)

@@ -53,7 +53,7 @@ describe("Auth", () => {
   it.effect.each([
     ["just-a-token", "entry 1: expected role:token"],
     ["trainer:good-token,boss:other-token", "entry 2: expected role:token"],
-    ["trainer:short", "entry 1 (trainer): a token has at least 8 characters"]
+    ["trainer:short", "entry 1 (trainer): a token must have at least 8 characters"]
   ] as const)("refuses the setting %s without repeating it", ([setting, expected]) =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Auth.parse(Redacted.make(setting)))

@@ -76,7 +76,7 @@ layer(services, { excludeTestServices: true })("tokens", (it) => {
             assert.notInclude([401, 403], status, what)
           } else {
             assert.strictEqual(status, 403, what)
-            assert.include(text, `a token with the role ${role} may not do this`)
+            assert.include(text, `the role ${role} is not allowed to do this`)
           }
         }
       }),
@@ -92,7 +92,7 @@ layer(services, { excludeTestServices: true })("tokens", (it) => {
         assert.include(without.text, "Authorization: Bearer")
         const wrong = yield* call(path, { ...options, token: "token-of-trainer" })
         assert.strictEqual(wrong.status, 401, path)
-        assert.include(wrong.text, "not known")
+        assert.include(wrong.text, "unknown token")
         assert.strictEqual(wrong.json()["error"], "Unauthorized")
       }
       for (const path of ["/v1/health/live", "/v1/health/ready", "/v1/openapi.json", "/v1/docs"]) {

@@ -182,7 +182,7 @@ describe("payloads in object storage", () => {
         const [name] = [...server.objects.keys()]
         const { id } = (yield* reader.rollouts("r", { limit: 1 })).rows[0]!
         server.objects.set(name!, new Uint8Array(5))
-        assert.match((yield* Effect.flip(reader.rollout("r", id))).message, /has other bytes than were written/)
+        assert.match((yield* Effect.flip(reader.rollout("r", id))).message, /its bytes differ from those written/)
         server.objects.clear()
         assert.match((yield* Effect.flip(reader.rollout("r", id))).message, /404, there is none/)
       }).pipe(Effect.provide(layerOver(S3.layer(options(server.url)))))
@@ -226,7 +226,7 @@ describe("payloads in object storage", () => {
       const server = yield* S3Server.make
       assert.match(yield* messageOf(options(server.url, "another")), /403 SignatureDoesNotMatch/)
       assert.match(yield* messageOf(options(new URL("/nothing", server.url))), /404/)
-      assert.match(yield* messageOf(options(new URL("/", server.url))), /names no bucket/)
+      assert.match(yield* messageOf(options(new URL("/", server.url))), /has no bucket/)
     })
   )
 })

@@ -21,7 +21,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("tables", (it) => {
       const { message } = yield* Effect.flip(open(Effect.void))
       assert.match(
         message,
-        /tables are of another version of Atropos \((9999_of_the_future|0001_create_runs_and_queue)\)/
+        /tables belong to another version of Atropos \((9999_of_the_future|0001_create_runs_and_queue)\)/
       )
     })
   )

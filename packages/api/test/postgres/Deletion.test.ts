@@ -58,7 +58,7 @@ layer(PgTrajectoryStore.layer.pipe(Layer.provideMerge(database)))("deleted runs"
       const { batch, store } = yield* full("busy")
       assert.match(
         yield* refusal("busy"),
-        /^run busy is in use: trainer holds a batch of it\. .*\/v1\/runs\/busy\/reset/
+        /^run busy is in use \(trainer has leased a batch of it\):  .*\/v1\/runs\/busy\/reset/
       )
       yield* store.ack(batch)
       assert.match(yield* refusal("busy"), /trainer recorded metrics 0 s ago/)
@@ -66,7 +66,7 @@ layer(PgTrajectoryStore.layer.pipe(Layer.provideMerge(database)))("deleted runs"
       yield* TestClock.adjust("50 seconds")
       yield* store.status("busy", 0)
       yield* TestClock.adjust("30 seconds")
-      assert.match(yield* refusal("busy"), /its environment letters_0 was heard of 30 s ago/)
+      assert.match(yield* refusal("busy"), /its environment letters_0 was heard from 30 s ago/)
       yield* TestClock.adjust("31 seconds")
       yield* store.deleteRun("busy")
       const unknown = yield* Effect.flip(store.deleteRun("busy"))

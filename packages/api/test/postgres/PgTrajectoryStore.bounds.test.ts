@@ -55,7 +55,7 @@ layer(
         Array.from({ length: 4 }, (_, i) => submission(8, null, `${i}`))
       )
       const error = yield* Effect.flip(store.submit("full", [submission(8, null, "more")]))
-      assert.match(error.message, /queue of run full is full: 32 sequences of at most 32/)
+      assert.match(error.message, /queue of run full is full: 32 of 32 sequences/)
       assert.strictEqual(error._tag === "QueueFull" && error.retryAfterSeconds, 2)
       yield* store.claim("full", { owner: "trainer", lease: "1 minute" })
       assert.deepStrictEqual(yield* store.submit("full", [submission(8, null, "more")]), [{ status: "received" }])
@@ -219,7 +219,7 @@ describe("Database", () => {
     Effect.gen(function* () {
       assert.match(
         yield* open({ ATROPOS_DATA_DIR: "/dev/null/atropos" }),
-        /cannot make the folder \/dev\/null\/atropos/
+        /cannot create the folder \/dev\/null\/atropos/
       )
     })
   )

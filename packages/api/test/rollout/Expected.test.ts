@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Expected from "../../src/rollout/Expected.ts"
+import * as Expected from "@atropos/core/rollout/Expected"
 import * as GroupFigures from "../../src/rollout/GroupFigures.ts"
 
 const chatOf = (content: string) => [

@@ -41,7 +41,7 @@ export const activities = (it: StoreTests): void => {
       yield* TestClock.adjust("3 hours")
       const killed = yield* activity
       assert.strictEqual(killed?.state, "stopped")
-      assert.include(killed?.reason, "without signing off after step 3")
+      assert.include(killed?.reason, "without deregistering after step 3")
       yield* store.disconnectEnvironment(run, envId)
       assert.deepInclude(yield* activity, { state: "stopped", reason: "x_0: the grader is away" })
       // Resumed: its last step is from before.

@@ -153,7 +153,7 @@ export const submissions = (it: StoreTests): void => {
           [9, 1]
         ])
       )
-      assert.match(summary.stuck.find(({ sequences }) => sequences === 9)!.reason, /more than a batch of 8/)
+      assert.match(summary.stuck.find(({ sequences }) => sequences === 9)!.reason, /exceed the batch size 8/)
       assert.isUndefined(yield* claimed(store, run))
       yield* store.submit(run, [submission(2, null, "d")])
       assert.deepStrictEqual((yield* claimed(store, run))?.groups.map(textOf), ["a", "b", "d"])

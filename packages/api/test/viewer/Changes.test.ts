@@ -53,7 +53,7 @@ describe("Changes", () => {
   it("tell all of it in a sentence", () => {
     assert.strictEqual(
       Changes.told(reverified),
-      "By today's words, 3 of 11 changed. Their mean score was 0.583 and is 0.458. 1 could not be scored."
+      "3 of 11 changed with the current words. Their mean score: 0.583 → 0.458. 1 could not be scored."
     )
     assert.deepStrictEqual(changes[1]?.components, [{ name: "said", before: 0, after: 1 }])
   })

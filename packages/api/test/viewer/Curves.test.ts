@@ -140,7 +140,7 @@ describe("Catalog.sections", () => {
     const [found] = charts([
       row("sorting", 1, { "train/temperature": 1, "eval/percent_correct": 0.5, "eval/temperature": 0 })
     ]).filter(({ id }) => id.startsWith("eval/"))
-    assert.strictEqual(found?.help, "Of held-out items, sampled at temperature 0; training samples at 1.")
+    assert.strictEqual(found?.help, "On held-out items, sampled at temperature 0; training samples at 1.")
   })
 })
 

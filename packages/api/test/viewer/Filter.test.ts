@@ -96,9 +96,12 @@ describe("Filter", () => {
   })
 
   it("says of a range that runs backwards what is wrong with it", () => {
-    assert.strictEqual(Filter.problemOf({ ...Filter.none, stepFrom: 3, stepTo: 2 }), "Steps run from 3 down to 2.")
+    assert.strictEqual(
+      Filter.problemOf({ ...Filter.none, stepFrom: 3, stepTo: 2 }),
+      "Step: the minimum 3 exceeds the maximum 2."
+    )
     const lengths = { ...Filter.none, lengthFrom: 9, lengthTo: 8 }
-    assert.strictEqual(Filter.problemOf(lengths), "Lengths run from 9 down to 8.")
+    assert.strictEqual(Filter.problemOf(lengths), "Length: the minimum 9 exceeds the maximum 8.")
     assert.isNull(Filter.problemOf({ ...Filter.none, scoreFrom: 1, scoreTo: 1 }))
   })
 })

@@ -129,17 +129,14 @@ describe("Group.read", () => {
       computed_by: "byLength"
     } as const
     assert.isNull(AdvantageRule.ofScores([1, 0], own))
-    assert.include(AdvantageRule.formula(own), "own function (byLength)")
-    assert.strictEqual(AdvantageRule.name(own), "adv by byLength")
+    assert.include(AdvantageRule.formula(own), "custom function (byLength)")
+    assert.strictEqual(AdvantageRule.name(own), "advantages: byLength")
     const dapo = { loss: "dapo", baseline: "group", advantage_scale: "none", is_used: true } as const
-    assert.strictEqual(
-      AdvantageRule.formula(dapo),
-      "advantage = score − mean of the group: the rule of this run (dapo)"
-    )
+    assert.strictEqual(AdvantageRule.formula(dapo), "advantage = score − group mean (dapo)")
     const batch = { ...dapo, loss: "reinforce++", baseline: "batch", advantage_scale: "batch-std" } as const
     assert.strictEqual(
       AdvantageRule.formula(batch),
-      "advantage = (score − mean of the batch) / sample standard deviation of the batch: the rule of this run (reinforce++); not shown here, as a group alone does not tell it"
+      "advantage = (score − batch mean) / batch std dev (sample) (reinforce++); not shown, because it needs the whole batch"
     )
     assert.deepStrictEqual(
       read({}, batch).rollouts.map(({ advantage }) => advantage),
@@ -147,7 +144,7 @@ describe("Group.read", () => {
     )
     assert.strictEqual(
       AdvantageRule.formula(null),
-      "advantage = (score − mean of the group) / population standard deviation of the group; the run’s own rule is not known here"
+      "advantage = (score − group mean) / group std dev (population); the run's own rule is unknown"
     )
   })
 

@@ -161,7 +161,7 @@ describe("Signs", () => {
     assert.deepInclude(found[0], { sign: "right", title: "Right answers score lower", from: 31, environment: "math" })
     assert.match(
       found[0]!.says,
-      /by 100% of the range of scores, higher by 100% at first: the grader pays what is wrong/
+      /by 100% of the score range, higher by 100% at first: the grader rewards wrong answers/
     )
     assert.include(titles(graded(() => true, inverted)), "Right answers score lower")
   })
@@ -173,7 +173,7 @@ describe("Signs", () => {
 
   it("see by an answer that comes again that its score is another, where nobody says what is right", () => {
     const [found] = Signs.find(Signs.tableOf(graded((step) => step > 30, inverted, false)))
-    assert.deepStrictEqual([found?.title, found?.from], ["Same answer, other score", 31])
+    assert.deepStrictEqual([found?.title, found?.from], ["Inconsistent scores", 31])
     assert.deepStrictEqual(titles(graded(() => false, inverted, false)), [])
   })
 

@@ -155,7 +155,7 @@ describe("InlineSource", () => {
     assert.lengthOf((await source.browse("a", { text: "tangerine" })).rows, 1)
     assert.lengthOf((await source.browse("a", { text: "peach" })).rows, 0)
     const problem = await InlineSource.open([packed(page), ...columns.slice(1)].join("\n")).catch(String)
-    assert.include(problem, "was it cut short?")
+    assert.include(problem, "is the file complete?")
   })
 
   it("says of a page that was cut short what is wrong", async () => {
@@ -165,7 +165,7 @@ describe("InlineSource", () => {
         (cause: unknown) => cause
       )
       assert.instanceOf(problem, SourceError)
-      assert.include(problem.message, "cannot be read")
+      assert.include(problem.message, "Cannot read the rollouts")
     }
   })
 

@@ -62,7 +62,7 @@ describe("groups of a timeline", () => {
     assert.lengthOf(arrivals.rows, 10_000)
     assert.strictEqual(
       Arrivals.missing(arrivals),
-      "The newest 10,000 of 12,000 groups are shown: before step 21 the lanes of environments are empty."
+      "Showing the newest 10,000 of 12,000 groups; environment lanes are empty before step 21."
     )
   })
 })
@@ -96,7 +96,7 @@ describe("Timeline", () => {
     const told = Timeline.told(Timeline.of(table, [], 20)!, (seconds) => `${seconds} s`)
     assert.match(
       told,
-      /^A step took 10 s on average over the last 3: 60% waiting for rollouts, 30% computing, 5% handing over weights, 5% other\. The trainer waits for rollouts/
+      /^Mean step time of the last 3 steps: 10 s \(60% waiting for rollouts, 30% computing, 5% syncing weights, 5% other\)\. The trainer waits for rollouts/
     )
   })
 })

@@ -177,7 +177,7 @@ describe("heat", () => {
     assert.deepStrictEqual([saved.token(1).trainerLogprob, saved.token(2).trainerLogprob], [-0.75, null])
     assert.deepStrictEqual(Heat.available(saved), ["logprob", "advantage", "trainer", "mask"])
     const wanted = Heat.notable(of([1, -0.7, -0.95]), "trainer")
-    assert.deepStrictEqual(wanted.name, "token of great difference (0.1 nats)")
+    assert.deepStrictEqual(wanted.name, "token with a large difference (0.1 nats)")
     assert.strictEqual(TokenModel.next(of([1, -0.7, -0.95]), 0, 1, wanted.is), 1)
     assert.isUndefined(TokenModel.next(of([1, -0.7, -0.95]), 1, 1, wanted.is))
   })

@@ -98,7 +98,7 @@ export const toGroups = Effect.fn("Conversion.toGroups")(function* (
     }
     const { logprobs, mask, messages, score: told = score, tokens } = sequence.success
     if (told === undefined) {
-      passedOver.push(`${file} tells no score (extra.score): give one with --score`)
+      passedOver.push(`${file} contains no score (extra.score): give one with --score`)
       continue
     }
     lines.push(

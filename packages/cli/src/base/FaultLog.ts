@@ -1,8 +1,8 @@
 /** Logs invalid lines of group files: the first ones are printed individually, the rest counted. */
 import { Console, Effect } from "effect"
 
-const mostPrinted = 20
-const mostReported = 100
+const maxPrinted = 20
+const maxReported = 100
 
 export interface FaultLog {
   readonly tell: (fault: string) => Effect.Effect<void>
@@ -18,9 +18,9 @@ export const make = (): FaultLog => {
     tell: (fault) =>
       Effect.suspend(() => {
         count++
-        if (first.length < mostReported) first.push(fault)
-        if (count > mostPrinted) return Effect.void
-        return Console.error(`skipped: ${fault}${count === mostPrinted ? "; further ones are only counted" : ""}`)
+        if (first.length < maxReported) first.push(fault)
+        if (count > maxPrinted) return Effect.void
+        return Console.error(`skipped: ${fault}${count === maxPrinted ? "; others are only counted" : ""}`)
       }),
     end: Effect.suspend(() =>
       count === 0 ? Effect.void : Console.error(`${count} lines are not valid groups and were skipped`)

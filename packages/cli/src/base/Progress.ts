@@ -48,7 +48,7 @@ const render = (
   return wrap(parts.join(" | "), width, 2)
 }
 
-const bar = Effect.fnUntraced(function* (options: ProgressOptions, place: Terminal.Place, columns: () => number) {
+const bar = Effect.fnUntraced(function* (options: ProgressOptions, footer: Terminal.Footer, columns: () => number) {
   const { done: first, total } = options
   const started = yield* Clock.currentTimeMillis
   const lines = (done: number, detail: string, now: number) =>
@@ -64,8 +64,8 @@ const bar = Effect.fnUntraced(function* (options: ProgressOptions, place: Termin
     )
   let last = lines(first, "", started)
   yield* Effect.acquireRelease(
-    Effect.sync(() => place.show(last)),
-    () => Effect.sync(() => place.leave(last))
+    Effect.sync(() => footer.show(last)),
+    () => Effect.sync(() => footer.leave(last))
   )
   let shownAt = Number.NEGATIVE_INFINITY
   const update: Progress["update"] = Effect.fnUntraced(function* (value, detail) {
@@ -74,7 +74,7 @@ const bar = Effect.fnUntraced(function* (options: ProgressOptions, place: Termin
     if (now - shownAt < barEveryMillis && value < total) return
     shownAt = now
     last = lines(value, textOf(detail), now)
-    place.show(last)
+    footer.show(last)
   })
   return { update }
 })
@@ -96,9 +96,9 @@ const lines = Effect.fnUntraced(function* ({ done: first, total, unit }: Progres
 
 /** Creates the progress of one job; it ends with the scope. */
 export const make = Effect.fn("Progress.make")(function* (options: ProgressOptions) {
-  const place = yield* Terminal.Place
-  const { columns } = place
+  const footer = yield* Terminal.Footer
+  const { columns } = footer
   return (yield* Presenter) === "bar" && columns !== undefined
-    ? yield* bar(options, place, columns)
+    ? yield* bar(options, footer, columns)
     : yield* lines(options)
 })

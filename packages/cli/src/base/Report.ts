@@ -47,11 +47,9 @@ export const strayError: Effect.Effect<never, CommandFailed> = Effect.callback<n
 ).pipe(Effect.ensuring(Effect.sync(() => StrayErrors.report(undefined))))
 
 const uncaught = (cause: unknown): string => {
-  if (!(cause instanceof Error)) return `an error that nothing caught ended the command: ${Reason.of(cause)}`
+  if (!(cause instanceof Error)) return `uncaught error: ${Reason.of(cause)}`
   const text =
-    cause instanceof StrayErrors.ExitCalled
-      ? cause.message
-      : `an error that nothing caught ended the command: ${cause.name}: ${Reason.of(cause)}`
+    cause instanceof StrayErrors.ExitCalled ? cause.message : `uncaught error: ${cause.name}: ${Reason.of(cause)}`
   return `${text}\n${StackFrames.trimmed(cause.stack ?? "")}`
 }
 

@@ -5,10 +5,10 @@ import * as Context from "effect/Context"
 export const Secrets = Context.Reference<Set<string>>("@atropos/cli/Secrets", { defaultValue: () => new Set() })
 
 /** Shorter values are placeholders: local servers get `x`. */
-const shortestSecret = 6
+const minSecretLength = 6
 
 export const redact = (text: string, secrets: Iterable<string>): string => {
   let clean = text
-  for (const secret of secrets) if (secret.length >= shortestSecret) clean = clean.replaceAll(secret, "***")
+  for (const secret of secrets) if (secret.length >= minSecretLength) clean = clean.replaceAll(secret, "***")
   return clean
 }

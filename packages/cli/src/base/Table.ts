@@ -4,11 +4,11 @@ import * as Terminal from "./Terminal.ts"
 const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - text.length))
 
 /** Escaped as printed, so that widths match. */
-const shown = (cell: string): string => Terminal.escape(cell)
+const formatCell = (cell: string): string => Terminal.escape(cell)
 
 /** Formats rows under headings; no cell is truncated. */
 export const columns = (headings: ReadonlyArray<string>, cells: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const rows = cells.map((row) => row.map(shown))
+  const rows = cells.map((row) => row.map(formatCell))
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => (row[column] ?? "").length))
   )
@@ -18,7 +18,7 @@ export const columns = (headings: ReadonlyArray<string>, cells: ReadonlyArray<Re
 }
 
 export const pairs = (lines: ReadonlyArray<readonly [string, string]>): string => {
-  const entries = lines.map(([name, value]) => [shown(name), value] as const)
+  const entries = lines.map(([name, value]) => [formatCell(name), value] as const)
   const width = Math.max(...entries.map(([name]) => name.length)) + 2
   return entries.map(([name, value]) => `${pad(name, width)}${value}`).join("\n")
 }

@@ -19,10 +19,10 @@ const commands = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u
 // oxlint-disable-next-line no-control-regex -- as above
 const commandsBesideColours = /(\u001b\[[0-9;]*m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-const spelled = (command: string): string => `\\u${command.charCodeAt(0).toString(16).padStart(4, "0")}`
+const escapeCommand = (command: string): string => `\\u${command.charCodeAt(0).toString(16).padStart(4, "0")}`
 
 /** Escapes all control sequences; CRLF becomes LF. */
-export const escape = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(commands, spelled)
+export const escape = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(commands, escapeCommand)
 
 /** Text with our own colours; other control sequences in it are escaped too. */
 export class Coloured {
@@ -30,12 +30,12 @@ export class Coloured {
   constructor(text: string) {
     this.text = text
       .replaceAll("\r\n", "\n")
-      .replaceAll(commandsBesideColours, (found, colour) => colour ?? spelled(found))
+      .replaceAll(commandsBesideColours, (found, colour) => colour ?? escapeCommand(found))
   }
 }
 
 /** The foot of a terminal: lines that stay below everything printed above them. */
-export interface Place {
+export interface Footer {
   /** True if a person may be watching, including at a terminal that cannot redraw (`TERM=dumb`). */
   readonly isWatched: boolean
   /** Width of the terminal; undefined without one. */
@@ -46,7 +46,7 @@ export interface Place {
   readonly above: (stream: NodeJS.WriteStream, chunk: Uint8Array | string, write: () => boolean) => boolean
 }
 
-const nowhere = (isWatched: boolean): Place => ({
+const noFooter = (isWatched: boolean): Footer => ({
   isWatched,
   columns: undefined,
   show: () => undefined,
@@ -61,9 +61,9 @@ const isDumb = (): boolean => process.env["TERM"] === "dumb"
 export const hasColours = (): boolean => !process.env["NO_COLOR"] && !isDumb()
 
 /** The foot of the terminal on standard error, if that is a terminal with cursor movement. */
-export const placeOn = (stderr: NodeJS.WriteStream): Place => {
-  if (!stderr.isTTY) return nowhere(false)
-  if (isDumb()) return nowhere(true)
+export const footerOn = (stderr: NodeJS.WriteStream): Footer => {
+  if (!stderr.isTTY) return noFooter(false)
+  if (isDumb()) return noFooter(true)
   const write = stderr.write.bind(stderr)
   const width = (): number => Math.max(1, stderr.columns || 80)
   let lines: ReadonlyArray<string> = []
@@ -109,16 +109,16 @@ export const placeOn = (stderr: NodeJS.WriteStream): Place => {
   }
 }
 
-export const Place = Context.Reference<Place>("@atropos/cli/Terminal/Place", { defaultValue: () => nowhere(false) })
+export const Footer = Context.Reference<Footer>("@atropos/cli/Terminal/Footer", { defaultValue: () => noFooter(false) })
 
 /**
  * Escapes everything written to the stream from here on, by any writer. Returns the unguarded stream for output known
- * to be clean. Both write above the lines of the place.
+ * to be clean. Both write above the lines of the footer.
  */
-export const guard = (stream: NodeJS.WriteStream, place: Place = nowhere(false)): NodeJS.WriteStream => {
+export const guard = (stream: NodeJS.WriteStream, footer: Footer = noFooter(false)): NodeJS.WriteStream => {
   const own = stream.write.bind(stream)
   const write: typeof own = (chunk: Uint8Array | string, ...more: ReadonlyArray<never>): boolean =>
-    place.above(stream, chunk, () => own(chunk, ...more))
+    footer.above(stream, chunk, () => own(chunk, ...more))
   const decoder = new StringDecoder("utf8")
   stream.write = (chunk: Uint8Array | string, ...more: ReadonlyArray<never>): boolean =>
     write(escape(typeof chunk === "string" ? chunk : decoder.write(chunk)), ...more)

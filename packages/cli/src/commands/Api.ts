@@ -6,7 +6,7 @@ import { HttpServer } from "effect/http"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "api"
 
@@ -28,10 +28,10 @@ const announce = Layer.effectDiscard(
   })
 )
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", "reload"]),
-    spell: Metrics.spell,
+    normalizeArgs: Metrics.normalizeArgs,
     command: Command.make(
       name,
       {

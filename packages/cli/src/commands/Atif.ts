@@ -4,7 +4,7 @@ import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Conversion from "../atif/Conversion.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "atif"
 
@@ -21,11 +21,11 @@ const convert = Effect.fnUntraced(function* ({ agent, agentVersion, files, model
   const areDocuments = files.every((file) => file.endsWith(".json"))
   if (!areDocuments && !files.every((file) => file.endsWith(".jsonl"))) {
     return yield* new UsageError({
-      message: "give files of saved groups (.jsonl), to make documents, or documents of ATIF (.json), to make groups"
+      message: "give saved groups (.jsonl) to convert to ATIF, or ATIF documents (.json) to convert to groups"
     })
   }
   if (!areDocuments && Option.isSome(score)) {
-    return yield* new UsageError({ message: "--score is for documents; saved groups have their scores" })
+    return yield* new UsageError({ message: "--score is for ATIF documents; saved groups have scores" })
   }
   const { passedOver, written } = areDocuments
     ? yield* Conversion.toGroups(files, out, Option.getOrUndefined(score))
@@ -36,44 +36,44 @@ const convert = Effect.fnUntraced(function* ({ agent, agentVersion, files, model
       })
   for (const one of passedOver) yield* Console.error(one)
   const what = areDocuments ? (written === 1 ? "group" : "groups") : written === 1 ? "document" : "documents"
-  yield* Console.log(`${written} ${what} in ${out}${passedOver.length > 0 ? `, ${passedOver.length} passed over` : ""}`)
+  yield* Console.log(`${written} ${what} in ${out}${passedOver.length > 0 ? `, ${passedOver.length} skipped` : ""}`)
   if (written === 0) return yield* new CommandFailed({ message: "nothing could be converted" })
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     command: Command.make(
       name,
       {
         files: Argument.String("file").pipe(
-          Argument.withDescription("saved groups (.jsonl), or documents of ATIF (.json)"),
+          Argument.withDescription("saved groups (.jsonl), or ATIF documents (.json)"),
           Argument.atLeast(1)
         ),
         out: Flag.String("out").pipe(
-          Flag.withDescription("folder for documents, or file for saved groups; nothing is written over"),
+          Flag.withDescription("output folder for documents, or file for saved groups; never overwrites"),
           Flag.withMetavar("folder|file.jsonl")
         ),
         score: Flag.Finite("score").pipe(
-          Flag.withDescription("score of documents that tell none [default: none; they are passed over]"),
+          Flag.withDescription("score of documents without one [default: none; they are skipped]"),
           Flag.optional
         ),
         agent: Flag.String("agent").pipe(
-          Flag.withDescription("name of the agent in documents [default: atropos]"),
+          Flag.withDescription("agent name in documents [default: atropos]"),
           Flag.withDefault("atropos")
         ),
         agentVersion: Flag.String("agent-version").pipe(
-          Flag.withDescription("its version [default: unknown]"),
+          Flag.withDescription("agent version in documents [default: unknown]"),
           Flag.withDefault("unknown")
         ),
-        model: Flag.String("model").pipe(Flag.withDescription("name of the model in documents"), Flag.optional)
+        model: Flag.String("model").pipe(Flag.withDescription("model name in documents"), Flag.optional)
       },
       (flags) => convert(flags).pipe(Effect.provide(NodeServices.layer))
     ).pipe(
       Command.withExamples([
-        { command: "atropos atif sessions.jsonl --out trajectories", description: "one document for each sequence" },
+        { command: "atropos atif sessions.jsonl --out trajectories", description: "one document per sequence" },
         {
           command: "atropos atif trajectories/*.json --out groups.jsonl --score 1",
-          description: "what other agents did, as saved groups"
+          description: "trajectories of other agents, as saved groups"
         }
       ])
     )

@@ -12,7 +12,7 @@ import * as Network from "../doctor/Network.ts"
 import * as Sandboxes from "../doctor/Sandboxes.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import { Secrets } from "../base/Secrets.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "doctor"
 
@@ -21,7 +21,7 @@ const show = ({ advice, check, found, status }: Finding): string => {
   return `${mark}  ${check}: ${found}${advice === undefined ? "" : `\n          ${advice}`}`
 }
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.sync(() => {
     const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
     const command = Command.make(

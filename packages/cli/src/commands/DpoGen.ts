@@ -14,7 +14,7 @@ export const make = SetVerb.make({
     },
     {
       command: "atropos dpo-gen pairs.parquet --tokenizer ./model --validation-fraction 0.1 --seed 7",
-      description: "from the service at http://localhost:8000, as text, in two splits that share no prompt"
+      description: "from the service at http://localhost:8000, as text, in two splits without common prompts"
     }
   ]
 })

@@ -13,7 +13,7 @@ import * as RunSettings from "../config/RunSettings.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
 import * as Words from "../config/Words.ts"
 import { type Failure, UsageError } from "../base/Failure.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 export interface EnvironmentVerb<Own extends Command.Command.Config> {
   readonly name: string
@@ -64,16 +64,16 @@ export const ofServing: ReadonlyArray<string> = [
 const commonFields: Environments.RunnableEnvironment["settings"]["fields"] = EnvironmentSettings.commonFields
 
 const envFlag = Flag.String("env").pipe(
-  Flag.withDescription("environment: a name (see atropos envs) or a file; --help-all lists its own settings too"),
+  Flag.withDescription("environment: a name (see atropos envs) or a file; --help-all lists its settings too"),
   Flag.withMetavar("name|file")
 )
 
 export const make =
-  <const Own extends Command.Command.Config>(verb: EnvironmentVerb<Own>): MakeVerb =>
+  <const Own extends Command.Command.Config>(verb: EnvironmentVerb<Own>): MakeCommand =>
   (words) =>
     Effect.gen(function* () {
       const named = verb.named === undefined ? undefined : yield* verb.named(words)
-      const word = named?.word ?? Words.peek(words, "env")
+      const word = named?.word ?? Words.argValue(words, "env")
       const chosen = named?.chosen ?? (word === undefined ? undefined : yield* Environments.choose(word))
       // The content of a config file is not known at this point.
       const shown = verb.mode?.(chosen?.environment.environmentName ?? "NAME", words.includes("--testing"))
@@ -124,6 +124,6 @@ export const make =
         booleans: new Set(
           [env, openai, others, manager, Metrics].flatMap(({ booleans }) => booleans).concat(verb.ownBooleans ?? [])
         ),
-        spell: Metrics.spell
+        normalizeArgs: Metrics.normalizeArgs
       }
     })

@@ -8,7 +8,7 @@ import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as CommandLine from "../base/CommandLine.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Table from "../base/Table.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 interface Setting {
   readonly name: string
@@ -57,7 +57,7 @@ const listNames = Effect.fnUntraced(function* (
     const those = Object.entries(Environments.builtIn).flatMap(([name, { names }]) =>
       names === undefined ? [] : [name]
     )
-    return yield* new UsageError({ message: `--list is for environments with names of their own: ${those.join(", ")}` })
+    return yield* new UsageError({ message: `--list is for environments with named parts: ${those.join(", ")}` })
   }
   const names = yield* Effect.mapError(
     about.names({ python: Option.getOrNull(given.python), tasks: Option.getOrNull(given.tasks) }),
@@ -68,7 +68,7 @@ const listNames = Effect.fnUntraced(function* (
 
 const name: string = "envs"
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["json", "list"]),
     command: Command.make(
@@ -80,12 +80,12 @@ export const make: MakeVerb = () =>
         ),
         list: Flag.Boolean("list").pipe(
           Flag.withDescription(
-            "with an environment of a Python package: list its data sets, worlds or games; with harbor: tasks, and what is wrong with them"
+            "with an environment of a Python package: list its data sets, worlds or games; with harbor: list tasks and their problems"
           ),
           Flag.withDefault(false)
         ),
         python: Flag.String("python").pipe(
-          Flag.withDescription("with --list: the Python that has the package"),
+          Flag.withDescription("with --list: Python interpreter with the package"),
           Flag.withMetavar("path"),
           Flag.optional
         ),

@@ -24,13 +24,13 @@ import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 import * as EvaluateDiff from "./EvaluateDiff.ts"
 import * as EvaluationTarget from "./EvaluationTarget.ts"
 import * as EvaluateSuites from "./EvaluateSuites.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "evaluate"
 
 const from = Flag.String("from").pipe(
   Flag.withDescription(
-    "instead of evaluating an environment: the rewards in a file of recorded sessions or saved groups; repeat for several"
+    "instead of evaluating an environment: summarize the rewards in a file of recorded sessions or saved groups; repeat for several"
   ),
   Flag.withMetavar("file.jsonl"),
   Flag.atLeast(0)
@@ -48,7 +48,7 @@ const ofFiles = Effect.fn("evaluate.ofFiles")(function* (files: ReadonlyArray<st
   const fs = yield* FileSystem.FileSystem
   const found = yield* SavedScores.read(files)
   if (found.sessions + found.unscored === 0) {
-    return yield* new CommandFailed({ message: `${files.join(", ")}: no session and no group` })
+    return yield* new CommandFailed({ message: `${files.join(", ")}: no sessions or groups` })
   }
   if (Option.isSome(out)) {
     yield* fs
@@ -67,39 +67,39 @@ const ofFiles = Effect.fn("evaluate.ofFiles")(function* (files: ReadonlyArray<st
   yield* Console.log(
     Summary.print([
       ["with a score", `${found.sessions} (${found.sequences} sequences)`],
-      ...(found.unscored > 0 ? [["without a reward", `${found.unscored}, in no mean`] as const] : []),
+      ...(found.unscored > 0 ? [["without a reward", `${found.unscored}, not in the means`] as const] : []),
       ...(Option.isSome(out) ? [["results", out.value] as const] : [])
     ])
   )
 })
 
-const makeOfFiles: MakeVerb = (words) =>
+const makeOfFiles: MakeCommand = (words) =>
   Effect.succeed({
     command: Command.make(
       name,
       {
         from,
         out: Flag.String("out").pipe(
-          Flag.withDescription("write the figures to this file, as JSON"),
+          Flag.withDescription("write the metrics to this file, as JSON"),
           Flag.withMetavar("file.json"),
           Flag.optional
         ),
         env: Flag.String("env").pipe(Flag.withHidden, Flag.optional)
       },
       (flags) =>
-        Words.peek(words, "env") === undefined
+        Words.argValue(words, "env") === undefined
           ? ofFiles(flags.from, flags.out)
           : Effect.fail(
               new UsageError({
                 message:
-                  "--from and --env cannot be combined: recorded sessions have no items to score them by; they keep the rewards that were reported"
+                  "--from and --env cannot be combined: recorded sessions have no items to score; their reported rewards are used"
               })
             )
     ).pipe(
       Command.withExamples([
         {
           command: "atropos evaluate --from sessions.jsonl --from sessions.unscored.jsonl",
-          description: "what production traffic was worth, by its reported rewards"
+          description: "reported rewards of production traffic"
         }
       ])
     )
@@ -163,9 +163,9 @@ const evaluate = Effect.fn("evaluate.run")(function* (
   yield* Console.log(
     Summary.print([
       ["results", `${result.folder} (${result.files.join(", ")})`],
-      ...(result.before > 0 ? [["from before", `${result.before} items`] as const] : []),
+      ...(result.before > 0 ? [["earlier", `${result.before} items`] as const] : []),
       ...Summary.failures(result),
-      ...(result.failures > 0 ? [["to go on", "the same command asks for what failed again"] as const] : []),
+      ...(result.failures > 0 ? [["to retry", "run the same command again"] as const] : []),
       ...Summary.figures(result.tally, result.passing)
     ])
   )
@@ -177,7 +177,7 @@ const evaluate = Effect.fn("evaluate.run")(function* (
     figures: result.bounded,
     file: result.samples
   })
-  yield* Console.log(`its samples: ${address}`)
+  yield* Console.log(`samples: ${address}`)
 })
 
 const ownFolder = (environment: string) => ({ data_dir_to_save_evals: `data/${environment}-evaluation` })
@@ -190,7 +190,7 @@ const makeOfEnvironment = EnvironmentVerb.make({
     from,
     suite: Flag.String("suite").pipe(
       Flag.withDescription(
-        "instead of an environment: an evaluation that people quote, by name (atropos evaluate suites), or a YAML file of your own; --help-all lists its flags"
+        "instead of an environment: a standard benchmark by name (atropos evaluate suites), or your own YAML file; --help-all lists its flags"
       ),
       Flag.withMetavar("name|file"),
       Flag.optional
@@ -200,11 +200,11 @@ const makeOfEnvironment = EnvironmentVerb.make({
   examples: [
     {
       command: "atropos evaluate --suite mmlu --openai.base_url http://localhost:9001/v1 --openai.model_name my-model",
-      description: "MMLU by category, to data/mmlu-evaluation; `atropos evaluate suites` lists what there is"
+      description: "MMLU by category, to data/mmlu-evaluation; `atropos evaluate suites` lists all"
     },
     {
       command: "atropos evaluate diff data/before data/after",
-      description: "two evaluations by item: what was fixed, what broke, and whether that is chance"
+      description: "compare two evaluations by item: fixed, regressed, and significance"
     },
     {
       command: "atropos evaluate --env gsm8k --openai.base_url http://localhost:9001/v1 --openai.model_name my-model",
@@ -223,13 +223,13 @@ const makeOfEnvironment = EnvironmentVerb.make({
 })
 
 const makeOfSuite =
-  (word: string): MakeVerb =>
+  (word: string): MakeCommand =>
   (words) =>
     Effect.gen(function* () {
       for (const other of ["env", "from"]) {
-        if (Words.peek(words, other) === undefined) continue
+        if (Words.argValue(words, other) === undefined) continue
         return yield* new UsageError({
-          message: `--suite and --${other} cannot be combined: a suite says itself what is asked`
+          message: `--suite and --${other} cannot be combined: a suite defines its items`
         })
       }
       const { suite } = yield* Suites.choose(word)
@@ -245,7 +245,7 @@ const makeOfSuite =
         examples: [
           {
             command: `atropos evaluate --suite ${word} --data rows.jsonl --limit 100 --openai.base_url http://localhost:9001/v1`,
-            description: "a hundred rows of a local file"
+            description: "100 rows of a local file"
           }
         ],
         ignored,
@@ -263,11 +263,11 @@ const makeOfSuite =
 
 const wordAfter = (words: ReadonlyArray<string>): string | undefined => words[words.indexOf(name) + 1]
 
-export const make: MakeVerb = (words) => {
+export const make: MakeCommand = (words) => {
   const after = wordAfter(words)
   if (after === "diff") return Effect.succeed({ command: EvaluateDiff.command, booleans: new Set(["json"]) })
   if (after === "suites") return Effect.succeed({ command: EvaluateSuites.command, booleans: new Set(["json"]) })
-  const suite = Words.peek(words, "suite")
+  const suite = Words.argValue(words, "suite")
   if (suite !== undefined) return makeOfSuite(suite)(words)
-  return Words.peek(words, "from") === undefined ? makeOfEnvironment(words) : makeOfFiles(words)
+  return Words.argValue(words, "from") === undefined ? makeOfEnvironment(words) : makeOfFiles(words)
 }

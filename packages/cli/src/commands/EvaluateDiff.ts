@@ -28,14 +28,14 @@ const changesOf = (name: string, changes: ReadonlyArray<Comparison.Change>): Rea
     : [
         "",
         `${name}:`,
-        ...changes.slice(0, shownChanges).map((change) => `  ${change.id}: ${told(change)}`),
+        ...changes.slice(0, shownChanges).map((change) => `  ${change.id}: ${formatChange(change)}`),
         ...(changes.length > shownChanges ? [`  … ${changes.length - shownChanges} more (--json)`] : [])
       ]
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
 
 /** Both answers; with several answers per item, the percentages correct. */
-const told = ({ after, before, parsed }: Comparison.Change): string =>
+const formatChange = ({ after, before, parsed }: Comparison.Change): string =>
   [before, after].every((share) => share === 0 || share === 1)
     ? parsed.map(short).join(" → ")
     : `${percent(before)} → ${percent(after)} correct`
@@ -78,9 +78,7 @@ const print = ({
       ["fixed", String(fixed.length)],
       ["broken", String(broken.length)],
       ["unchanged", String(unchanged)],
-      ...(onlyInA + onlyInB > 0
-        ? [["in one alone", `${onlyInA} in A, ${onlyInB} in B: compared with nothing`] as const]
-        : [])
+      ...(onlyInA + onlyInB > 0 ? [["in only one", `${onlyInA} in A, ${onlyInB} in B: not compared`] as const] : [])
     ]),
     ...changesOf("fixed", fixed),
     ...changesOf("broken", broken)
@@ -93,8 +91,8 @@ const folder = (name: string, description: string) =>
 const diff = Command.make(
   "diff",
   {
-    a: folder("a", "the evaluation before"),
-    b: folder("b", "the evaluation after"),
+    a: folder("a", "baseline evaluation"),
+    b: folder("b", "evaluation to compare"),
     json: Flag.Boolean("json").pipe(
       Flag.withDescription("print JSON, with all items that changed"),
       Flag.withDefault(false)
@@ -106,7 +104,7 @@ const diff = Command.make(
     const found = Comparison.of(before.items, after.items)
     if (found === undefined) {
       return yield* new CommandFailed({
-        message: `${a} and ${b} have no item in common: they are of different suites, or of other rows`
+        message: `${a} and ${b} have no items in common: they are of different suites, or of different rows`
       })
     }
     yield* Console.log(json ? JSON.stringify(found, null, 2) : print(found))

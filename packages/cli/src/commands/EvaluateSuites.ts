@@ -31,7 +31,7 @@ const suites = Command.make(
     ])
     yield* Console.log(Table.columns(["suite", "score", "needs", "rows", "what"], rows))
   })
-).pipe(Command.withDescription("List the evaluations that people quote, or show one"))
+).pipe(Command.withDescription("List the standard benchmarks, or show one"))
 
 const name: string = "evaluate"
 

@@ -5,16 +5,16 @@ import type * as ToService from "../evaluate/ToService.ts"
 
 export const flags = {
   service: Flag.String("service").pipe(
-    Flag.withDescription("also send the samples to the trajectory service at this URL, whose viewer shows them"),
+    Flag.withDescription("also send the samples to the trajectory service at this URL, to browse them in its viewer"),
     Flag.withMetavar("url"),
     Flag.optional
   ),
   run: Flag.String("run").pipe(
-    Flag.withDescription("with --service: the run whose policy is evaluated [default: none]"),
+    Flag.withDescription("with --service: run whose policy is evaluated [default: none]"),
     Flag.optional
   ),
   step: Flag.Int("step").pipe(
-    Flag.withDescription("with --service: that run's step whose weights are evaluated"),
+    Flag.withDescription("with --service: step of that run whose weights are evaluated"),
     Flag.optional
   )
 }

@@ -13,7 +13,7 @@ import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import * as Recorder from "../gateway/Recorder.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "gateway"
 
@@ -39,7 +39,7 @@ const announce = (recorder: Recorder.Recorder | undefined, score: number | undef
         [
           `gateway at ${url}, model ${modelName}; Ctrl-C stops it`,
           "",
-          `  a session           POST ${url}/sessions gives its base URLs; any SDK takes them`,
+          `  a session           POST ${url}/sessions returns its base URLs, for any SDK`,
           ...(recorder === undefined
             ? []
             : [
@@ -81,7 +81,7 @@ const serve = Effect.fn("gateway.serve")(function* (options: Options) {
   const score = Option.getOrUndefined(options.score)
   if (Option.isNone(record) && score !== undefined) {
     return yield* new UsageError({
-      message: "--score is the score of recorded sessions: name their file with --record"
+      message: "--score is the score of recorded sessions: give their file with --record"
     })
   }
   const servers = ServerManager.layer(yield* settingsOf(options))
@@ -99,10 +99,10 @@ const serve = Effect.fn("gateway.serve")(function* (options: Options) {
   return yield* announce(recorder, score).pipe(Layer.provide(gateway), Layer.provide(servers), Layer.launch)
 }, Effect.scoped)
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...openai.booleans, ...manager.booleans]),
-    spell: Metrics.spell,
+    normalizeArgs: Metrics.normalizeArgs,
     command: Command.make(
       name,
       {
@@ -118,13 +118,13 @@ export const make: MakeVerb = () =>
           Flag.withDefault(false)
         ),
         record: Flag.String("record").pipe(
-          Flag.withDescription("keep every session and every conversation in this file, as saved groups"),
+          Flag.withDescription("record every session and conversation to this file, as saved groups"),
           Flag.withMetavar("file.jsonl"),
           Flag.optional
         ),
         score: Flag.Finite("score").pipe(
           Flag.withDescription(
-            "score of recorded sessions that report no reward [default: none; they go into a file of chats beside]"
+            "score of recorded sessions without a reported reward [default: none; they go to a separate file of chats]"
           ),
           Flag.optional
         ),
@@ -133,7 +133,7 @@ export const make: MakeVerb = () =>
             (seconds) => seconds > 0,
             () => "at least 1"
           ),
-          Flag.withDescription("seconds without a request after which a session is over [default: 600]"),
+          Flag.withDescription("seconds without a request after which a session ends [default: 600]"),
           Flag.withDefault(600)
         ),
         openai: openai.flags,
@@ -155,7 +155,7 @@ export const make: MakeVerb = () =>
         {
           command:
             "atropos gateway --record sessions.jsonl --openai.base_url https://api.openai.com/v1 --openai.model_name gpt-5-mini",
-          description: "keep production traffic: give agents http://127.0.0.1:9010/v1 as their base URL"
+          description: "record production traffic: give agents http://127.0.0.1:9010/v1 as their base URL"
         }
       ])
     )

@@ -11,7 +11,7 @@ import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as AgentStarter from "../init/AgentStarter.ts"
 import * as Packages from "../init/Packages.ts"
 import * as Starter from "../init/Starter.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "init"
 
@@ -50,7 +50,7 @@ const write = Effect.fn("init.write")(function* (given: string, isAgent: boolean
   const chosen = path.basename(folder)
   if (!Starter.isName(chosen)) {
     return yield* new UsageError({
-      message: `${given}: a name consists of lower-case letters, digits and dashes and begins with a letter, like my-env`
+      message: `${given}: a name must consist of lower-case letters, digits and dashes and begin with a letter, for example my-env`
     })
   }
   const starter = isAgent ? AgentStarter : Starter
@@ -62,7 +62,7 @@ const write = Effect.fn("init.write")(function* (given: string, isAgent: boolean
   const taken = yield* Effect.filter(files.keys(), (file) => fs.exists(path.join(folder, file)))
   if (taken.length > 0) {
     return yield* new UsageError({
-      message: `${folder} has ${taken.join(", ")} already; nothing was overwritten. Choose another name, or move ${taken.length === 1 ? "it" : "them"} away`
+      message: `${folder} already has ${taken.join(", ")}; nothing was overwritten. Choose another name, or move ${taken.length === 1 ? "it" : "them"} away`
     })
   }
   yield* fs.makeDirectory(folder, { recursive: true })
@@ -73,9 +73,9 @@ const write = Effect.fn("init.write")(function* (given: string, isAgent: boolean
   const steps = [
     `cd ${path.relative(path.resolve("."), folder) || "."}`,
     ...(yield* installation(folder)),
-    `npm test   # tests ${isAgent ? "agent and score" : "the scoring"}, needs no model`,
-    `${CommandLine.anywhere} validate --env ./${chosen}.ts   # checks its claims, and scoring of a thousand random texts`,
-    `${CommandLine.anywhere} process --env ./${chosen}.ts --testing   # makes groups with scripted answers, needs no model`
+    `npm test   # tests ${isAgent ? "agent and score" : "the scoring"}, without a model`,
+    `${CommandLine.anywhere} validate --env ./${chosen}.ts   # checks its claims, and scoring of 1,000 random texts`,
+    `${CommandLine.anywhere} process --env ./${chosen}.ts --testing   # makes groups with scripted answers, without a model`
   ]
   yield* Console.log(
     [
@@ -92,7 +92,7 @@ const write = Effect.fn("init.write")(function* (given: string, isAgent: boolean
   )
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     command: Command.make(
       name,
@@ -101,7 +101,7 @@ export const make: MakeVerb = () =>
           Argument.withDescription("name of the environment and of the folder to create: my-env, or path/to/my-env")
         ),
         agent: Flag.Boolean("agent").pipe(
-          Flag.withDescription("an agent in plain TypeScript, which asks the model over HTTP as its SDK does"),
+          Flag.withDescription("an agent in plain TypeScript that calls the model over HTTP as an SDK does"),
           Flag.withDefault(false)
         )
       },

@@ -7,17 +7,17 @@ import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as BundledModel from "../config/BundledModel.ts"
 import * as Services from "../config/Services.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "merge"
 
 /** An adapter's change is small relative to the weights, and bfloat16 keeps only 8 bits of these. */
 const roundingWarning = (share: number): string =>
-  `bfloat16 rounds the merged weights: the rounding is ${(100 * share).toPrecision(2)}% of the adapter's own change (root mean square), so answers differ from those of model and adapter; --type float32 (the default) keeps them`
+  `bfloat16 rounds the merged weights: the rounding error is ${(100 * share).toPrecision(2)}% of the adapter's change (root mean square), so answers differ from those of model and adapter; --type float32 (the default) avoids this`
 
 const types = { float32: "F32", bfloat16: "BF16" } as const
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set<string>(),
     command: Command.make(
@@ -29,12 +29,12 @@ export const make: MakeVerb = () =>
           Flag.withMetavar("folder|id")
         ),
         adapter: Flag.String("adapter").pipe(
-          Flag.withDescription("PEFT folder of the adapter: a checkpoint's, or one of PEFT"),
+          Flag.withDescription("PEFT folder of the adapter, for example a checkpoint's"),
           Flag.withMetavar("folder")
         ),
         type: Flag.Literals("type", ["float32", "bfloat16"]).pipe(
           Flag.withDescription(
-            "type of the weights written; bfloat16 takes half the room and rounds [default: float32]"
+            "dtype of the weights written; bfloat16 takes half the space and rounds [default: float32]"
           ),
           Flag.withDefault("float32" as const)
         )
@@ -49,7 +49,7 @@ export const make: MakeVerb = () =>
             type: types[type]
           })
           yield* Console.log(
-            `wrote ${folder}: ${tensors} tensors in ${type}${isUntied ? "; embedding and output matrix are two now" : ""}`
+            `wrote ${folder}: ${tensors} tensors in ${type}${isUntied ? "; embedding and output matrix are no longer tied" : ""}`
           )
           if (type === "bfloat16") yield* Effect.logWarning(roundingWarning(roundingShare))
         }).pipe(Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici]), Effect.mapError(Services.toFailure))

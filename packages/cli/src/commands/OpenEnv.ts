@@ -59,15 +59,15 @@ export const make = EnvironmentVerb.make({
       Flag.withDescription("serve other machines without tokens; only for trusted networks"),
       Flag.withDefault(false)
     ),
-    sessions: positive("sessions", "sessions at once; one more is told CAPACITY_REACHED", 64),
-    idle: positive("idle", "seconds without a message after which a session is over", 3600)
+    sessions: positive("sessions", "max concurrent sessions; further ones get CAPACITY_REACHED", 64),
+    idle: positive("idle", "seconds without a message after which a session ends", 3600)
   },
   ownBooleans: ["allow-insecure"],
   examples: [
     { command: "atropos openenv --env wordle", description: "a game, for OpenEnv's Python clients and TRL" },
     {
       command: "atropos openenv --env ./my-env.ts --port 8001 --sessions 256",
-      description: "an environment of your own, 256 episodes at once"
+      description: "your own environment, 256 concurrent episodes"
     }
   ],
   // The client is the policy; nothing is submitted or measured here.

@@ -21,8 +21,8 @@ import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
-import * as ServingRoom from "../train/ServingRoom.ts"
-import type { MakeVerb } from "./Verb.ts"
+import * as ServingMemory from "../train/ServingMemory.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "policy"
 
@@ -46,7 +46,7 @@ const announce = (model: string, device: DeviceKind, swaps: boolean) =>
     })
   )
 
-interface Options extends ServingRoom.Given {
+interface Options extends ServingMemory.Given {
   readonly model: string
   readonly adapter: Option.Option<string>
   /** The model name for clients. */
@@ -78,14 +78,14 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   const quantize = options.quantize === "none" ? undefined : options.quantize
   if (quantize !== undefined && device !== "cpu") {
     return yield* new UsageError({
-      message: `--quantize ${quantize} runs on the CPU only: leave --device ${device} out`
+      message: `--quantize ${quantize} runs on the CPU only: remove --device ${device}`
     })
   }
   yield* BundledModel.check(options.model)
   const place = BundledModel.located(options.model)
-  const room = ServingRoom.chosen(options, device)
-  const check = ServingRoom.check(options.model, {
-    ...room,
+  const serving = ServingMemory.choose(options, device)
+  const check = ServingMemory.check(options.model, {
+    ...serving,
     device,
     quantize: options.quantize,
     maxRows: options.maxBatch,
@@ -106,7 +106,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
     maxWaiting: options.maxWaiting,
     speculativeTokens: options.speculativeTokens,
     weightUpdates: EngineFlags.updatesOf(options.weightUpdates),
-    ...room.caches
+    ...serving.caches
   }
   const server = PolicyServer.layer({
     ...PolicyLayers.served(model),
@@ -124,11 +124,11 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   )
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...lora.booleans]),
-    spell: (words: ReadonlyArray<string>) =>
-      Metrics.spell(EngineFlags.spell("-")(words)).map((word) =>
+    normalizeArgs: (words: ReadonlyArray<string>) =>
+      Metrics.normalizeArgs(EngineFlags.normalizeArgs("-")(words)).map((word) =>
         word.replace(/^--served_model_name(?==|$)/, "--served-model-name")
       ),
     command: Command.make(
@@ -146,13 +146,13 @@ export const make: MakeVerb = () =>
           Flag.optional
         ),
         servedModelName: Flag.String("served-model-name").pipe(
-          Flag.withDescription("name of the model for clients, as in vLLM [default: what --model says]"),
+          Flag.withDescription("name of the model for clients, as in vLLM [default: the value of --model]"),
           Flag.withMetavar("name"),
           Flag.optional
         ),
         quantize: Flag.Literals("quantize", ["none", ...QuantizedWeights.kinds]).pipe(
           Flag.withDescription(
-            "frozen weights of linear layers in 8 or 4 bits, as the trainer has them; on the CPU only [default: none]"
+            "quantize frozen weights of linear layers to 8 or 4 bits, like the trainer's; on the CPU only [default: none]"
           ),
           Flag.withDefault("none" as const)
         ),
@@ -192,16 +192,14 @@ export const make: MakeVerb = () =>
             (rows) => rows > 0,
             () => "at least 1"
           ),
-          Flag.withDescription("completions that may wait; further requests are told to retry later [default: 1024]"),
+          Flag.withDescription("max waiting completions; further requests must be retried later [default: 1024]"),
           Flag.withDefault(1024)
         ),
-        ...EngineFlags.sampling("-", "a new adapter comes"),
+        ...EngineFlags.sampling("-", "a new adapter arrives"),
         memory: EngineFlags.memory,
         ...EngineFlags.caches("-"),
         toolCallFormat: Flag.Literals("tool-call-format", OutputFormat.Setting.literals).pipe(
-          Flag.withDescription(
-            "how the model writes tool calls and thinking; auto takes it from its chat template [default: auto]"
-          ),
+          Flag.withDescription("format of tool calls and thinking; auto: from the chat template [default: auto]"),
           Flag.withDefault("auto" as const)
         ),
         lora: lora.flags,

@@ -21,9 +21,7 @@ export const make = EnvironmentVerb.make({
       Flag.withDefault(true)
     ),
     html: Flag.Boolean("html").pipe(
-      Flag.withDescription(
-        "also write the groups as an HTML page next to the file; --no-html turns it off [default: true]"
-      ),
+      Flag.withDescription("also write the groups as an HTML page next to the file; --no-html: do not [default: true]"),
       Flag.withDefault(true)
     )
   },
@@ -63,7 +61,7 @@ export const make = EnvironmentVerb.make({
       for (const note of destination.notes) yield* Console.error(note)
       if (repairedBytes > 0) {
         yield* Console.error(
-          `${destination.path}: ${repairedBytes} bytes after the checkpoint were cut off; their items are rolled out again`
+          `${destination.path}: ${repairedBytes} bytes after the checkpoint were removed; their items will be rolled out again`
         )
       }
       const { environmentName } = settings.chosen.environment
@@ -72,7 +70,7 @@ export const make = EnvironmentVerb.make({
         Summary.print([
           ["file", nothing === undefined ? destination.path : "none: nothing to write"],
           ...(page === undefined ? [] : [["page", page] as const]),
-          ["groups", `${tally.kept} kept${before > 0 ? `, ${before} items from before` : ""}`],
+          ["groups", `${tally.kept} kept${before > 0 ? `, ${before} items from an earlier run` : ""}`],
           ["dropped", Summary.dropped(tally)],
           ...Summary.failures(result),
           ...Summary.figures(tally, result.passing)

@@ -28,32 +28,30 @@ export const make = EnvironmentVerb.make({
       Argument.withDescription("saved groups, or the samples of an evaluation (samples.jsonl)")
     ),
     write: Flag.String("write").pipe(
-      Flag.withDescription("write the file with today's scores; all else stays as it is"),
+      Flag.withDescription("write the file with the new scores, otherwise unchanged"),
       Flag.withMetavar("file.jsonl"),
       Flag.optional
     ),
     page: Flag.String("page").pipe(
-      Flag.withDescription("write a page of the viewer: old scores beside today's, what changed most first"),
+      Flag.withDescription("write an HTML page of the viewer: old and new scores, largest changes first"),
       Flag.withMetavar("file.html"),
       Flag.optional
     ),
     open: Flag.Boolean("open").pipe(Flag.withDescription("open that page in a browser"), Flag.withDefault(false)),
     json: Flag.Boolean("json").pipe(
-      Flag.withDescription(
-        "print a line of JSON for each rollout that changed or could not be scored, and one for all"
-      ),
+      Flag.withDescription("print a line of JSON per rollout that changed or could not be scored, and a summary"),
       Flag.withDefault(false)
     ),
     show: Flag.Int("show").pipe(
-      Flag.withDescription("changes to print, the others being counted [default: 20]"),
+      Flag.withDescription("max changes to print; others are counted only [default: 20]"),
       Flag.withDefault(20)
     ),
     items: Flag.Int("items").pipe(
-      Flag.withDescription("items of the environment to look through for those of the file [default: 100000]"),
+      Flag.withDescription("max items of the environment to search for those of the file [default: 100000]"),
       Flag.withDefault(100_000)
     ),
     workers: Flag.Int("workers").pipe(
-      Flag.withDescription("groups to score at a time [default: 8]"),
+      Flag.withDescription("groups to score concurrently [default: 8]"),
       Flag.withDefault(8)
     )
   },
@@ -61,15 +59,15 @@ export const make = EnvironmentVerb.make({
   examples: [
     {
       command: "atropos reverify data/groups.jsonl --env gsm8k",
-      description: "what today's grader says of rollouts of last week"
+      description: "re-score last week's rollouts with the current grader"
     },
     {
       command: "atropos reverify groups.jsonl --env ./my-env.ts --write corrected.jsonl",
-      description: "a file with today's scores, to train or make data sets from"
+      description: "a file with the new scores, for training or data sets"
     },
     {
       command: "atropos reverify groups.jsonl --env gsm8k --page again.html --open",
-      description: "the same in the viewer: every rollout with its old score and today's"
+      description: "the same in the viewer: every rollout with its old and new score"
     }
   ],
   // No policy is sampled, nothing is submitted or measured.
@@ -86,9 +84,9 @@ export const make = EnvironmentVerb.make({
       yield* positive("items", items)
       yield* positive("workers", workers)
       if (open && Option.isNone(page)) {
-        return yield* new UsageError({ message: "--open opens a page: say with --page file.html where to write it" })
+        return yield* new UsageError({ message: "--open needs --page file.html, the page to open" })
       }
-      const listener = Items.listener()
+      const listener = Items.promptCapture()
       const faults = FaultLog.make()
       const report = Report.make({ json, show })
       const shown = Page.make()
@@ -112,7 +110,7 @@ export const make = EnvironmentVerb.make({
         yield* Console.log(JSON.stringify({ ...report.figures(), items: result.items, by_question: result.byQuestion }))
       else yield* Console.log(`\n${Summary.print(report.pairs(result))}`)
       if (result.withoutTokens > 0) {
-        yield* Console.error(`${result.withoutTokens} of them have no tokens: a score that looks at lengths sees none`)
+        yield* Console.error(`${result.withoutTokens} of them have no tokens, so length-based scores see none`)
       }
       if (changed + same + unscored === 0) {
         return yield* new CommandFailed({ message: `${file} has no groups to score` })
@@ -126,7 +124,7 @@ export const make = EnvironmentVerb.make({
       if (Option.isSome(write) && !json) yield* Console.log(`written: ${write.value}`)
       if (unscored > 0) {
         return yield* new CommandFailed({
-          message: `${unscored} of ${changed + same + unscored} could not be scored${Option.isSome(write) ? "; they stay as they were" : ""}`
+          message: `${unscored} of ${changed + same + unscored} could not be scored${Option.isSome(write) ? "; these are unchanged" : ""}`
         })
       }
       if (changed > 0 && Option.isNone(write)) {

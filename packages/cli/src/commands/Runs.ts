@@ -7,13 +7,13 @@ import { Argument, Command, Flag } from "effect/cli"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Table from "../base/Table.ts"
 import * as Terminal from "../base/Terminal.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 import * as Services from "../config/Services.ts"
 
 const name: string = "runs"
 
 const apiUrl = Flag.String("api-url").pipe(
-  Flag.withDescription("trajectory service that has the runs [default: http://localhost:8000]"),
+  Flag.withDescription("trajectory service of the runs [default: http://localhost:8000]"),
   Flag.withDefault("http://localhost:8000")
 )
 
@@ -41,7 +41,7 @@ const stateOf = ({ activity, ended, registered, started }: TrajectoryApi.RunRow)
     : started
       ? (activity?.state ?? "current")
       : registered
-        ? "waits for its trainer"
+        ? "waiting for its trainer"
         : "without a trainer"
 }
 
@@ -86,12 +86,10 @@ const list = Command.make(
 const remove = Command.make(
   "delete",
   {
-    run: Argument.String("run").pipe(
-      Argument.withDescription("the run to delete, with those of its name that have ended")
-    ),
+    run: Argument.String("run").pipe(Argument.withDescription("run to delete, including ended ones of that name")),
     apiUrl,
     yes: Flag.Boolean("yes").pipe(
-      Flag.withDescription("delete it: rollouts, metrics, notes, evaluations and saved states cannot be brought back"),
+      Flag.withDescription("confirm: rollouts, metrics, notes, evaluations and saved states are lost"),
       Flag.withDefault(false)
     )
   },
@@ -104,9 +102,9 @@ const remove = Command.make(
       yield* ask(api.runs.delete({ params: { run } }))
       yield* Console.log(`deleted ${what}`)
     }).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
-).pipe(Command.withDescription("Delete a run of a service that nobody is at work on"))
+).pipe(Command.withDescription("Delete an inactive run of a service"))
 
-export const make: MakeVerb = (words) =>
+export const make: MakeCommand = (words) =>
   Effect.succeed(
     words[words.indexOf(name) + 1] === "delete"
       ? { command: Command.make(name).pipe(Command.withSubcommands([remove])), booleans: new Set(["yes"]) }

@@ -18,7 +18,7 @@ export const make = EnvironmentVerb.make({
   name: "serve",
   own: {
     run: Flag.String("run").pipe(
-      Flag.withDescription("run of the service [default: default, the one the original's trainers use]"),
+      Flag.withDescription("run of the service [default: default, which the original's trainers use]"),
       Flag.withDefault("default")
     ),
     spool: Flag.String("spool").pipe(
@@ -29,7 +29,7 @@ export const make = EnvironmentVerb.make({
   examples: [
     {
       command: "atropos serve --env gsm8k --openai.base_url http://localhost:9001/v1 --openai.model_name my-model",
-      description: "send to the service at http://localhost:8000; waits for it and for its trainer"
+      description: "send to the service at http://localhost:8000; waits for it and its trainer"
     }
   ],
   ignored: [],

@@ -49,42 +49,34 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
     Flag.withDescription("only groups from this environment"),
     Flag.optional
   ),
-  stepFrom: Flag.Int("step-from").pipe(
-    Flag.withDescription("only groups from batches at or after this step"),
-    Flag.optional
-  ),
-  stepTo: Flag.Int("step-to").pipe(
-    Flag.withDescription("only groups from batches at or before this step"),
-    Flag.optional
-  ),
+  stepFrom: Flag.Int("step-from").pipe(Flag.withDescription("only groups from batches since this step"), Flag.optional),
+  stepTo: Flag.Int("step-to").pipe(Flag.withDescription("only groups from batches up to this step"), Flag.optional),
   follow: Flag.Boolean("follow").pipe(
-    Flag.withDescription(
-      "wait for new groups from the service; --no-follow reads only what is there now [default: true]"
-    ),
+    Flag.withDescription("wait for new groups from the service; --no-follow reads only existing ones [default: true]"),
     Flag.withDefault(true)
   ),
   takeBatches: isOn(
     "take-batches",
-    "for a service of the Python original: register as its trainer and take its batches (it has no other way to read groups)"
+    "for a Python original's service: register as its trainer and take its batches (the only way to read its groups)"
   ),
   tasksPerStep: whole("tasks-per-step", "groups per batch, with --take-batches", tasksPerStep),
   groupSize: whole("group-size", "sequences per group, with --take-batches", 2),
   maxTokenLength: Flag.Int("max-token-len").pipe(
     Flag.withDescription(
-      "leave out longer sequences, in tokens [default: no limit; with --take-batches, 2048 is announced]"
+      "skip longer sequences, in tokens [default: no limit; with --take-batches, 2048 is announced]"
     ),
     Flag.optional
   ),
   saveMessages: isOn("save-messages", "write messages instead of text"),
   textFrom: Flag.Literals("text-from", ["tokens", "messages"]).pipe(
     Flag.withDescription(
-      "make text from the sampled tokens, or from the messages with the tokenizer's chat template [default: tokens]"
+      "source of text: the sampled tokens, or the messages with the tokenizer's chat template [default: tokens]"
     ),
     Flag.withDefault("tokens")
   ),
   tokenizer: Flag.String("tokenizer").pipe(
     Flag.withDescription(
-      `tokenizer for text: hub id, folder or "bytes" [default: the environment's with --env, that which the files record with --from, else ${defaultTokenizer}]`
+      `tokenizer for text: hub id, folder or "bytes" [default: the environment's with --env, the recorded one with --from, otherwise ${defaultTokenizer}]`
     ),
     Flag.optional
   ),
@@ -103,14 +95,14 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
     Flag.withDescription(`minimum score difference, exclusive [default: ${minimumDifference}]`),
     Flag.withDefault(minimumDifference)
   ),
-  dedupe: isOn("dedupe", "skip duplicate rows, whatever their scores"),
+  dedupe: isOn("dedupe", "skip duplicate rows, regardless of their scores"),
   validationFraction: Flag.Finite("validation-fraction").pipe(
     Flag.filter(
       (value) => value >= 0 && value < 1,
       () => "a number from 0 to below 1"
     ),
     Flag.withDescription(
-      "share of prompts that go to OUT-validation, the rest to OUT-train; 0 writes one file [default: 0]"
+      "fraction of prompts written to OUT-validation, the rest to OUT-train; 0: one file [default: 0]"
     ),
     Flag.withDefault(0)
   ),
@@ -124,7 +116,7 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
     Flag.withDefault(true)
   ),
   report: Flag.String("report").pipe(
-    Flag.withDescription("file for a report of what was kept, and why the rest was not [default: OUT.report.json]"),
+    Flag.withDescription("file for a report of kept and skipped rows, with reasons [default: OUT.report.json]"),
     Flag.withMetavar("file"),
     Flag.optional
   )
@@ -161,7 +153,7 @@ export const advanced = [
 ]
 
 /** `--from a b c` after OUT means three files, as the shell expands `*.jsonl`. */
-export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+export const normalizeArgs = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const spelled: Array<string> = []
   let positional = 0
   let isListing = false

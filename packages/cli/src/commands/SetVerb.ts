@@ -18,7 +18,7 @@ import * as Service from "../sets/source/Service.ts"
 import type { Source } from "../sets/source/Source.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 import * as SetFlags from "./SetFlags.ts"
-import type { MakeVerb, Verb } from "./Verb.ts"
+import type { MakeCommand, Verb } from "./Verb.ts"
 
 const endingOf = (out: string): RowFile.Container | undefined =>
   /\.parquet$/i.test(out) ? "parquet" : /\.(jsonl|ndjson)$/i.test(out) ? "jsonl" : undefined
@@ -50,6 +50,12 @@ const formOf = <R>(flags: SetFlags.Values, fallback: Effect.Effect<Tokenizer.Tok
       return { _tag: "Messages", ...(counting !== undefined && { tokenizer: counting }) } satisfies Sample.Form
     }
     const tokenizer = yield* Option.match(flags.tokenizer, { onNone: () => fallback, onSome: load })
+    const { chatTemplate } = tokenizer
+    if (flags.textFrom === "messages" && chatTemplate !== undefined && chatTemplate({ tools: false }) === undefined) {
+      return yield* new UsageError({
+        message: `--text-from messages: the tokenizer ${tokenizer.name} has no chat template. Give an instruct model's (--tokenizer), or --text-from tokens`
+      })
+    }
     return {
       _tag: "Text",
       tokenizer,
@@ -158,19 +164,19 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags
 
 /** Creates the command, with the flags of an environment if the arguments name one. */
 export const make =
-  (verb: SetFlags.SetVerb): MakeVerb =>
+  (verb: SetFlags.SetVerb): MakeCommand =>
   (words) => {
     const own = SetFlags.flags(verb)
     const name: string = verb.name
     const made: Effect.Effect<Verb, Failure, Command.Environment> =
-      Words.peek(words, "env") === undefined
+      Words.argValue(words, "env") === undefined
         ? Effect.succeed({
             command: Command.make(
               name,
               {
                 env: Flag.String("env").pipe(
                   Flag.withDescription(
-                    "roll out this environment (a name or a file); --help-all lists its own settings too"
+                    "roll out this environment (a name or a file); --help-all lists its settings too"
                   ),
                   Flag.withMetavar("name|file"),
                   Flag.optional
@@ -210,5 +216,5 @@ export const make =
                 yield* generate(verb, flags, form, yield* Rollouts.make(flags.out))
               }).pipe(Services.provide(settings))
           })(words)
-    return Effect.map(made, (one) => ({ ...one, spell: SetFlags.spell }))
+    return Effect.map(made, (one) => ({ ...one, normalizeArgs: SetFlags.normalizeArgs }))
   }

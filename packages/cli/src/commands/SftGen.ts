@@ -18,7 +18,7 @@ export const make = SetVerb.make({
     },
     {
       command: "atropos sft-gen - --env arithmetic-stories --openai.base_url http://localhost:9001/v1 | head",
-      description: "straight from an environment"
+      description: "directly from an environment"
     }
   ]
 })

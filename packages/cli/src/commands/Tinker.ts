@@ -19,9 +19,9 @@ import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
-import * as Room from "../train/Room.ts"
-import * as ServingRoom from "../train/ServingRoom.ts"
-import type { MakeVerb } from "./Verb.ts"
+import * as MemoryCheck from "../train/MemoryCheck.ts"
+import * as ServingMemory from "../train/ServingMemory.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "tinker"
 
@@ -45,7 +45,7 @@ const announce = (names: ReadonlyArray<string>, device: DeviceKind, folder: stri
     })
   )
 
-interface Options extends ServingRoom.Given {
+interface Options extends ServingMemory.Given {
   readonly model: string
   readonly name: Option.Option<string>
   readonly folder: string
@@ -61,16 +61,16 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   const { allowInsecure, device, host, port, threads } = options
   const { basename, resolve } = yield* Path.Path
   const settings = yield* ServerSettings.settings.decode(Flags.given(options.limits))
-  const room = ServingRoom.chosen(options, device)
+  const serving = ServingMemory.choose(options, device)
   const loaded = yield* PretrainedModel.load(BundledModel.located(options.model), {
     // The smallest adapter, replaced by those of clients.
     trains: { r: 1, alpha: 1, targetModules: ["all-linear"], rslora: false },
     seed: 0,
-    check: ServingRoom.check(options.model, {
-      ...room,
+    check: ServingMemory.check(options.model, {
+      ...serving,
       device,
       quantize: "none",
-      maxRows: Room.maxRows,
+      maxRows: MemoryCheck.maxRows,
       training: settings,
       separator: "_"
     })
@@ -86,8 +86,8 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
     folder,
     device,
     settings,
-    memory: room.memory,
-    caches: room.caches,
+    memory: serving.memory,
+    caches: serving.caches,
     host,
     port,
     allowInsecure,
@@ -100,10 +100,10 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   )
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...limits.booleans]),
-    spell: (words: ReadonlyArray<string>) => Metrics.spell(EngineFlags.spell("_")(words)),
+    normalizeArgs: (words: ReadonlyArray<string>) => Metrics.normalizeArgs(EngineFlags.normalizeArgs("_")(words)),
     command: Command.make(
       name,
       {
@@ -111,12 +111,9 @@ export const make: MakeVerb = () =>
           Flag.withDescription("base model: a Hugging Face folder or hub id"),
           Flag.withMetavar("folder|id")
         ),
-        name: Flag.String("name").pipe(
-          Flag.withDescription("another name for the base model, by which clients may ask for it"),
-          Flag.optional
-        ),
+        name: Flag.String("name").pipe(Flag.withDescription("alias of the base model for clients"), Flag.optional),
         folder: Flag.String("folder").pipe(
-          Flag.withDescription("folder of the checkpoints that clients save [default: .atropos/tinker]"),
+          Flag.withDescription("folder for clients' checkpoints [default: .atropos/tinker]"),
           Flag.withMetavar("folder"),
           Flag.withDefault(".atropos/tinker")
         ),
@@ -127,9 +124,9 @@ export const make: MakeVerb = () =>
         threads: Flag.Int("threads").pipe(
           Flag.filter(
             (threads) => threads >= 0,
-            () => "at least 1, or 0 for one for each core"
+            () => "at least 1, or 0 for one per core"
           ),
-          Flag.withDescription("threads of training; 0: one for each core [default: 0]"),
+          Flag.withDescription("training threads; 0: one per core [default: 0]"),
           Flag.withDefault(0)
         ),
         host: Flag.String("host").pipe(

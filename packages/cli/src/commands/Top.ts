@@ -4,26 +4,26 @@ import { Config, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Services from "../config/Services.ts"
 import * as Top from "../top/Top.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "top"
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["once"]),
     command: Command.make(
       name,
       {
         apiUrl: Flag.String("api-url").pipe(
-          Flag.withDescription("trajectory service to look at [default: http://localhost:8000]"),
+          Flag.withDescription("trajectory service [default: http://localhost:8000]"),
           Flag.withDefault("http://localhost:8000")
         ),
         run: Flag.String("run").pipe(
-          Flag.withDescription("run to look at [default: the one that something happened in last]"),
+          Flag.withDescription("run to watch [default: the most recently active]"),
           Flag.optional
         ),
         once: Flag.Boolean("once").pipe(
-          Flag.withDescription("print the state as one line and end"),
+          Flag.withDescription("print the state as one line and exit"),
           Flag.withDefault(false)
         )
       },

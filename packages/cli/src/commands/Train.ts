@@ -12,9 +12,10 @@ import * as Summary from "../job/Summary.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Recipe from "../up/Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
+import * as TorchRun from "../train/TorchRun.ts"
 import * as HealthLines from "../train/HealthLines.ts"
 import * as Train from "../train/Train.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "train"
 
@@ -23,10 +24,10 @@ const rewardOf = Option.match({
   onSome: ({ rewardMean }: StepMetrics) => rewardMean.toFixed(3)
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set([...TrainerRun.booleans, ...Metrics.booleans]),
-    spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words)),
+    normalizeArgs: (words: ReadonlyArray<string>) => Metrics.normalizeArgs(TrainerRun.normalizeArgs(words)),
     command: Command.make(
       name,
       {
@@ -40,20 +41,21 @@ export const make: MakeVerb = () =>
           const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
           if (settings.trainer.model === Recipe.scratch) {
             return yield* new UsageError({
-              message: `--model ${Recipe.scratch} works with up only, which knows the environment: train needs a folder or a hub id`
+              message: `--model ${Recipe.scratch} works only with up, which knows the environment; give train a folder or a hub id`
             })
           }
           const unseen = StopOn.problem(settings.trainer.stopOn)
           if (unseen !== undefined) return yield* new UsageError({ message: unseen })
           yield* BundledModel.check(settings.trainer.model)
           if (RemoteEngine.isRemote(settings)) yield* RemoteEngine.check(settings)
+          if (TorchRun.isAsked(settings)) yield* TorchRun.check(settings)
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
           const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")
           const { cards, first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)
           yield* Console.log("")
           yield* Console.log(
             Summary.print([
-              ["steps", steps === 0 ? "none: the checkpoint already has all steps" : String(steps)],
+              ["steps", steps === 0 ? "none: the checkpoint already contains all steps" : String(steps)],
               ["mean reward", `${rewardOf(first)} at the start, ${rewardOf(last)} at the end`],
               ...HealthLines.of(cards),
               ["checkpoints", folder]
@@ -68,7 +70,7 @@ export const make: MakeVerb = () =>
         },
         {
           command: `atropos train --model ./model --loss dapo --weight-sync '["vllm+http://localhost:9001"]'`,
-          description: "send new adapters to a vLLM server"
+          description: "push new adapters to a vLLM server"
         }
       ])
     )

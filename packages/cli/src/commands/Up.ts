@@ -16,6 +16,7 @@ import * as Words from "../config/Words.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Terminal from "../base/Terminal.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
+import * as TorchRun from "../train/TorchRun.ts"
 import * as Mixture from "../up/Mixture.ts"
 import * as OwnRecipe from "../up/OwnRecipe.ts"
 import * as Recipe from "../up/Recipe.ts"
@@ -25,7 +26,7 @@ import * as Up from "../up/Up.ts"
 import * as UpReport from "../up/UpReport.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 /** Settings it ignores: all parts run in this process, and it picks the run folders itself. */
 const ignored = [
@@ -69,23 +70,29 @@ const definitionsFor = (
 const ownOf = (model: unknown, { chosen }: Environments.Named): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
   (model === BundledModel.word ? Recipe.bundled[chosen.environment.environmentName] : undefined) ?? Recipe.ownModel
 
-/** Fails if a server is to train but cannot, or if no model is named for it. */
+/** Fails if another engine than the local one cannot train this, or if no model is named for it. */
 const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean) {
-  const { engine, model } = settings.trainer
-  if (!RemoteEngine.isRemote(settings)) return
-  yield* RemoteEngine.check(settings)
+  const { engine, model, trains } = settings.trainer
+  if (engine === RemoteEngine.local) return
+  const isTorch = TorchRun.isAsked(settings)
+  yield* isTorch ? TorchRun.check(settings) : RemoteEngine.check(settings)
+  if (isTorch && trains === "all") {
+    return yield* new UsageError({
+      message: `--engine ${engine} --trains all: up samples with the local engine, which takes adapters only; train an adapter, or use train with --weight_sync vllm+http://host:port`
+    })
+  }
   if (isModelGiven && model !== Recipe.scratch) return
   return yield* new UsageError({
-    message: `--engine ${engine} needs --model: the folder or hub id of a model that the server has`
+    message: `--engine ${engine} needs --model: folder or hub id of a model${isTorch ? "" : " of the server"}`
   })
 })
 
 /** Runs before a service and a run exist. */
 const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerSettings, isGiven: boolean) {
-  yield* BundledModel.check(model, { [Recipe.scratch]: "a model made for the environment" })
+  yield* BundledModel.check(model, { [Recipe.scratch]: "a model from scratch for the environment" })
   if (isGiven) return
   yield* Console.log(
-    `no --model given: using ${model} from the hub; --model ${Recipe.scratch} makes a small model instead`
+    `no --model given: using ${model} from the hub; --model ${Recipe.scratch} trains a small model from scratch instead`
   )
 })
 
@@ -99,18 +106,14 @@ const ownFlags = {
   ),
   config: ConfigFile.flag,
   host: Flag.String("host").pipe(
-    Flag.withDescription("address for the service to listen on [default: 127.0.0.1]"),
+    Flag.withDescription("address the service listens on [default: 127.0.0.1]"),
     Flag.withDefault("127.0.0.1")
   ),
-  port: Flags.port("port for the service; if taken, another one is used"),
-  policyPort: Flags.port(
-    "port for the policy server; if taken, another one is used; 0 picks a free port",
-    9004,
-    "policy_port"
-  ),
+  port: Flags.port("port of the service; if in use, another one"),
+  policyPort: Flags.port("port of the policy server; if in use, another one; 0: any free port", 9004, "policy_port"),
   stepsAhead: Flag.Int("steps_ahead").pipe(
     Flag.withDescription(
-      "steps that sampling may run ahead of training; 0 is on-policy and reproducible with the same seed [default: 0, or max_staleness with on_stale wait]"
+      "max steps that sampling runs ahead of training; 0: on-policy, reproducible with the same seed [default: 0, or max_staleness with on_stale wait]"
     ),
     Flag.filter(
       (steps) => steps >= 0,
@@ -118,28 +121,26 @@ const ownFlags = {
     ),
     Flag.optional
   ),
-  ...EngineFlags.sampling("_", "new weights come"),
+  ...EngineFlags.sampling("_", "new weights arrive"),
   fresh: Flag.Boolean("fresh").pipe(
     Flag.withDescription("start a new run instead of resuming an unfinished one"),
     Flag.withDefault(false)
   ),
   exit: Flag.Boolean("exit").pipe(
-    Flag.withDescription(
-      "end after the last step; else the pages stay until Ctrl-C where the command runs on a terminal"
-    ),
+    Flag.withDescription("exit after the last step; otherwise, on a terminal, the viewer stays up until Ctrl-C"),
     Flag.withDefault(false)
   )
 }
 
-export const make: MakeVerb = (words) =>
+export const make: MakeCommand = (words) =>
   Effect.gen(function* () {
-    const given = Words.peekAll(words, "env")
+    const given = Words.argValues(words, "env")
     const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(given) ? given : [usual])
     const all = named.map(({ chosen }) => chosen)
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: the content of a config file is not known there.
-    const shown = definitionsFor(Words.peek(words, "model"), Words.peek(words, "engine"), known)
-    const own = ownOf(Words.peek(words, "model"), named[0])
+    const shown = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
+    const own = ownOf(Words.argValue(words, "model"), named[0])
     const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? own.env)
     const others = OtherServers.flags(all)
     const command = Command.make(
@@ -217,7 +218,7 @@ export const make: MakeVerb = (words) =>
             host,
             port,
             policyPort,
-            stays: !exit && (yield* Terminal.Place).isWatched,
+            stays: !exit && (yield* Terminal.Footer).isWatched,
             onResult: UpReport.print
           })
         }).pipe(Effect.mapError(Services.toFailure))
@@ -246,6 +247,7 @@ export const make: MakeVerb = (words) =>
         "fresh",
         "exit"
       ]),
-      spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(EngineFlags.spell("_")(words)))
+      normalizeArgs: (words: ReadonlyArray<string>) =>
+        Metrics.normalizeArgs(TrainerRun.normalizeArgs(EngineFlags.normalizeArgs("_")(words)))
     }
   })

@@ -12,10 +12,10 @@ import * as Table from "../base/Table.ts"
 import * as Losses from "../validate/Losses.ts"
 import * as Validate from "../validate/Validate.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const lossFlag = Flag.String("loss").pipe(
-  Flag.withDescription("instead of an environment, check a loss: a preset, or a file with a loss of your own"),
+  Flag.withDescription("instead of an environment, check a loss: a preset, or a file with a custom loss"),
   Flag.withMetavar("name|file"),
   Flag.optional
 )
@@ -26,7 +26,7 @@ const ofEnvironment = EnvironmentVerb.make({
     loss: lossFlag,
     items: Flag.Int("items").pipe(Flag.withDescription("items to check [default: 32]"), Flag.withDefault(32)),
     texts: Flag.Int("texts").pipe(
-      Flag.withDescription("random texts to score, over all items [default: 1000]"),
+      Flag.withDescription("random texts to score, in total [default: 1000]"),
       Flag.withDefault(1000)
     ),
     seed: Flag.Int("seed").pipe(
@@ -42,7 +42,7 @@ const ofEnvironment = EnvironmentVerb.make({
     },
     {
       command: "atropos validate --loss ./my-loss.ts",
-      description: "a loss of your own, or a preset with its settings"
+      description: "a custom loss, or a preset with its settings"
     }
   ],
   // No policy is sampled, nothing is submitted or measured.
@@ -72,24 +72,24 @@ const ofEnvironment = EnvironmentVerb.make({
       )
       const broken = verdicts.filter(({ violations }) => violations > 0)
       if (broken.length > 0) {
-        return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} laws do not hold` })
+        return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} checks failed` })
       }
     }).pipe(Services.provide(settings, "none"))
 })
 
 const name: string = "validate"
 
-const ofLoss: MakeVerb = () =>
+const ofLoss: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(TrainerRun.booleans),
-    spell: TrainerRun.spell,
+    normalizeArgs: TrainerRun.normalizeArgs,
     command: Command.make(
       name,
       { env: Flag.String("env").pipe(Flag.optional), loss: TrainerRun.flags().loss },
       (given) =>
         Effect.gen(function* () {
           if (Option.isSome(given.env)) {
-            return yield* new UsageError({ message: "--env and --loss: one of the two is checked at a time" })
+            return yield* new UsageError({ message: "--env and --loss cannot be combined: check one at a time" })
           }
           const { loss } = yield* TrainerRun.make({
             mode: {},
@@ -101,5 +101,5 @@ const ofLoss: MakeVerb = () =>
     )
   })
 
-export const make: MakeVerb = (words) =>
+export const make: MakeCommand = (words) =>
   words.some((word) => /^--loss(\.preset|\.file)?(=|$)/.test(word)) ? ofLoss(words) : ofEnvironment(words)

@@ -11,8 +11,8 @@ export interface Verb {
   /** Flags that accept `True` and `False`, without the dashes. */
   readonly booleans?: ReadonlySet<string>
   /** Normalizes alternative spellings of its flags to the declared ones. */
-  readonly spell?: (words: ReadonlyArray<string>) => ReadonlyArray<string>
+  readonly normalizeArgs?: (words: ReadonlyArray<string>) => ReadonlyArray<string>
 }
 
 /** Creates the command for these arguments: the flags of an environment are only known once `--env` is. */
-export type MakeVerb = (words: ReadonlyArray<string>) => Effect.Effect<Verb, Failure, Command.Environment>
+export type MakeCommand = (words: ReadonlyArray<string>) => Effect.Effect<Verb, Failure, Command.Environment>

@@ -1,9 +1,9 @@
 /** Lists the subcommands; the code of each is loaded on demand. */
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 export interface VerbEntry {
   readonly description: string
-  readonly load: () => Promise<{ readonly make: MakeVerb }>
+  readonly load: () => Promise<{ readonly make: MakeCommand }>
 }
 
 /** In the order of `--help`. */
@@ -13,7 +13,7 @@ export const verbs = {
     load: () => import("./Up.ts")
   },
   api: {
-    description: "Run the trajectory service, which takes rollouts from environments and gives batches to trainers",
+    description: "Run the trajectory service, which collects rollouts of environments into batches for trainers",
     load: () => import("./Api.ts")
   },
   policy: {
@@ -21,7 +21,7 @@ export const verbs = {
     load: () => import("./Policy.ts")
   },
   tinker: {
-    description: "Serve a model over the API of Tinker: its SDK and cookbook train and sample on this machine",
+    description: "Serve a model over the Tinker API, so that its SDK and cookbook train and sample on this machine",
     load: () => import("./Tinker.ts")
   },
   gateway: {
@@ -29,7 +29,7 @@ export const verbs = {
     load: () => import("./Gateway.ts")
   },
   openenv: {
-    description: "Serve an environment over the OpenEnv protocol, for trainers and clients of other programs",
+    description: "Serve an environment over the OpenEnv protocol, for other trainers and clients",
     load: () => import("./OpenEnv.ts")
   },
   serve: {
@@ -37,7 +37,7 @@ export const verbs = {
     load: () => import("./Serve.ts")
   },
   train: {
-    description: "Train an adapter or a whole model on batches from a trajectory service",
+    description: "Train an adapter or all weights on batches from a trajectory service",
     load: () => import("./Train.ts")
   },
   top: {
@@ -49,7 +49,7 @@ export const verbs = {
     load: () => import("./Runs.ts")
   },
   merge: {
-    description: "Merge an adapter into its model: a folder that any program loads",
+    description: "Merge an adapter into its model, as a regular model folder",
     load: () => import("./Merge.ts")
   },
   process: {
@@ -81,7 +81,7 @@ export const verbs = {
     load: () => import("./Validate.ts")
   },
   reverify: {
-    description: "Score saved groups again with today's environment: what changed, and a corrected file",
+    description: "Re-score saved groups with the current environment, and report or correct changes",
     load: () => import("./Reverify.ts")
   },
   init: { description: "Create a new environment from a template, with its test", load: () => import("./Init.ts") },
@@ -90,5 +90,5 @@ export const verbs = {
     load: () => import("./WandbSync.ts")
   },
   envs: { description: "List the environments and their settings", load: () => import("./Envs.ts") },
-  doctor: { description: "Check this machine for problems, and say how to fix them", load: () => import("./Doctor.ts") }
+  doctor: { description: "Check this machine for problems, with fixes", load: () => import("./Doctor.ts") }
 } as const satisfies Record<string, VerbEntry>

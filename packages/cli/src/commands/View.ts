@@ -22,7 +22,7 @@ import * as FileIndex from "../view/FileIndex.ts"
 import * as SavedMetrics from "../view/SavedMetrics.ts"
 import * as StaticPage from "../view/StaticPage.ts"
 import * as Viewer from "../view/Viewer.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "view"
 
@@ -112,7 +112,7 @@ const view = Effect.fnUntraced(function* (flags: FlagValues) {
   const { files, out } = flags
   if (flags.metrics.length > 0 && Option.isNone(out)) {
     return yield* new UsageError({
-      message: `--metrics are the curves of a saved page: add --out (${CommandLine.of("view groups.jsonl --metrics metrics.jsonl --out run.html")})`
+      message: `--metrics adds curves to a saved page: also give --out (${CommandLine.of("view groups.jsonl --metrics metrics.jsonl --out run.html")})`
     })
   }
   if (files.length === 0) {
@@ -134,21 +134,21 @@ const view = Effect.fnUntraced(function* (flags: FlagValues) {
     const { type } = yield* fs.stat(file)
     if (type !== "File") {
       return yield* new UsageError({
-        message: `${file} is a pipe or a device, which the viewer cannot seek in: save it as a file, or use --out`
+        message: `${file} is a pipe or a device, which is not seekable: save it as a file, or use --out`
       })
     }
   }
   return yield* serve(flags)
 })
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     booleans: new Set(["open"]),
     command: Command.make(
       name,
       {
         files: Argument.String("file.jsonl").pipe(
-          Argument.withDescription("files of saved groups; without any, the viewer of a running service"),
+          Argument.withDescription("files of saved groups; without any, print the viewer URL of a running service"),
           Argument.variadic()
         ),
         out: Flag.String("out").pipe(
@@ -158,15 +158,15 @@ export const make: MakeVerb = () =>
         ),
         metrics: Flag.String("metrics").pipe(
           Flag.withDescription(
-            "file of metrics (metrics.jsonl of a run's folder) whose curves that file shows; several times"
+            "metrics file (metrics.jsonl of a run's folder) whose curves are added to that file; repeat for several"
           ),
           Flag.withMetavar("metrics.jsonl"),
           Flag.atLeast(0)
         ),
-        title: Flag.String("title").pipe(Flag.withDescription("title of that file"), Flag.optional),
+        title: Flag.String("title").pipe(Flag.withDescription("title of the HTML file"), Flag.optional),
         tokenizer: Flag.String("tokenizer").pipe(
           Flag.withDescription(
-            'tokenizer to show tokens as text: hub id, folder or "bytes" [default: tokens are shown as ids]'
+            'tokenizer to show tokens as text: hub id, folder or "bytes" [default: token ids are shown]'
           ),
           Flag.optional
         ),
@@ -178,7 +178,7 @@ export const make: MakeVerb = () =>
         open: Flag.Boolean("open").pipe(Flag.withDescription("open the viewer in a browser"), Flag.withDefault(false)),
         apiUrl: Flag.String("api-url").pipe(
           Flag.withDescription(
-            "service whose viewer URL to print, if no files are flags [default: http://localhost:8000]"
+            "service whose viewer URL to print, if no files are given [default: http://localhost:8000]"
           ),
           Flag.withDefault("http://localhost:8000")
         )
@@ -188,7 +188,7 @@ export const make: MakeVerb = () =>
       Command.withExamples([
         {
           command: "atropos view data/gsm8k.jsonl --open",
-          description: "saved groups, live while process writes them"
+          description: "saved groups, updated while process writes them"
         },
         { command: "atropos view a.jsonl b.jsonl --out both.html", description: "one file to share" },
         { command: "atropos view", description: "URL of the viewer of the service at http://localhost:8000" }

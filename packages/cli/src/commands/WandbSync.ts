@@ -9,22 +9,22 @@ import { Argument, Command } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
-import type { MakeVerb } from "./Verb.ts"
+import type { MakeCommand } from "./Verb.ts"
 
 const name: string = "wandb-sync"
 
-const tell = ({ folder, name, outcome }: WandbSync.Synced) =>
+const printOutcome = ({ folder, name, outcome }: WandbSync.Synced) =>
   "url" in outcome
     ? Console.log(`${name}: ${outcome.rows} rows at ${outcome.url}`)
     : Console.error(`${name} (${folder}): ${outcome.failure}`)
 
-export const make: MakeVerb = () =>
+export const make: MakeCommand = () =>
   Effect.succeed({
     command: Command.make(
       name,
       {
         folders: Argument.String("folder").pipe(
-          Argument.withDescription("folder of a run, or a folder with runs in it, such as a run's metrics folder"),
+          Argument.withDescription("folder of a run, or of several, for example a run's metrics folder"),
           Argument.variadic({ min: 1 })
         )
       },
@@ -35,7 +35,7 @@ export const make: MakeVerb = () =>
             return yield* new UsageError({ message: "wandb-sync needs an API key in WANDB_API_KEY" })
           }
           const { run } = yield* Effect.promise(() => import("@atropos/core/metrics/wandb/WandbSync"))
-          const synced = (yield* Effect.forEach(folders, (folder) => run(folder, server.value, tell))).flat()
+          const synced = (yield* Effect.forEach(folders, (folder) => run(folder, server.value, printOutcome))).flat()
           const failures = synced.filter(({ outcome }) => "failure" in outcome).length
           if (failures > 0) {
             return yield* new CommandFailed({ message: `${failures} of ${synced.length} runs were not uploaded` })

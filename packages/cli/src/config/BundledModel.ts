@@ -33,7 +33,10 @@ const digest = Effect.fnUntraced(function* () {
  * Names the bundled model by its short name, regardless of where the command is installed: to clients, in settings and
  * in checkpoints, which identify the version by its content. Other models are unchanged.
  */
-export const named = Effect.fn("BundledModel.named")(function* <M extends Description>(model: M, wanted: string) {
+export const named = Effect.fn("BundledModel.named")(function* <M extends Pick<Description, "name" | "tokenizer">>(
+  model: M,
+  wanted: string
+) {
   if (wanted !== word) return model
   const identity = `${word} (sha256 ${yield* digest()})`
   return { ...model, name: word, identity, tokenizer: { ...model.tokenizer, name: word } }
@@ -52,5 +55,5 @@ export const check = Effect.fn("BundledModel.check")(function* (model: string, m
   const words = { ...about, ...more }
   if (Object.hasOwn(words, model)) return
   const near = nearest(model, Object.keys(words))
-  if (near !== undefined) return yield* wrong(`there is no such folder; did you mean ${near}, ${words[near]}?`)
+  if (near !== undefined) return yield* wrong(`folder not found; did you mean ${near}, ${words[near]}?`)
 })

@@ -12,7 +12,7 @@ import { Effect, Option, Predicate, type Schema } from "effect"
 import { Flag } from "effect/cli"
 import { UsageError } from "../base/Failure.ts"
 import * as RemovedSettings from "./RemovedSettings.ts"
-import { shown } from "./Shown.ts"
+import { formatValue } from "./Shown.ts"
 import * as YamlFile from "./YamlFile.ts"
 
 export const serverFields = {
@@ -79,13 +79,13 @@ export const read = Effect.fn("ConfigFile.read")(function* (
       const where = path.length === 0 ? "" : `${path.join(".")}.`
       if (!Predicate.isReadonlyObject(map)) {
         return yield* new UsageError({
-          message: `${lineOf(path)}: "${path.join(".")}" must be a map, got ${shown(map)}`
+          message: `${lineOf(path)}: "${path.join(".")}" must be a map, got ${formatValue(map)}`
         })
       }
       for (const key of Object.keys(map)) {
         if (known.includes(key)) continue
         return yield* new UsageError({
-          message: `${lineOf([...path, key])}: there is no setting "${where}${key}"${RemovedSettings.hint(key, known)}`
+          message: `${lineOf([...path, key])}: unknown setting "${where}${key}"${RemovedSettings.hint(key, known)}`
         })
       }
       return map

@@ -23,7 +23,7 @@ export const memory = Flag.Finite("memory").pipe(
     () => "more than 0"
   ),
   Flag.withDescription(
-    "GiB that the process may take: caches are sized for it, and a model that cannot fit is refused; if unset, what this machine or its container has"
+    "memory limit of the process in GiB: caches are sized for it, and a model that cannot fit is refused; if unset, the memory of this machine or its container"
   ),
   Flag.optional
 )
@@ -35,7 +35,7 @@ export const caches = (separator: Separator) => ({
       (megabytes) => megabytes > 0,
       () => "at least 1"
     ),
-    Flag.withDescription("MiB for keys and values of running sequences [default: an eighth of the memory, 64 to 2048]"),
+    Flag.withDescription("KV cache of running sequences in MiB [default: an eighth of the memory, 64 to 2048]"),
     Flag.optional
   ),
   prefixCacheMegabytes: Flag.Int(nameOf("prefixCacheMegabytes", separator)).pipe(
@@ -44,7 +44,7 @@ export const caches = (separator: Separator) => ({
       () => "0 or more"
     ),
     Flag.withDescription(
-      "MiB for keys and values of prompts that have ended, which the next turn of a conversation begins with; 0: none [default: a 32nd of the memory, at most 512]"
+      "prefix cache in MiB, which the next turn of a conversation reuses; 0: none [default: a 32nd of the memory, at most 512]"
     ),
     Flag.optional
   )
@@ -58,13 +58,13 @@ export const sampling = (separator: Separator, weights: string) => ({
       () => "a whole number from 0 to 32"
     ),
     Flag.withDescription(
-      "tokens to guess ahead from what the sequence said before; pays where few answers at once copy much [default: 0]"
+      "tokens to speculate from earlier text of the sequence (prompt lookup); faster if few concurrent answers copy much [default: 0]"
     ),
     Flag.withDefault(0)
   ),
   weightUpdates: Flag.Literals(nameOf("weightUpdates", separator), ["pinned", "in-flight"]).pipe(
     Flag.withDescription(
-      `what running requests do when ${weights}: end on the one they began with, or go on under the new one [default: pinned]`
+      `in-flight requests when ${weights}: finish on the old weights (pinned), or switch [default: pinned]`
     ),
     Flag.withDefault("pinned" as const)
   )
@@ -74,7 +74,7 @@ export const updatesOf = (given: "pinned" | "in-flight"): "pinned" | "in_flight"
   given === "in-flight" ? "in_flight" : given
 
 /** Rewrites these flags in the arguments to their declared spelling. */
-export const spell =
+export const normalizeArgs =
   (separator: Separator) =>
   (all: ReadonlyArray<string>): ReadonlyArray<string> =>
     all.map((word) => {

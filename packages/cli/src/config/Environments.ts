@@ -109,7 +109,7 @@ export const choose = Effect.fn("Environments.choose")(function* (word: string, 
   if (known !== undefined) return ofEntry(known)
   if (UserFile.isPath(word)) return yield* fromFile(word, named)
   return yield* new UsageError({
-    message: `${named} ${word}: there is no environment of that name${hint(word, names) || "."} Available: ${names.join(", ")}. For a file, give its path, such as ./${word}.ts`
+    message: `${named} ${word}: unknown environment${hint(word, names) || "."} Available: ${names.join(", ")}. For a file, give its path, for example ./${word}.ts`
   })
 })
 

@@ -115,7 +115,7 @@ const flagOf = (name: string, { example, isNullable, kind }: Field): Flag.Flag<u
       return Flag.String(name).pipe(
         Flag.filterMap(
           (word) => (isNullable && isNone(word) ? Option.some<unknown>(null) : parseJson(word)),
-          () => (example === undefined ? "JSON" : `JSON, such as '${example}'`)
+          () => (example === undefined ? "JSON" : `JSON, for example '${example}'`)
         ),
         Flag.withMetavar("json")
       )

@@ -20,7 +20,7 @@ export const read = Effect.fn("LossFile.read")(function* (word: string) {
   const objective = exported["default"]
   const problem = Objective.problem(objective)
   if (problem !== undefined) {
-    return yield* new UsageError({ message: `--loss ${word}: the default export is no objective: ${problem}` })
+    return yield* new UsageError({ message: `--loss ${word}: the default export is not an objective: ${problem}` })
   }
   // It has all properties of an objective.
   return objective as Objective.Objective
@@ -33,7 +33,7 @@ export const ofSettings = Effect.fn("LossFile.ofSettings")(function* (settings: 
   const given = Object.entries(settings).find(([name, value]) => name !== "file" && name !== "preset" && value !== null)
   if (given !== undefined) {
     return yield* new UsageError({
-      message: `--loss.${Settings.wireName(given[0])} has no effect on a loss of your own: set ${given[0]} in ${file}`
+      message: `--loss.${Settings.wireName(given[0])} has no effect on a custom loss: set ${given[0]} in ${file}`
     })
   }
   return yield* read(file)
@@ -42,7 +42,7 @@ export const ofSettings = Effect.fn("LossFile.ofSettings")(function* (settings: 
 const isOfLoss = (flag: string): boolean => flag === "--loss" || flag === "--loss.preset"
 
 /** Rewrites `--loss PATH` to `--loss.file PATH`; presets are unchanged. */
-export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+export const normalizeArgs = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word, i) => {
     const [flag = "", ...values] = word.split("=")
     const value = values.length > 0 ? values.join("=") : words[i + 1]

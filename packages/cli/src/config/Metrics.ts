@@ -31,7 +31,7 @@ const names = new Set(
 )
 
 /** Rewrites these flags in the arguments to their declared spelling. */
-export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+export const normalizeArgs = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word) => {
     const [flag = "", ...value] = word.split("=")
     const underscored = `--${flag.slice(2).replaceAll("-", "_")}`
@@ -57,7 +57,7 @@ export const make = Effect.fn("Metrics.make")(function* (
     )
 })
 
-export interface Place {
+export interface Target {
   readonly folder: string
   /** The original's `use_wandb`, and whether it was set explicitly. */
   readonly useWandb: { readonly value: boolean; readonly isGiven: boolean }
@@ -83,7 +83,7 @@ export const wandbServer = Effect.map(Effect.orDie(wandbVariables), ({ baseUrl, 
  */
 const wandbOf = Effect.fn("Metrics.wandbOf")(function* (
   settings: MetricsSettings.MetricsSettings,
-  { useWandb }: Pick<Place, "useWandb">
+  { useWandb }: Pick<Target, "useWandb">
 ) {
   const { entity, mode: variable } = yield* Effect.orDie(wandbVariables)
   const server = yield* wandbServer
@@ -103,8 +103,8 @@ const wandbOf = Effect.fn("Metrics.wandbOf")(function* (
 })
 
 /** The sinks that work without a trajectory service. */
-const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSettings.MetricsSettings, place: Place) {
-  const folder = settings.folder ?? place.folder
+const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSettings.MetricsSettings, target: Target) {
+  const folder = settings.folder ?? target.folder
   const sinks: Array<Effect.Effect<MetricsSink.Sink, never, Needs | Scope.Scope>> = []
   if (settings.file) sinks.push(FileSink.make(folder))
   if (settings.tensorboard) {
@@ -115,7 +115,7 @@ const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSetting
     const { sink } = yield* Effect.promise(() => import("@atropos/core/metrics/GaugeSink"))
     sinks.push(Effect.succeed(sink))
   }
-  const wandb = yield* wandbOf(settings, place)
+  const wandb = yield* wandbOf(settings, target)
   if (Option.isSome(wandb)) {
     const WandbSink = yield* Effect.promise(() => import("@atropos/core/metrics/wandb/WandbSink"))
     sinks.push(
@@ -146,11 +146,11 @@ const prometheus = ({ host, port }: MetricsSettings.MetricsSettings) =>
 /** The selected sinks, plus the trajectory service if the command has one. */
 const sinkLayer = <R>(
   settings: MetricsSettings.MetricsSettings,
-  place: Place,
+  target: Target,
   further: ReadonlyArray<Effect.Effect<MetricsSink.Sink, never, R>>
 ) =>
   Layer.unwrap(
-    Effect.map(sinksOf(settings, place), (sinks) =>
+    Effect.map(sinksOf(settings, target), (sinks) =>
       MetricsSink.layer<never, Needs | Scope.Scope | R>([...sinks, ...further], {
         flushWithin: settings.flushSeconds * 1000
       }).pipe(Layer.merge(prometheus(settings)))
@@ -160,18 +160,19 @@ const sinkLayer = <R>(
 /** The selected sinks of a command with a trajectory service. */
 export const layer = (
   settings: MetricsSettings.MetricsSettings,
-  place: Place
+  target: Target
 ): Layer.Layer<
   MetricsSink.MetricsSink,
   UsageError,
   FileSystem.FileSystem | Path.Path | TelemetryClient.TelemetryClient
-> => sinkLayer(settings, place, settings.service ? [ServiceSink.make] : [])
+> => sinkLayer(settings, target, settings.service ? [ServiceSink.make] : [])
 
 /** The selected sinks of a command without a trajectory service. */
 export const layerAlone = (
   settings: MetricsSettings.MetricsSettings,
-  place: Place
-): Layer.Layer<MetricsSink.MetricsSink, UsageError, FileSystem.FileSystem | Path.Path> => sinkLayer(settings, place, [])
+  target: Target
+): Layer.Layer<MetricsSink.MetricsSink, UsageError, FileSystem.FileSystem | Path.Path> =>
+  sinkLayer(settings, target, [])
 
 /** The OpenTelemetry collector, if configured. */
 const collectorOf = ({ otlpEndpoint }: Pick<MetricsSettings.MetricsSettings, "otlpEndpoint">) =>
@@ -205,16 +206,16 @@ export const tracedBy =
  * The Weights & Biases project and group a trainer announces to its environments; generated if unset, so that the whole
  * run is in one group.
  */
-export const announced = Effect.fn("Metrics.announced")(function* (
+export const announcement = Effect.fn("Metrics.announced")(function* (
   settings: MetricsSettings.MetricsSettings,
-  place: Place,
+  target: Target,
   {
     run,
     wandbGroup,
     wandbProject
   }: { readonly run: string; readonly wandbGroup: string; readonly wandbProject: string }
 ) {
-  if (Option.isNone(yield* wandbOf(settings, place))) return { wandbGroup, wandbProject }
+  if (Option.isNone(yield* wandbOf(settings, target))) return { wandbGroup, wandbProject }
   const WandbSink = yield* Effect.promise(() => import("@atropos/core/metrics/wandb/WandbSink"))
   return {
     wandbProject: wandbProject || settings.wandbProject || WandbSink.defaultProject,

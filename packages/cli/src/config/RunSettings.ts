@@ -8,7 +8,7 @@ import { Judge, Opponent, Teacher } from "@atropos/envs"
 import { Effect, Option, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import { Secrets } from "../base/Secrets.ts"
-import { shown } from "./Shown.ts"
+import { formatValue } from "./Shown.ts"
 import * as ConfigFile from "./ConfigFile.ts"
 import * as Environments from "./Environments.ts"
 import type { Chosen } from "./Environments.ts"
@@ -50,7 +50,7 @@ export const explain = (error: Schema.SchemaError, values: Values, nameOf: (name
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part))
   const [name = ""] = path
   const value = values[name]
-  const got = name === "api_key" ? "" : `, got ${shown(value)}`
+  const got = name === "api_key" ? "" : `, got ${formatValue(value)}`
   const problem = (issue?.message ?? error.message).replace(/^Expected/, "expected")
   return new UsageError({ message: `${nameOf(name)}: ${problem}${got}${RemovedSettings.value(name, value)}` })
 }
@@ -132,7 +132,7 @@ export const make = Effect.fn("RunSettings.make")(function* (
   ] as const) {
     const isIdle = !all.some((one) => OtherServers.asks(one, section))
     if (isIdle && told.some(({ baseUrl }) => baseUrl !== "")) {
-      yield* Effect.logWarning(`the environment uses no ${section}: that section of the file is ignored`)
+      yield* Effect.logWarning(`the environment uses no ${section}; ignoring that section of the file`)
     }
   }
   return {

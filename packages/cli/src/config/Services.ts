@@ -36,10 +36,10 @@ export type Provided =
 export type Inference = "servers" | "evaluation" | "none" | "outside" | Extract<Script, (request: never) => unknown>
 
 /** Settings limit programs further: the seconds of python-tests or of a suite. */
-const longestProgramMillis = 60_000
+const maxProgramMillis = 60_000
 
 /** Services an environment may use in addition to the policy and its tokenizer. */
-export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
+export const auxiliaryServers = ({ judge, manager, opponent, teacher }: RunSettings) => {
   const { maxAttempts, maxNCompletions, serverWait } = manager
   const asking = { maxAttempts, maxNCompletions, serverWait }
   return Layer.mergeAll(
@@ -48,7 +48,7 @@ export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
     Judge.layer(judge, asking),
     Teacher.layer(teacher, asking),
     Opponent.layer(opponent, asking),
-    Sandbox.layer({ longestMillis: longestProgramMillis }),
+    Sandbox.layer({ longestMillis: maxProgramMillis }),
     NodeHttpClient.layerUndici
   )
 }
@@ -60,7 +60,7 @@ const tokenizerOf = (name: string, failures: ReadonlyArray<string> = []) =>
       Layer.effect(
         Tokenizer.Tokenizer,
         new CommandFailed({
-          message: `${failures.length === 0 ? "" : `no inference server says which tokenizer it has (${failures.join("; ")}), and the default cannot be loaded: `}the tokenizer ${name} (--env.tokenizer_name): ${error.message}. Give your policy's tokenizer, a folder or a hub id; "bytes" needs no download`,
+          message: `${failures.length === 0 ? "" : `no inference server reports its tokenizer (${failures.join("; ")}), and the default cannot be loaded: `}the tokenizer ${name} (--env.tokenizer_name): ${error.message}. Give your policy's tokenizer, a folder or a hub id; "bytes" needs no download`,
           cause: error
         })
       )
@@ -81,7 +81,7 @@ const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
         onNone: () => tokenizerOf(common.tokenizerName, failures),
         onSome: ({ name }) =>
           Tokenizer.layerNamed(BundledModel.located(name)).pipe(
-            Layer.tap(() => Effect.logInfo("using the tokenizer that the server names", { tokenizer: name })),
+            Layer.tap(() => Effect.logInfo("using the tokenizer reported by the server", { tokenizer: name })),
             Layer.catchTag("TokenizerError", () => named)
           )
       })
@@ -92,7 +92,8 @@ const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
 const services = (settings: RunSettings, inference: Inference) => {
   const { common, given, manager, servers } = settings
   // An external client trains on its own tokens.
-  if (inference === "outside") return Layer.mergeAll(Driven.layerPolicy, beside(settings), Tokenizer.layerBytes)
+  if (inference === "outside")
+    return Layer.mergeAll(Driven.layerPolicy, auxiliaryServers(settings), Tokenizer.layerBytes)
   const isServed = inference === "servers" || inference === "evaluation"
   const policy = isServed
     ? ServerManager.layer({
@@ -104,7 +105,7 @@ const services = (settings: RunSettings, inference: Inference) => {
     : ServerManager.layerScripted(inference === "none" ? ScriptedCalls.make(Tokenizer.bytes) : inference)
   // A scripted policy has no vocabulary: no download unless a tokenizer was configured.
   const needsNone = !isServed || (manager.testing && given["tokenizer_name"] === undefined)
-  return Layer.mergeAll(policy, beside(settings)).pipe(
+  return Layer.mergeAll(policy, auxiliaryServers(settings)).pipe(
     Layer.provideMerge(needsNone ? Tokenizer.layerBytes : policyTokenizer(settings))
   )
 }

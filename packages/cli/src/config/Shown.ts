@@ -4,7 +4,7 @@
  */
 const most = 200
 
-export const shown = (value: unknown): string => {
+export const formatValue = (value: unknown): string => {
   const text = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? String(value))
   return text.length > most ? `${text.slice(0, most)}…` : text
 }

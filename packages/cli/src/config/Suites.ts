@@ -9,7 +9,7 @@ import { Suite } from "@atropos/envs"
 import { Effect, FileSystem, Path, Predicate, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import type { Chosen } from "./Environments.ts"
-import { shown } from "./Shown.ts"
+import { formatValue } from "./Shown.ts"
 import * as UserFile from "./UserFile.ts"
 import * as YamlFile from "./YamlFile.ts"
 
@@ -45,7 +45,9 @@ export const read = Effect.fn("Suites.read")(function* (file: string) {
         content
       )
       const problem = (issue?.message ?? error.message).replace(/^Expected/, "expected").split("\n")[0] ?? ""
-      return new UsageError({ message: `${place}: ${path.join(".") || "the suite"}: ${problem}, got ${shown(value)}` })
+      return new UsageError({
+        message: `${place}: ${path.join(".") || "the suite"}: ${problem}, got ${formatValue(value)}`
+      })
     })
   )
 })
@@ -66,7 +68,7 @@ export const choose = Effect.fn("Suites.choose")(function* (word: string) {
       : undefined
   if (file === undefined) {
     return yield* new UsageError({
-      message: `--suite ${word}: there is no suite of that name${hint(word, known) || "."} Available: ${known.join(", ")}. For a file, give its path, such as ./${word}.yaml`
+      message: `--suite ${word}: unknown suite${hint(word, known) || "."} Available: ${known.join(", ")}. For a file, give its path, for example ./${word}.yaml`
     })
   }
   return { word, suite: yield* read(file) } satisfies Named

@@ -44,8 +44,8 @@ const names = new Set(
 )
 
 /** Rewrites the trainer's flags in the arguments to their declared spelling. */
-export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
-  LossFile.spell(words).map((word) => {
+export const normalizeArgs = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  LossFile.normalizeArgs(words).map((word) => {
     const [flag = "", ...value] = word.split("=")
     const underscored = `--${flag.slice(2).replaceAll("-", "_")}`
     const known = flag.startsWith("--") && names.has(underscored) ? underscored : flag

@@ -72,7 +72,7 @@ class AliasError extends Error {
   override readonly name = "AliasError"
   constructor(specifier: string, importer: string, paths: ReadonlyArray<string>) {
     super(
-      `${specifier}, an alias of tsconfig.json that ${fileURLToPath(pathname(importer))} imports, leads to no file: looked for ${paths.join(" and ")}`
+      `${specifier}, an alias of tsconfig.json that ${fileURLToPath(pathname(importer))} imports, was not found: tried ${paths.join(" and ")}`
     )
   }
 }

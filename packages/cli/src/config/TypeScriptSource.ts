@@ -11,7 +11,7 @@ class UnsupportedSyntax extends SyntaxError {
   override readonly name = "UnsupportedSyntax"
 }
 
-/** How to run the rest of TypeScript. */
+/** Advice for syntax that Node does not run. */
 export const loader = 'npm install --save-dev tsx, and NODE_OPTIONS="--import tsx" before the command'
 
 /** The module, or undefined if the text has no import or export: Node then determines its type. */

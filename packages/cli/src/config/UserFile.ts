@@ -45,13 +45,13 @@ export const load = Effect.fn("UserFile.load")(function* (flag: string, word: st
   const file = path.resolve(word)
   const isThere = yield* Effect.orElseSucceed(fs.exists(file), () => false)
   if (!isThere) {
-    return yield* new UsageError({ message: `${flag} ${word}: there is no such file (looked for ${file})` })
+    return yield* new UsageError({ message: `${flag} ${word}: file not found: ${file}` })
   }
   const url = yield* Effect.orDie(path.toFileUrl(file))
   const { placeOfFault, register } = yield* Effect.promise(() => import("./TypeScriptModules.ts"))
   register()
   const slow = Effect.delay(
-    Effect.logWarning("still loading the file; does it await something that never ends?", { file, flag }),
+    Effect.logWarning("still loading the file; does it await something that never completes?", { file, flag }),
     "10 seconds"
   )
   return yield* Effect.tryPromise({

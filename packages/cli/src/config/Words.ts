@@ -4,7 +4,7 @@
  */
 
 /** The values of `--name value` and `--name=value`, in order. */
-export const peekAll = (words: ReadonlyArray<string>, name: string): ReadonlyArray<string> =>
+export const argValues = (words: ReadonlyArray<string>, name: string): ReadonlyArray<string> =>
   words.flatMap((word, index) => {
     if (word.startsWith(`--${name}=`)) return [word.slice(name.length + 3)]
     const next = words[index + 1]
@@ -12,7 +12,8 @@ export const peekAll = (words: ReadonlyArray<string>, name: string): ReadonlyArr
   })
 
 /** The last of these values. */
-export const peek = (words: ReadonlyArray<string>, name: string): string | undefined => peekAll(words, name).at(-1)
+export const argValue = (words: ReadonlyArray<string>, name: string): string | undefined =>
+  argValues(words, name).at(-1)
 
 /** The subcommand: the first argument that is not a flag. */
 export const verb = (words: ReadonlyArray<string>): string | undefined => {
@@ -30,7 +31,7 @@ const takesValue = new Set(["--log-level", "--completions"])
 const booleanWord = /^(true|false|yes|no|on|off)$/i
 
 /** Lower-cases `--x True` and `--x=FALSE` if `x` is a boolean flag. */
-export const spellBooleans = (words: ReadonlyArray<string>, booleans: ReadonlySet<string>): ReadonlyArray<string> =>
+export const normalizeBooleans = (words: ReadonlyArray<string>, booleans: ReadonlySet<string>): ReadonlyArray<string> =>
   words.map((word, index) => {
     const [name, value] = word.split("=", 2)
     if (value !== undefined) {

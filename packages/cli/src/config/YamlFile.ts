@@ -14,7 +14,7 @@ export interface YamlFile {
 }
 
 /** Settings take a few kilobytes. */
-const mostBytes = 128 * 1024
+const maxBytes = 128 * 1024
 /** Settings nest three levels deep. */
 const mostLevels = 50
 
@@ -23,7 +23,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 /** Rephrases the parser's messages that address programmers. */
 const inPlainWords = (message: string): string => {
   if (message.includes("call stack")) return `it is nested more than ${mostLevels} levels deep`
-  if (message.includes("multiple documents")) return "a second document begins here (---); only one is allowed"
+  if (message.includes("multiple documents")) return "a second document starts here (---); only one is allowed"
   if (message.includes("Excessive alias count")) return "its aliases (*name) expand to too much"
   return `this is not valid YAML: ${message}`
 }
@@ -44,17 +44,17 @@ const textOf = Effect.fnUntraced(function* (file: string, fail: (problem: string
   const fs = yield* FileSystem.FileSystem
   const unreadable = (reason: string) => fail(`cannot be read: ${reason}`)
   const { size, type } = yield* Effect.mapError(fs.stat(file), ({ reason }) =>
-    unreadable(reason._tag === "NotFound" ? "there is no such file" : reason._tag)
+    unreadable(reason._tag === "NotFound" ? "file not found" : reason._tag)
   )
   if (type === "Directory") return yield* unreadable("it is a folder")
-  const tooLarge = fail(`is larger than ${mostBytes / 1024} KiB, the limit for settings`)
-  if (size > mostBytes) return yield* tooLarge
+  const tooLarge = fail(`is larger than ${maxBytes / 1024} KiB, the limit for settings`)
+  if (size > maxBytes) return yield* tooLarge
   const bytes = yield* Effect.mapError(fs.readFile(file), ({ reason }) => unreadable(reason._tag))
   // The size of a pipe is not known beforehand.
-  if (bytes.length > mostBytes) return yield* tooLarge
+  if (bytes.length > maxBytes) return yield* tooLarge
   const text = Result.try(() => utf8.decode(bytes))
   if (Result.isFailure(text)) return yield* fail("is not UTF-8 text: expected YAML with settings")
-  if (text.success.includes("\0")) return yield* fail("holds a NUL character: expected YAML with settings")
+  if (text.success.includes("\0")) return yield* fail("contains a NUL character: expected YAML with settings")
   return text.success
 })
 

@@ -41,11 +41,7 @@ export const libraries: Effect.Effect<Finding> = Effect.gen(function* () {
   const failed = failures.flat()
   return failed.length === 0
     ? ok("packages", `${Object.keys(libraryLoaders).length} libraries load`)
-    : broken(
-        "packages",
-        failed.join("; "),
-        'install again: "npm ci" in a checkout, "npm install @atropos/cli" elsewhere'
-      )
+    : broken("packages", failed.join("; "), 'reinstall: "npm ci" in a checkout, "npm install @atropos/cli" elsewhere')
 })
 
 /** git records the commit of a run. */
@@ -64,9 +60,9 @@ export const disk: Effect.Effect<Finding> = Effect.gen(function* () {
   const free = (bavail * bsize) / gibibyte
   const found = `${free.toFixed(1)} GiB free here`
   if (free < 0.2)
-    return broken("disk", found, "the database and the spool need disk space: free some, or run elsewhere")
+    return broken("disk", found, "the database and the spool need disk space: free some, or run on another disk")
   return free < 5
-    ? note("disk", found, "rollouts are kept for browsing: free disk space, or keep fewer")
+    ? note("disk", found, "rollouts are stored for browsing: free disk space, or keep fewer")
     : ok("disk", found)
 })
 

@@ -68,11 +68,7 @@ export const database = Effect.gen(function* () {
   }
   const address = Redacted.value(url.value)
   if (!URL.canParse(address)) {
-    return broken(
-      "database",
-      "DATABASE_URL is not a valid URL",
-      "it should read postgres://user:password@host:5432/database"
-    )
+    return broken("database", "DATABASE_URL is not a valid URL", "expected postgres://user:password@host:5432/database")
   }
   const { hostname, port: given } = new URL(address)
   const where = `${hostname}:${given || 5432}`
@@ -80,7 +76,7 @@ export const database = Effect.gen(function* () {
     ? ok("database", `a server answers at ${where} (DATABASE_URL)`)
     : broken(
         "database",
-        `nothing answers at ${where} (DATABASE_URL)`,
+        `no server answers at ${where} (DATABASE_URL)`,
         "start the server, correct DATABASE_URL, or unset it to use the embedded database"
       )
 })

@@ -46,7 +46,7 @@ const kendall = (pairs: Pairs): number => {
 }
 
 /** Kendall's tau takes quadratic time. */
-const mostForKendall = 5_000
+const maxKendallItems = 5_000
 
 /** All correlations; empty for fewer than two pairs. */
 export const all = (pairs: Pairs): { readonly [name: string]: number } =>
@@ -55,5 +55,5 @@ export const all = (pairs: Pairs): { readonly [name: string]: number } =>
     : {
         pearson: pearson(pairs),
         spearman: spearman(pairs),
-        ...(pairs.length <= mostForKendall && { kendall: kendall(pairs) })
+        ...(pairs.length <= maxKendallItems && { kendall: kendall(pairs) })
       }

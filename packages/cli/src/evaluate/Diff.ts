@@ -20,6 +20,6 @@ export const read = Effect.fn("Diff.read")(function* (word: string) {
         /^samples_\d+\.jsonl$/.test(name)
       )
     : []
-  const notes = others.length === 0 ? [] : [`${word} has ${others.sort().join(", ")} too: samples.jsonl is compared`]
+  const notes = others.length === 0 ? [] : [`${word} also has ${others.sort().join(", ")}: comparing samples.jsonl`]
   return { items: Comparison.byItem(samples), notes }
 })

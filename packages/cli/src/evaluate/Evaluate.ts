@@ -114,7 +114,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
     return yield* new UsageError({
       message: `the environment ${environment.name} has no evaluation: ${
         "test_items" in environment.encodedSettings
-          ? "give it held-out items, heldOut in its file or --env.test_items FILE (of ten rows or more a tenth is held out by itself)"
+          ? "give it held-out items: heldOut in its file, or --env.test_items FILE (with ten rows or more, a tenth is held out automatically)"
           : "add evaluation: { items, collectTrajectories } to its definition"
       }`
     })
@@ -140,7 +140,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
     evaluate.pipe(
       Effect.map((results): Job.ItemResult => {
         if (results.length === 0)
-          return unscored("no_rollouts", "the evaluation's collectTrajectories gave no trajectories")
+          return unscored("no_rollouts", "the evaluation's collectTrajectories returned no trajectories")
         if (!results.every(({ score }) => RewardComponents.isUsable(score)))
           return unscored("not_finite", GroupFilter.reasons.not_finite)
         return {

@@ -42,7 +42,7 @@ export const read = (file: string): Stream.Stream<Sample, UsageError, FileSystem
         ? Effect.succeed(sample.value)
         : Effect.fail(
             new UsageError({
-              message: `${file}, line ${line.number}: this is no sample of an evaluation: expected a JSON object with item and score, and correct if it is known`
+              message: `${file}, line ${line.number}: not a sample of an evaluation: expected a JSON object with item and score, and correct if it is known`
             })
           )
     })

@@ -20,7 +20,7 @@ export const print = ({ categories, cut, derived, scores, unreadable }: Figures)
   const rows = [...Object.entries(scores), ...Object.entries(derived)].map(([name, figure]) => row(name, figure))
   const notes = [
     ...(unreadable > 0 ? [`no answer could be read in ${(100 * unreadable).toFixed(1)}% of samples`] : []),
-    ...(cut > 0 ? [`${(100 * cut).toFixed(1)}% of samples were cut off (--env.max_token_length)`] : [])
+    ...(cut > 0 ? [`${(100 * cut).toFixed(1)}% of samples were truncated (--env.max_token_length)`] : [])
   ]
   return [
     Table.columns(headings("score"), rows),

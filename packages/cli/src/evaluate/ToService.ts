@@ -42,7 +42,7 @@ export const send = Effect.fn("ToService.send")(function* (
       ({ message, reason }) =>
         new CommandFailed({
           message:
-            `the results are in ${file}, and were not sent: ${message}` +
+            `the results are in ${file}, but could not be sent: ${message}` +
             (reason === "unauthorized" ? ". Set ATROPOS_TOKEN to a token with the role environment" : "")
         })
     )

@@ -112,7 +112,7 @@ const joined = <A extends Int32Array | Uint8Array | Float32Array>(kept: A, news:
   return made
 }
 
-const kept = <A>(array: A | undefined, none: A): A => array ?? none
+const orElse = <A>(array: A | undefined, none: A): A => array ?? none
 
 const after = (before: Trajectory.Trajectory | undefined, grown: Grown): Trajectory.Trajectory => {
   const { keptTokens, logprobs, rest } = grown
@@ -122,11 +122,11 @@ const after = (before: Trajectory.Trajectory | undefined, grown: Grown): Traject
   return {
     ...rest,
     messages: [...(before?.messages.slice(0, grown.keptMessages) ?? []), ...grown.messages],
-    tokens: joined(kept(before?.tokens.subarray(0, keptTokens), new Int32Array()), tokens, new Int32Array(length)),
-    mask: joined(kept(before?.mask.subarray(0, keptTokens), new Uint8Array()), mask, new Uint8Array(length)),
+    tokens: joined(orElse(before?.tokens.subarray(0, keptTokens), new Int32Array()), tokens, new Int32Array(length)),
+    mask: joined(orElse(before?.mask.subarray(0, keptTokens), new Uint8Array()), mask, new Uint8Array(length)),
     ...(logprobs !== undefined && {
       logprobs: joined(
-        kept(before?.logprobs?.subarray(0, keptTokens), new Float32Array()),
+        orElse(before?.logprobs?.subarray(0, keptTokens), new Float32Array()),
         new Float32Array(bufferOf(logprobs)),
         new Float32Array(length)
       )
@@ -225,5 +225,5 @@ export const note = Effect.fnUntraced(function* (recording: string) {
   return count === 0
     ? undefined
     : `${folderOf(recording)} has ${count} ${count === 1 ? "session that is" : "sessions that are"} still open, or ` +
-        "were when their gateway was killed: they are recorded when they end, or the gateway starts with the same --record"
+        "were when their gateway was killed; they are recorded when they end, or when a gateway starts with the same --record"
 })

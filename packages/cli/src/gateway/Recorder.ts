@@ -91,7 +91,7 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
         return
       case "LeftOut":
         tally.leftOut += 1
-        return yield* Effect.logWarning("session is not recorded", { session: session.id, reason: recorded.reason })
+        return yield* Effect.logWarning("session not recorded", { session: session.id, reason: recorded.reason })
       case "Scored":
         yield* scored.append(recorded.lines)
         tally.scored += 1
@@ -110,7 +110,7 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
       if (!known.has(session.id)) yield* Effect.mapError(record(session), cannot(path))
       yield* Effect.mapError(open.remove(session.id), cannot(path))
     }
-    yield* Console.log(`recorded what an earlier process left open: ${left.length}`)
+    yield* Console.log(`recorded sessions left open by an earlier process: ${left.length}`)
   }
 
   /** Already recorded, even if removing their open-session file failed. */
@@ -144,7 +144,7 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
     onChange: (session) =>
       alone(open.write(session)).pipe(
         Effect.tapError((error) =>
-          Effect.logError("answer not recorded", { session: session.id, reason: Reason.of(error) })
+          Effect.logError("answer could not be recorded", { session: session.id, reason: Reason.of(error) })
         ),
         Effect.mapError((error) => ({
           message: `the answer could not be recorded (--record ${path}): ${Reason.of(error)}`
@@ -156,7 +156,10 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
           Effect.andThen(retry),
           Effect.catch((error) => {
             waiting.add(session.id)
-            return Effect.logError("session not recorded yet", { session: session.id, reason: Reason.of(error) })
+            return Effect.logError("session could not be recorded yet", {
+              session: session.id,
+              reason: Reason.of(error)
+            })
           })
         )
       )
@@ -188,6 +191,6 @@ const summary = (
     ...(unscored > 0 ? [`${unscored} without a reward in ${unscoredPath}`] : []),
     ...(leftOut > 0 ? [`${leftOut} could not be recorded (see the log)`] : []),
     ...(waiting > 0
-      ? [`${waiting} not recorded yet: they are in ${openFolder}, and recorded by the next gateway with this --record`]
+      ? [`${waiting} not recorded yet: they are in ${openFolder}, and the next gateway with this --record records them`]
       : [])
   ].join(", ")

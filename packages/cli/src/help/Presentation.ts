@@ -26,7 +26,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
       const known = [...flags, ...globalFlags].map(({ name }) => `--${name}`)
       const absent = otherServers.find((one) => error.option.startsWith(`--${one}.`))
       if (absent !== undefined && known.includes("--env") && !known.some((name) => name.startsWith(`--${absent}.`))) {
-        return `there is no ${error.option.replace(/=.*/, "")}: this environment uses no ${absent}; ${CommandLine.of("envs")} lists what each one needs`
+        return `unknown flag ${error.option.replace(/=.*/, "")}: this environment uses no ${absent}; ${CommandLine.of("envs")} lists what each one needs`
       }
       return `unknown flag ${error.option}${RemovedSettings.hint(error.option.replace(/=.*/, ""), known)}`
     }
@@ -53,7 +53,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
 const typed = (line: string): string =>
   line.replace(/(^|\s)atropos(?=\s|$)/, (_, before) => before + CommandLine.of(""))
 
-const spelled = ({ examples, usage, ...rest }: HelpDoc): HelpDoc => ({
+const formatDoc = ({ examples, usage, ...rest }: HelpDoc): HelpDoc => ({
   ...rest,
   usage: typed(usage),
   ...(examples !== undefined && {
@@ -72,7 +72,7 @@ export const layer = CliOutput.layerPresenter({
         const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
         const { formatHelpDoc } = CliOutput.defaultFormatter({ colors: canColor })
         const page = (yield* HelpFlags.isWhole) ? HelpFlags.whole : HelpFlags.short
-        return log(page(spelled(event.helpDoc), formatHelpDoc))
+        return log(page(formatDoc(event.helpDoc), formatHelpDoc))
       }
       return yield* CliOutput.defaultPresenter
         .present(event)

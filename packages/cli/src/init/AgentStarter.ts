@@ -45,18 +45,18 @@ export const agent = async (
   return choices[0]?.message.content ?? ""
 }
 
-/** What an answer says last, as a number. Pure, so that a test needs no model. */
+/** Parses the last number of an answer. Pure, so that a test needs no model. */
 export const answerOf = (answer: string): number => Number(answer.match(/-?\\d+/g)?.at(-1))
 
 export default defineAgent({
   name: "${name}",
-  // Its own settings, beside those that all environments have: \`--env.largest 20\`.
+  // Its settings, in addition to those of all environments: \`--env.largest 20\`.
   settings: {
     largest: { default: 99, description: "largest number asked for" },
     // The byte-level tokenizer needs no download; name your policy's to train a model.
     tokenizerName: { default: "bytes", description: "the policy's tokenizer: hub id or folder" }
   },
-  // Or a file beside this one ("tickets.jsonl"), a data set of the hub, an array.
+  // Or a file in this folder ("tickets.jsonl"), a data set of the hub, an array.
   items: function* ({ settings }) {
     for (let number = 0; ; number++) yield number % (settings.largest + 1)
   },
@@ -65,7 +65,7 @@ export default defineAgent({
   run: ({ item, model, signal }) => agent(\`What is \${item} + \${item}? End with the number.\`, model, signal),
   // A number, or numbers by name: { correct: 1, brief: 0.5 }.
   score: ({ item, result }) => (answerOf(result) === 2 * item ? 1 : 0),
-  // What \`atropos validate\` holds the score to.
+  // Checked by \`atropos validate\`.
   gold: (item) => [\`\${2 * item}\`, \`\${item} + \${item} is \${2 * item}.\`],
   wrong: (item) => [\`\${2 * item + 1}\`, \`\${2 * item}? No, \${2 * item + 2}.\`, "I do not know."]
 })

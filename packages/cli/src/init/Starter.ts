@@ -72,7 +72,7 @@ import { Environment, Message, ServerManager, type Trajectory } from "@atropos/c
 import { Effect, Schema, Stream } from "effect"
 
 /**
- * Its own settings, beside those that all environments have: \`--env.largest 20\`, or \`largest: 20\` under \`env:\` of
+ * Its settings, in addition to those of all environments: \`--env.largest 20\`, or \`largest: 20\` under \`env:\` of
  * a file.
  */
 const settings = Environment.settings({
@@ -81,7 +81,7 @@ const settings = Environment.settings({
   tokenizerName: Environment.field(Schema.String, "bytes", "the policy's tokenizer: hub id or folder")
 })
 
-/** What a completion says last, as a number. Pure, so that a test needs no model. */
+/** Parses the last number of a completion. Pure, so that a test needs no model. */
 export const answerOf = (completion: string): number => Number(completion.match(/-?\\d+/g)?.at(-1))
 
 export const layer = Environment.layer("${name}", settings, ({ groupSize, largest, maxTokenLength }) =>
@@ -96,7 +96,7 @@ export const layer = Environment.layer("${name}", settings, ({ groupSize, larges
       })
 
     return {
-      /** Items from number \`cursor\` on: a restarted run goes on where it stopped. */
+      /** Items from number \`cursor\` on: a restarted run continues where it stopped. */
       items: (cursor: number) =>
         Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => index % (largest + 1))),
       /** A group: answers to one prompt, to be compared with each other. */
@@ -109,7 +109,7 @@ export const layer = Environment.layer("${name}", settings, ({ groupSize, larges
         items: Stream.range(largest + 1, largest + 20),
         collectTrajectories: (n: number) => ask(n, { n: 1, split: "eval", temperature: 0 })
       },
-      /** What \`atropos validate\` holds the score to. */
+      /** Checked by \`atropos validate\`. */
       claims: {
         scoreRange: [0, 1] as const,
         gold: (n: number) => [\`\${2 * n}\`, \`\${n} + \${n} is \${2 * n}.\`],
@@ -167,7 +167,7 @@ test("keeps what it claims: gold answers score 1, wrong ones 0", () =>
     })
   ))
 
-test("goes on from any item", () =>
+test("resumes from any item", () =>
   withAnswers(["?"], ({ work }) =>
     Effect.gen(function* () {
       const labels = (cursor: number, count: number) =>

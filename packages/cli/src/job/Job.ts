@@ -60,9 +60,9 @@ export interface JobResult {
 /** Consecutive failures that end a run without any result, in addition to one round of all workers. */
 const patience = 8
 /** Consecutive items without a result that end a run: an environment that drops everything would never end. */
-const mostWithoutResult = 1_000
+const maxWithoutResult = 1_000
 const shownReasons = 5
-const longestLabel = 200
+const maxLabelLength = 200
 
 const shownCounts = (counts: Tally.Tally["dropped"]): string =>
   Object.entries(counts)
@@ -77,10 +77,10 @@ const whyNothing = (
   const failed = reasons.length === 0 ? "" : ` Items failed: ${reasons.join("; ")}.`
   if (first === undefined) {
     return items === 0 && failed === ""
-      ? "this run produced nothing: the environment has no items"
-      : `${items} items produced nothing.${failed}`
+      ? "no output: the environment has no items"
+      : `${items} items produced no groups.${failed}`
   }
-  return `this run produced nothing: all groups were dropped (${shownCounts(dropped)}). The first was item ${first.item}: ${first.reason}${failed === "" ? "" : `.${failed}`}`
+  return `no output: all groups were dropped (${shownCounts(dropped)}). The first was item ${first.item}: ${first.reason}${failed === "" ? "" : `.${failed}`}`
 }
 
 interface FirstDrop {
@@ -145,7 +145,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     withoutResult = result.counts ? 0 : withoutResult + 1
     if (result.counts) tally = { ...tally, items: tally.items + 1 }
     if (result.whyDropped !== undefined)
-      first ??= { item: label(item).slice(0, longestLabel), reason: result.whyDropped }
+      first ??= { item: label(item).slice(0, maxLabelLength), reason: result.whyDropped }
     pending.push(...result.lines)
     cursor.hold(index)
     cursor.release(index)
@@ -164,10 +164,10 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       const exit = yield* Effect.exit(timeoutSeconds > 0 ? Effect.timeout(rolling, timeoutSeconds * 1000) : rolling)
       if (Exit.isSuccess(exit)) {
         yield* settle(taken.value, exit.value)
-        if (withoutResult >= mostWithoutResult) {
+        if (withoutResult >= maxWithoutResult) {
           return yield* new CommandFailed({
             message: isFruitful(tally)
-              ? `${withoutResult} items in a row gave no group: the environment skipped them, put them back or could not score them (${shownCounts(tally.dropped)}). Finished groups are in ${file.path}`
+              ? `${withoutResult} consecutive items gave no group: the environment skipped, requeued or could not score them (${shownCounts(tally.dropped)}). Finished groups are in ${file.path}`
               : whyNothing(tally, { first, reasons })
           })
         }
@@ -185,7 +185,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       yield* Effect.logDebug("item failed", { item: label(item), reason })
       if (failuresInARow >= workers + patience) {
         return yield* new CommandFailed({
-          message: `${failuresInARow} items in a row failed; the last error: ${reason}. ${isFruitful(tally) ? `Finished groups are in ${file.path}; run the same command again to continue` : "Nothing was finished"}`,
+          message: `${failuresInARow} consecutive items failed; the last error: ${reason}. ${isFruitful(tally) ? `Finished groups are in ${file.path}; run the same command again to continue` : "No group was finished"}`,
           cause: exit.cause
         })
       }

@@ -23,7 +23,7 @@ const locks = Effect.gen(function* () {
   yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 }).pipe(Effect.mapError(cannot("make", folder)))
   // On Windows the temporary folder belongs to the user.
   if (user === undefined) return folder
-  const look = cannot("look at", folder)
+  const look = cannot("access", folder)
   const [above, real, { mode, uid }] = yield* Effect.all([
     fs.realPath(tmpdir()),
     fs.realPath(folder),
@@ -32,7 +32,7 @@ const locks = Effect.gen(function* () {
   if (real === path.join(above, path.basename(folder)) && Option.contains(uid, user) && (mode & 0o077) === 0)
     return folder
   return yield* new CommandFailed({
-    message: `${folder} is accessible to other users, so it cannot hold a lock: remove it, or set TMPDIR to a folder of your own`
+    message: `${folder} is accessible to other users, so it cannot hold a lock: remove it, or set TMPDIR to a private folder`
   })
 })
 
@@ -43,7 +43,7 @@ export const hold = Effect.fn("OutputLock.hold")(function* (file: string) {
   const beside = path.dirname(path.resolve(file))
   yield* fs.makeDirectory(beside, { recursive: true }).pipe(Effect.mapError(cannot("make the folder of", file)))
   const real = path.join(
-    yield* fs.realPath(beside).pipe(Effect.mapError(cannot("look at", beside))),
+    yield* fs.realPath(beside).pipe(Effect.mapError(cannot("access", beside))),
     path.basename(file)
   )
   const name = createHash("sha256").update(real).digest("hex").slice(0, 16)

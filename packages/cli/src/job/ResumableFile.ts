@@ -34,9 +34,9 @@ export const checkpointPath = (file: string): string => `${file.replace(/\.[^./\
 export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const beside = checkpointPath(file)
-  const exists = (path: string) => fs.exists(path).pipe(Effect.mapError(cannot("look at", path)))
+  const exists = (path: string) => fs.exists(path).pipe(Effect.mapError(cannot("access", path)))
   if (!(yield* exists(file))) return { exists: false, checkpoint: Option.none<Checkpoint>() }
-  const { size, type } = yield* fs.stat(file).pipe(Effect.mapError(cannot("look at", file)))
+  const { size, type } = yield* fs.stat(file).pipe(Effect.mapError(cannot("access", file)))
   const isEmpty = type === "File" && size === 0n
   if (!(yield* exists(beside))) return { exists: !isEmpty, checkpoint: Option.none<Checkpoint>() }
   const text = yield* fs.readFileString(beside).pipe(Effect.mapError(cannot("read", beside)))
@@ -77,10 +77,10 @@ export const open = Effect.fn("ResumableFile.open")(function* (
     .open(path, { flag: Option.isSome(checkpoint) ? "r+" : "w" })
     .pipe(Effect.mapError(cannot("open", path)))
   let bytes = Option.match(checkpoint, { onNone: () => 0, onSome: ({ bytes }) => bytes })
-  const { size } = yield* file.stat.pipe(Effect.mapError(cannot("look at", path)))
+  const { size } = yield* file.stat.pipe(Effect.mapError(cannot("access", path)))
   if (Number(size) < bytes) {
     return yield* new UsageError({
-      message: `${path} has ${size} bytes, but ${beside} says ${bytes}: it was shortened. Remove both, or use another path`
+      message: `${path} has ${size} bytes, but ${beside} states ${bytes}: it was truncated. Remove both, or use another path`
     })
   }
   const repairedBytes = Number(size) - bytes

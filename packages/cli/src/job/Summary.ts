@@ -34,7 +34,7 @@ export const figures = (tally: Tally.Tally, passing?: string): ReadonlyArray<Pai
     ...Tally.meanRewards(tally).map(([component, mean]): Pair => [`mean ${component}`, mean.toFixed(4)]),
     ...(passed ? [["pass rate", `${rate(passed)}${passing === undefined ? "" : `: ${passing}`}`] as const] : []),
     ...Tally.passAtK(tally).flatMap(([k, estimate]) => (k === 1 ? [] : [[`pass@${k}`, rate(estimate)] as const])),
-    ["tokens", `${count(tally.trainedTokens)} generated, ${count(tally.tokens)} in all`],
+    ["tokens", `${count(tally.trainedTokens)} generated, ${count(tally.tokens)} in total`],
     ["time", `${time(tally.millis)}${seconds > 0 ? ` (${(tally.items / seconds).toFixed(1)} items/s)` : ""}`]
   ]
 }

@@ -89,11 +89,11 @@ const idOf = ({ session_id: id }: Params): Effect.Effect<string, McpError> =>
     : Effect.fail(
         wrong(
           codes.invalidParams,
-          'Invalid params - "session_id" is required: openenv/session/create gives one; the socket at /ws?session_id=… begins its episode'
+          'Invalid params - "session_id" is required: openenv/session/create returns one; the socket at /ws?session_id=… starts its episode'
         )
       )
 
-const withinSocket = wrong(codes.invalidRequest, "a socket is a session already, which ends with it")
+const withinSocket = wrong(codes.invalidRequest, "a socket already is a session, which ends with it")
 
 /** Answers a request; errors are JSON-RPC errors. `own`: the session of the socket it arrived on, if any. */
 export const answer = (sessions: Sessions, own: Session | undefined, given: unknown): Effect.Effect<object> => {
@@ -123,7 +123,7 @@ export const answer = (sessions: Sessions, own: Session | undefined, given: unkn
             })
           : Effect.fail(withinSocket)
       default:
-        return Effect.fail(wrong(codes.noSuchMethod, `there is no method ${method}; there are ${methods}`))
+        return Effect.fail(wrong(codes.noSuchMethod, `unknown method ${method}; supported are ${methods}`))
     }
   }
   return decode(given).pipe(

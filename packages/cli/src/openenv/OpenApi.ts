@@ -42,12 +42,12 @@ export const document = ({ description, name, version }: About) => ({
   openapi: "3.1.0",
   info: { title: name, description: `${description} (Atropos ${version})`, version: contract },
   paths: {
-    "/reset": { post: operation("Begins an episode", observed, reset) },
-    "/step": { post: operation("Answers what the policy was asked", observed, step) },
+    "/reset": { post: operation("Starts an episode", observed, reset) },
+    "/step": { post: operation("Submits the policy's answer", observed, step) },
     "/state": { get: operation("The episode's id and steps", Schemas.all.state) },
     "/mcp": { post: operation("Tools of a session, by JSON-RPC", anything, anything) },
     "/schema": { get: operation("JSON Schemas of actions, observations and state") },
-    "/metadata": { get: operation("What the environment is") },
-    "/health": { get: operation("Whether it is there") }
+    "/metadata": { get: operation("Description of the environment") },
+    "/health": { get: operation("Health check") }
   }
 })

@@ -41,8 +41,8 @@ const bodyText = Effect.gen(function* () {
   const refuse = (message: string) => () => new BodyError({ message })
   const bytes = yield* BodyLimit.readJson<BodyError | Busy>(request, bodyBytes, {
     tooLarge: refuse(`a body has at most ${bodyBytes} bytes`),
-    busy: () => new Busy({ message: "the requests under way fill the room there is for bodies: send this again" }),
-    broken: refuse("the body did not arrive"),
+    busy: () => new Busy({ message: "too many request bodies in memory: retry shortly" }),
+    broken: refuse("the body is incomplete"),
     excess: (message) => new BodyError({ message })
   })
   return new TextDecoder().decode(bytes)
@@ -70,7 +70,7 @@ const statuses: { readonly [tag in Failure["_tag"]]: number } = {
   DrivenError: 500
 }
 
-const told = <R>(effect: Effect.Effect<unknown, Failure, R>) =>
+const withErrors = <R>(effect: Effect.Effect<unknown, Failure, R>) =>
   Effect.match(effect, {
     onSuccess: (value) => json(value),
     onFailure: (error) =>
@@ -125,10 +125,7 @@ const socket = (sessions: Sessions) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (!Predicate.isNotUndefined(request.headers["upgrade"])) {
-      return json(
-        { detail: "this is where sockets connect: ask for an upgrade to websocket, or use POST /reset and /step" },
-        426
-      )
+      return json({ detail: "this endpoint is for WebSockets: request an upgrade, or use POST /reset and /step" }, 426)
     }
     yield* SocketSession.serve(sessions, yield* Effect.orDie(request.upgrade), parameter(request, "session_id"))
     return HttpServerResponse.empty()
@@ -143,11 +140,12 @@ export const layer = (sessions: Sessions, { description, name, version }: OpenAp
     HttpRouter.route("GET", "/health", Effect.succeed(json({ status: "healthy" }))),
     HttpRouter.route("GET", "/metadata", Effect.succeed(json(metadata))),
     HttpRouter.route("GET", "/schema", Effect.succeed(json(Schemas.all))),
-    HttpRouter.route("POST", "/reset", told(reset)),
-    HttpRouter.route("POST", "/step", told(step)),
-    HttpRouter.route("GET", "/state", told(state)),
+    HttpRouter.route("POST", "/reset", withErrors(reset)),
+    HttpRouter.route("POST", "/step", withErrors(step)),
+    HttpRouter.route("GET", "/state", withErrors(state)),
     HttpRouter.route("POST", "/mcp", mcp(sessions)),
     HttpRouter.route("GET", "/openapi.json", Effect.succeed(json(OpenApi.document({ name, description, version })))),
-    HttpRouter.route("GET", "/", Effect.succeed(json({ name, description, protocol: "OpenEnv", paths })))
+    HttpRouter.route("GET", "/", Effect.succeed(json({ name, description, protocol: "OpenEnv", paths }))),
+    HttpRouter.route("*", "/*", Effect.succeed(json({ detail: "Not Found" }, 404)))
   ])
 }

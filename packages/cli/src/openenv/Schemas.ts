@@ -9,15 +9,15 @@ const metadata = (of: string) => ({
 
 const action = {
   title: "AtroposAction",
-  description: "What the policy says.",
+  description: "The policy's answer.",
   type: "object",
   properties: {
     metadata: metadata("action"),
-    message: { title: "Message", type: "string", description: "What the policy says to the prompt" },
+    message: { title: "Message", type: "string", description: "The policy's answer to the prompt" },
     tool_calls: {
       title: "Tool Calls",
       type: "array",
-      description: "Tools that it calls, where the observation offers some",
+      description: "Tool calls, if the observation offers tools",
       items: {
         type: "object",
         properties: {
@@ -35,7 +35,7 @@ const action = {
 
 const observation = {
   title: "AtroposObservation",
-  description: "What the policy is told.",
+  description: "The policy's observation.",
   type: "object",
   properties: {
     done: { title: "Done", type: "boolean", default: false, description: "Whether the episode has terminated" },
@@ -50,7 +50,7 @@ const observation = {
       title: "Prompt",
       anyOf: [{ type: "string" }, { type: "null" }],
       default: null,
-      description: "What is new since the last action, as one text"
+      description: "New since the last action, as one text"
     },
     messages: {
       title: "Messages",
@@ -62,7 +62,7 @@ const observation = {
       title: "Chat Tools",
       type: "array",
       items: { type: "object", additionalProperties: true },
-      description: "Tools that may be called, as chat requests name them"
+      description: "Available tools, in the format of chat requests"
     }
   },
   additionalProperties: false

@@ -42,7 +42,7 @@ const guarded = (tokens: ReadonlyArray<Redacted.Redacted>) => {
           ? handler
           : Effect.succeed(
               HttpServerResponse.jsonUnsafe(
-                { detail: `this server asks for a token: send "Authorization: Bearer …" with one of ${tokensSetting}` },
+                { detail: `this server requires a token: send "Authorization: Bearer …" with one of ${tokensSetting}` },
                 { status: 401 }
               )
             )

@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function* (
     const action = yield* Actions.decode(given)
     if (action.kind === "list_tools") return Observations.ofTools(asked)
     if (episode === undefined) {
-      return yield* new Driven.DrivenError({ isRefused: false, message: "there is no episode: reset begins one" })
+      return yield* new Driven.DrivenError({ isRefused: false, message: "no episode is open: start one with reset" })
     }
     const turn = told(yield* episode.running.step(action.said))
     state = { ...state, step_count: state.step_count + 1 }

@@ -100,7 +100,7 @@ export const make = Effect.fn("openenv.Sessions.make")(function* (
     const [only, ...others] = held.keys()
     if (id === undefined && others.length > 0) {
       return yield* new UnknownSession({
-        message: `${held.size} episodes are open over HTTP: say which one by "episode_id", as reset's metadata gave it, or use the socket at /ws`
+        message: `${held.size} episodes are open over HTTP: give the "episode_id" from the metadata of reset, or use the socket at /ws`
       })
     }
     const name = id ?? only
@@ -109,8 +109,8 @@ export const make = Effect.fn("openenv.Sessions.make")(function* (
       return yield* new UnknownSession({
         message:
           id === undefined
-            ? "there is no episode: POST /reset begins one"
-            : `there is no episode ${id}: it is over, was left alone for too long, or never began`
+            ? "no episode is open: start one with POST /reset"
+            : `episode not found: ${id}; it ended, was idle for too long, or never started`
       })
     }
     yield* one.idle.used

@@ -42,7 +42,7 @@ export const make = <E>(
     Effect.suspend(() => {
       const one = all.get(id)
       if (one !== undefined) return Effect.succeed(one)
-      const message = `Unknown session_id: ${id}: it was closed, was left alone for too long, or never began`
+      const message = `Unknown session_id: ${id}: it was closed, was idle for too long, or never started`
       return Effect.fail(new UnknownSession({ message }))
     })
 

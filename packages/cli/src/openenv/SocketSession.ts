@@ -87,7 +87,7 @@ export const serve = Effect.fn("openenv.SocketSession")(
         const texts: Option.Option<ReadonlyArray<string>> = yield* Effect.timeoutOption(pull, sessions.idle)
         if (Option.isNone(texts)) {
           yield* say(
-            errorOf("SESSION_ERROR", `nothing came for ${Duration.format(sessions.idle)}: the session is over`)
+            errorOf("SESSION_ERROR", `no message for ${Duration.format(sessions.idle)}: the session has ended`)
           )
           return yield* leave
         }

@@ -22,6 +22,6 @@ export const write = Effect.fn("Page.write")(function* (file: string, title: str
     onNote: Console.error
   }).pipe(
     Effect.map(StaticPage.summary),
-    Effect.catch(({ message }) => Effect.as(Console.error(`no HTML page was written: ${message}`), undefined))
+    Effect.catch(({ message }) => Effect.as(Console.error(`HTML page could not be written: ${message}`), undefined))
   )
 })

@@ -119,7 +119,7 @@ const written = ({ groups, ...rolled }: Rolls.Rolled): Job.ItemResult => {
           { ...rolled.tally, kept: rolled.tally.kept - unreadable.length },
           { ...Tally.empty, dropped: { unreadable: unreadable.length } }
         ),
-        whyDropped: rolled.whyDropped ?? `its line could not be read again: ${problem}`
+        whyDropped: rolled.whyDropped ?? `its line could not be reread: ${problem}`
       }
 }
 

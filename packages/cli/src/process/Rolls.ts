@@ -62,15 +62,15 @@ export const make = Effect.gen(function* () {
    * Logs the reason of the first group that cannot be judged: if all rows of a source are like that, nothing else
    * would.
    */
-  const tell = (item: string, error: Environment.Unscorable | undefined): Effect.Effect<void> => {
+  const logSkipped = (item: string, error: Environment.Unscorable | undefined): Effect.Effect<void> => {
     if (isTold || error === undefined) return Effect.void
     isTold = true
-    return Effect.logWarning("group skipped; further ones are only counted", { item, reason: error.message })
+    return Effect.logWarning("group skipped; others are only counted", { item, reason: error.message })
   }
   return ({ label, rollOut }: Environment.Work): Effect.Effect<Rolled, Environment.EnvironmentError> =>
     rollOut.pipe(
-      Effect.tap(({ unscorable }) => tell(label, unscorable[0])),
-      Effect.tapErrorTag("Unscorable", (error) => tell(label, error)),
+      Effect.tap(({ unscorable }) => logSkipped(label, unscorable[0])),
+      Effect.tapErrorTag("Unscorable", (error) => logSkipped(label, error)),
       Effect.map(({ groups, requeued, unscorable }) => {
         const kept: Array<ScoredGroup.ScoredGroup> = []
         let whyDropped = unscorable[0]?.message

@@ -24,8 +24,8 @@ export const open = Effect.fn("Corrected.open")(function* (from: string, to: str
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* OutputLock.hold(to)
-  if (yield* fs.exists(to).pipe(Effect.mapError(cannot("look at", to)))) {
-    return yield* new UsageError({ message: `${to} is there already, and is kept: give --write a new name` })
+  if (yield* fs.exists(to).pipe(Effect.mapError(cannot("access", to)))) {
+    return yield* new UsageError({ message: `${to} already exists: give --write another path` })
   }
   yield* fs.makeDirectory(path.dirname(to), { recursive: true }).pipe(Effect.mapError(cannot("make", path.dirname(to))))
   const partial = `${to}.partial`

@@ -30,15 +30,17 @@ export interface Found {
 }
 
 /** A policy that never answers and captures its requests. */
-export interface Listener {
+export interface PromptCapture {
   readonly script: (request: ServerManager.ScriptedRequest) => Effect.Effect<string>
   /** The first request of an effect to the policy; none if it ends without one. */
-  readonly hear: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<Option.Option<ReadonlyArray<Message.Message>>>
+  readonly firstPrompt: <A, E>(
+    effect: Effect.Effect<A, E>
+  ) => Effect.Effect<Option.Option<ReadonlyArray<Message.Message>>>
 }
 
 const patience = "10 seconds"
 
-export const listener = (): Listener => {
+export const promptCapture = (): PromptCapture => {
   let asked: Deferred.Deferred<ReadonlyArray<Message.Message>> | undefined
   return {
     script: (request) =>
@@ -47,7 +49,7 @@ export const listener = (): Listener => {
         const told = asked === undefined ? Effect.void : Deferred.succeed(asked, messages)
         return Effect.andThen(told, Effect.never)
       }),
-    hear: Effect.fnUntraced(function* <A, E>(effect: Effect.Effect<A, E>) {
+    firstPrompt: Effect.fnUntraced(function* <A, E>(effect: Effect.Effect<A, E>) {
       const deferred = yield* Deferred.make<ReadonlyArray<Message.Message>>()
       asked = deferred
       return yield* Effect.exit(effect).pipe(
@@ -61,7 +63,7 @@ export const listener = (): Listener => {
 }
 
 /** This many consecutive repeated items mean that the source has no others. */
-const fewestRepeats = 1_000
+const minRepeats = 1_000
 
 interface Candidate extends Item {
   readonly rollOut: Effect.Effect<unknown, unknown>
@@ -71,7 +73,7 @@ export const find = Effect.fn("Items.find")(function* (
   environment: Environment.EnvironmentShape,
   wanted: Wanted,
   { evaluationFirst, most }: { readonly most: number; readonly evaluationFirst: boolean },
-  listener: Listener
+  listener: PromptCapture
 ) {
   const byId = new Map<string, Item>()
   const byBeginning = new Map<string, Item | "several">()
@@ -83,7 +85,7 @@ export const find = Effect.fn("Items.find")(function* (
     const item = { id, label, judge }
     if (wanted.ids.has(id) && !byId.has(id)) byId.set(id, item)
     if (wanted.beginnings.size === 0) return
-    const asked = yield* listener.hear(rollOut)
+    const asked = yield* listener.firstPrompt(rollOut)
     if (Option.isNone(asked)) return
     const key = Stored.beginning(asked.value)
     if (!wanted.beginnings.has(key)) return
@@ -107,7 +109,7 @@ export const find = Effect.fn("Items.find")(function* (
           yield* take(item)
         }
         if (taken >= most) isCut = true
-        return isComplete() || taken >= most || repeats >= Math.max(fewestRepeats, known.size)
+        return isComplete() || taken >= most || repeats >= Math.max(minRepeats, known.size)
       })
       return items.pipe(Stream.mapEffect(each), Stream.takeUntil(Boolean), Stream.runDrain)
     })

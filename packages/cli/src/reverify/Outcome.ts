@@ -3,7 +3,7 @@ import { RewardComponents, type Environment, type SavedGroup } from "@atropos/co
 import { Option } from "effect"
 import type { Stored } from "./Stored.ts"
 
-interface Place {
+interface Source {
   /** The first line, from 1. */
   readonly line: number
   /** All lines: a group's own, or those of an item's samples. */
@@ -12,8 +12,8 @@ interface Place {
 }
 
 export type Outcome =
-  | (Place & { readonly _tag: "Same"; readonly scores: ReadonlyArray<number> })
-  | (Place & {
+  | (Source & { readonly _tag: "Same"; readonly scores: ReadonlyArray<number> })
+  | (Source & {
       readonly _tag: "Changed"
       readonly label: string
       readonly before: ReadonlyArray<number>
@@ -23,7 +23,7 @@ export type Outcome =
         readonly [name: string]: readonly [before: ReadonlyArray<number | null>, after: ReadonlyArray<number | null>]
       }
     })
-  | (Place & { readonly _tag: "Unscored"; readonly reason: string })
+  | (Source & { readonly _tag: "Unscored"; readonly reason: string })
 
 /** Rounding differences do not count. */
 const isSame = (a: number | null, b: number | null): boolean =>
@@ -48,7 +48,7 @@ const componentsOf = ({ rewards: before }: Stored, judged: ReadonlyArray<Environ
   )
 }
 
-export const linesOf = ({ entries }: Stored): Pick<Place, "line" | "lines"> => ({
+export const linesOf = ({ entries }: Stored): Pick<Source, "line" | "lines"> => ({
   line: entries[0]!.line,
   lines: entries.map(({ line }) => line)
 })
@@ -61,7 +61,7 @@ export const of = (
   const place = { ...linesOf(stored), item: id }
   const after = judged.map(({ score }) => score)
   const odd = after.find((score) => !Number.isFinite(score))
-  if (odd !== undefined) return { _tag: "Unscored", ...place, reason: `today's score is ${odd}, which is no number` }
+  if (odd !== undefined) return { _tag: "Unscored", ...place, reason: `the new score is ${odd}` }
   const components = componentsOf(stored, judged)
   return areSame(stored.scores, after) && Object.keys(components).length === 0
     ? { _tag: "Same", ...place, scores: after }

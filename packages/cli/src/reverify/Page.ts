@@ -6,7 +6,7 @@ import { Console, Effect, Option } from "effect"
 import type { Outcome } from "./Outcome.ts"
 
 /** The row of an outcome on the page; none if unchanged. */
-const shown = (outcome: Outcome): ReadonlyArray<object> => {
+const rowsOf = (outcome: Outcome): ReadonlyArray<object> => {
   if (outcome._tag === "Same") return []
   const { item = null, lines } = outcome
   const place = { item, groups: lines.map(String) }
@@ -23,10 +23,10 @@ export interface Page {
     readonly out: string
     readonly environment: string
     readonly same: number
-  }) => ReturnType<typeof written>
+  }) => ReturnType<typeof writePage>
 }
 
-const written = Effect.fnUntraced(function* (file: string, out: string, reverified: object) {
+const writePage = Effect.fnUntraced(function* (file: string, out: string, reverified: object) {
   const StaticPage = yield* Effect.promise(() => import("../view/StaticPage.ts"))
   const page = yield* StaticPage.write({
     title: file,
@@ -45,7 +45,7 @@ const written = Effect.fnUntraced(function* (file: string, out: string, reverifi
 export const make = (): Page => {
   const rows: Array<object> = []
   return {
-    take: (outcome) => void rows.push(...shown(outcome)),
-    write: ({ environment, file, out, same }) => written(file, out, { environment, same, rows })
+    take: (outcome) => void rows.push(...rowsOf(outcome)),
+    write: ({ environment, file, out, same }) => writePage(file, out, { environment, same, rows })
   }
 }

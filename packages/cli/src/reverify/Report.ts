@@ -22,7 +22,7 @@ const short = (text: string): string => {
 }
 
 /** `line 3, item 5f…: 0 1 → 1 1` */
-const told = (outcome: Extract<Outcome, { readonly _tag: "Changed" }>): string => {
+const formatChange = (outcome: Extract<Outcome, { readonly _tag: "Changed" }>): string => {
   const { after, before, components, item, label, line } = outcome
   const parts = Object.entries(components).map(([name, [old, now]]) => `\n  ${name}: ${numbers(old)} → ${numbers(now)}`)
   return `line ${line}, item ${item}, ${short(label)}\n  score: ${numbers(before)} → ${numbers(after)}${parts.join("")}`
@@ -60,7 +60,7 @@ export const make = ({ json, show }: { readonly json: boolean; readonly show: nu
         if (outcome._tag === "Same") return Effect.void
         if (json) return Console.log(JSON.stringify(outcome))
         if (outcome._tag === "Unscored" || changed > show) return Effect.void
-        return Console.log(told(outcome))
+        return Console.log(formatChange(outcome))
       }),
     counts: () => ({ same, changed, unscored: unscored() }),
     figures: () => ({
@@ -84,7 +84,7 @@ export const make = ({ json, show }: { readonly json: boolean; readonly show: nu
         : [["mean score", `${(before / sequences).toFixed(4)} → ${(after / sequences).toFixed(4)}`] as const]),
       ["items", `${count(items)} looked through`],
       ...(byQuestion > 0
-        ? [["by question", `${count(byQuestion)} have no item_id and were found by what they ask`] as const]
+        ? [["by prompt", `${count(byQuestion)} have no item_id and were matched by their prompt`] as const]
         : []),
       ...(faults > 0 ? [["no groups", `${count(faults)} lines`] as const] : [])
     ]

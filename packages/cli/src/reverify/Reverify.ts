@@ -76,7 +76,7 @@ const wantedOf = Effect.fnUntraced(function* (file: string) {
   return { ids, beginnings, evaluationFirst: samples > groups }
 })
 
-export const run = Effect.fn("Reverify.run")(function* (options: Options, listener: Items.Listener) {
+export const run = Effect.fn("Reverify.run")(function* (options: Options, listener: Items.PromptCapture) {
   const { file, items: most, onFault, onOutcome, workers, write } = options
   const environment = yield* Environment.Environment
   yield* Effect.mapError(JsonLines.inspect(file, SavedGroup.expected), unreadable)
@@ -87,16 +87,16 @@ export const run = Effect.fn("Reverify.run")(function* (options: Options, listen
   let withoutTokens = 0
   let faults = 0
 
-  const absent = `its item is not among the ${found.seen.toLocaleString("en-US")} that the environment gave with these settings${found.isCut ? " (--items looks through more)" : ""}`
+  const absent = `its item is not among the ${found.seen.toLocaleString("en-US")} of the environment with these settings${found.isCut ? " (--items searches more)" : ""}`
   const itemOf = ({ beginnings, itemId }: Stored.Stored): Result.Result<Items.Item, string> => {
     if (itemId !== undefined) {
       const item = found.byId.get(itemId)
       return item === undefined ? Result.fail(absent) : Result.succeed(item)
     }
     const [item, ...others] = new Set(beginnings.flatMap((one) => found.byBeginning.get(one) ?? []))
-    if (item === undefined) return Result.fail(`it has no item_id, and by what it asks ${absent}`)
+    if (item === undefined) return Result.fail(`it has no item_id, and by its prompt ${absent}`)
     if (item === "several" || others.length > 0) {
-      return Result.fail("it has no item_id, and several items ask what it asks")
+      return Result.fail("it has no item_id, and several items have its prompt")
     }
     byQuestion++
     return Result.succeed(item)

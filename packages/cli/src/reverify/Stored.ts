@@ -45,9 +45,8 @@ const trajectoryOf = (
 ): Result.Result<Trajectory.Trajectory, string> => {
   const messages = group.messages?.[index] ?? []
   const last = messages.findLast(isAnswer)
-  if (messages.length === 0)
-    return Result.fail("it has no chats: they were left out when it was saved (include_messages)")
-  if (last === undefined) return Result.fail("a chat of it has no answer (a message of the role assistant)")
+  if (messages.length === 0) return Result.fail("it has no messages: it was saved without them (include_messages)")
+  if (last === undefined) return Result.fail("one of its chats has no assistant message")
   const switches = group.overrides?.[index]
   // A sample has a token count but no tokens.
   const told = sample?.["tokens"]

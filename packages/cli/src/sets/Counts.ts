@@ -47,14 +47,13 @@ export const reasons: { readonly [reason: string]: string } = {
   too_long: "more tokens than --max-token-len",
   no_messages: "the group came without messages",
   no_tokens: "the group came without tokens (--text-from messages, or --save-messages)",
-  nothing_written: "the mask or the chat contains nothing that the model wrote",
+  nothing_written: "the mask or the chat contains no model output",
   template_misfit: "the chat template does not render the prompt as a prefix of the whole",
   prompts_differ: "the two sequences answer different prompts",
   same_completion: "the two completions are the same",
-  unclear_mask: "the mask leaves out turns, and does not show which (--tokenizer counts the tokens of each)",
-  untrained_turn:
-    "the mask leaves out a turn within the completion, and TRL would train it (--format axolotl marks it)",
-  several_messages: "the answer is not a single text message, and Axolotl's pairs allow nothing else",
-  unknown_role: "a message has a role that Axolotl does not know",
-  gone: "the service no longer had it"
+  unclear_mask: "the mask omits turns, and it is unclear which (--tokenizer counts the tokens of each)",
+  untrained_turn: "the mask omits a turn within the completion, which TRL would train on (--format axolotl marks it)",
+  several_messages: "the answer is not a single text message, as Axolotl's pairs require",
+  unknown_role: "a message has a role unknown to Axolotl",
+  gone: "no longer in the service"
 }

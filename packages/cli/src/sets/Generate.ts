@@ -144,10 +144,10 @@ export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOpti
   yield* print(Report.table(report))
   if (Option.isSome(reportFile) && !isStdout) yield* print(`\nreport: ${reportFile.value}`)
   if (rows === 0) {
-    return yield* new CommandFailed({ message: `${source.name} gave no rows: nothing was written` })
+    return yield* new CommandFailed({ message: `${source.name} yielded no rows: nothing was written` })
   }
   if (rows < number && !isStdout) {
-    yield* Console.error(`${rows} of the ${number} requested rows: there were no more groups`)
+    yield* Console.error(`${rows} of the ${number} requested rows: no more groups`)
   }
 }, Effect.scoped)
 

@@ -32,7 +32,7 @@ interface FoundRow {
 export const read = (file: string, container: Container, columns: ReadonlyArray<string>) => {
   const refuse = (place: string, found: string) =>
     new UsageError({
-      message: `${file}, ${place}: ${found}; new rows have ${columns.join(", ")}. Use another path, or the options it was made with`
+      message: `${file}, ${place}: ${found}; new rows have ${columns.join(", ")}. Use another path, or the same options`
     })
   const check = (row: unknown, place: string, text?: string): Effect.Effect<FoundRow, UsageError> => {
     if (!Predicate.isReadonlyObject(row)) return Effect.fail(refuse(place, "is not a row"))

@@ -50,7 +50,7 @@ const differences = (before: Identity, now: Identity): string =>
 export const read = Effect.fn("SetCheckpoint.read")(function* (out: string, identity: Identity) {
   const fs = yield* FileSystem.FileSystem
   const file = fileOf(out)
-  if (!(yield* fs.exists(file).pipe(Effect.mapError(cannot("look at", file))))) return Option.none<SetCheckpoint>()
+  if (!(yield* fs.exists(file).pipe(Effect.mapError(cannot("access", file))))) return Option.none<SetCheckpoint>()
   const text = yield* fs.readFileString(file).pipe(Effect.mapError(cannot("read", file)))
   const checkpoint = yield* Effect.mapError(
     decode(text),

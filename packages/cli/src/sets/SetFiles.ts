@@ -42,7 +42,7 @@ const pathOf = (path: Path.Path, out: string, splits: ReadonlyArray<Split>, spli
 
 const exists = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
-  return yield* fs.exists(file).pipe(Effect.mapError(cannot("look at", file)))
+  return yield* fs.exists(file).pipe(Effect.mapError(cannot("access", file)))
 })
 
 /** Opens the part of every split; those an interrupted finish already renamed count as written. */

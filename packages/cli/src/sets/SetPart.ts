@@ -42,8 +42,8 @@ export const partialOf = (file: string): string => `${file}.partial`
 
 const sizeOf = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
-  if (!(yield* fs.exists(file).pipe(Effect.mapError(cannot("look at", file))))) return null
-  return Number((yield* fs.stat(file).pipe(Effect.mapError(cannot("look at", file)))).size)
+  if (!(yield* fs.exists(file).pipe(Effect.mapError(cannot("access", file))))) return null
+  return Number((yield* fs.stat(file).pipe(Effect.mapError(cannot("access", file)))).size)
 })
 
 /** Reopens a part of an earlier run at its checkpoint. */
@@ -56,10 +56,10 @@ export const reopen = Effect.fn("SetPart.reopen")(function* (
   const fs = yield* FileSystem.FileSystem
   const partial = partialOf(final)
   const file = yield* fs.open(partial, { flag: "r+" }).pipe(Effect.mapError(cannot("open", partial)))
-  const { size } = yield* file.stat.pipe(Effect.mapError(cannot("look at", partial)))
+  const { size } = yield* file.stat.pipe(Effect.mapError(cannot("access", partial)))
   if (Number(size) < saved.bytes) {
     return yield* new UsageError({
-      message: `${partial} has ${size} bytes, but ${SetCheckpoint.fileOf(out)} says ${saved.bytes}: it was shortened. Use --no-resume to start over`
+      message: `${partial} has ${size} bytes, but ${SetCheckpoint.fileOf(out)} states ${saved.bytes}: it was truncated. Use --no-resume to start over`
     })
   }
   yield* file.truncate(saved.bytes).pipe(Effect.mapError(cannot("shorten", partial)))
@@ -123,7 +123,7 @@ export const finish = Effect.fn("SetPart.finish")(function* <E, R>(
   if (!isThere) {
     if (size !== base) {
       return yield* new CommandFailed({
-        message: `${final} was ${base === null ? "created" : "changed"} by another program meanwhile: the rows are in ${partial}, and nothing was overwritten`
+        message: `${final} was ${base === null ? "created" : "changed"} by another program in the meantime: the rows are in ${partial}, and nothing was overwritten`
       })
     }
     let whole = partial

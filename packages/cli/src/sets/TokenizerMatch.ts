@@ -17,13 +17,13 @@ export const make = (form: Form): ((group: ScoredGroup.ScoredGroup) => string | 
     if (recorded !== undefined) {
       return recorded.digest === TokenizerIdentity.of(tokenizer).digest
         ? undefined
-        : `the groups are made with the tokenizer ${recorded.name}, not with ${tokenizer.name}: give --tokenizer ${recorded.name}`
+        : `the groups were tokenized with ${recorded.name}, not with ${tokenizer.name}: give --tokenizer ${recorded.name}`
     }
     if (isCompared) return undefined
     const answers = answersOf(group)
     isCompared = answers.length > 0
     return isCompared && answers.every(({ text, tokens }) => !squeezed(tokenizer.decode(tokens)).includes(text))
-      ? `the tokens are not the text of the messages when ${tokenizer.name} decodes them: give the policy's tokenizer (--tokenizer), or --text-from messages`
+      ? `the tokens decoded with ${tokenizer.name} do not match the text of the messages: give the policy's tokenizer (--tokenizer), or --text-from messages`
       : undefined
   }
 }

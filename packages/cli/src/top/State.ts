@@ -4,11 +4,11 @@ import * as Health from "@atropos/core/health/Health"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as Terminal from "../base/Terminal.ts"
 import { wrap } from "../base/Wrap.ts"
-import * as Board from "../train/Board.ts"
+import * as ProgressDisplay from "../train/ProgressDisplay.ts"
 import * as ProgressFigures from "../train/ProgressFigures.ts"
 import * as Steps from "./Steps.ts"
 
-export interface Look {
+export interface Poll {
   readonly run: TrajectoryApi.Run
   /** The run's activity, if the service reports it. */
   readonly activity?: TrajectoryApi.RunRow["activity"]
@@ -19,9 +19,9 @@ export interface Look {
 }
 
 export interface State {
-  readonly see: (look: Look) => void
+  readonly update: (look: Poll) => void
   /** Terminal lines of the given width. */
-  readonly board: (options: { readonly width: number; readonly colour: boolean }) => ReadonlyArray<string>
+  readonly lines: (options: { readonly width: number; readonly colour: boolean }) => ReadonlyArray<string>
   readonly line: () => string
 }
 
@@ -36,14 +36,14 @@ const count = (number: number, noun: string): string =>
   `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`
 
 const boundOf = ({ maxStaleness, startable, underWay }: NonNullable<TrajectoryApi.QueueSummary["bound"]>): string =>
-  `${count(underWay, "sequence")} begun, ${
-    startable > 0 ? `${startable.toLocaleString("en-US")} more may be` : "environments wait for the trainer"
+  `${count(underWay, "sequence")} started, ${
+    startable > 0 ? `${startable.toLocaleString("en-US")} more may start` : "environments wait for the trainer"
   } (staleness ${maxStaleness})`
 
-const queueOf = ({ summary }: Look): string =>
+const queueOf = ({ summary }: Poll): string =>
   [
     `${count(summary.queuedGroups, "group")} (${count(summary.queuedSequences, "sequence")}) waiting`,
-    ...(summary.bufferedGroups > 0 ? [`${summary.bufferedGroups} to be combined`] : []),
+    ...(summary.bufferedGroups > 0 ? [`${summary.bufferedGroups} waiting for a full batch`] : []),
     `${count(summary.leasedBatches, "batch")} with a trainer`,
     ...(summary.formedBatches > 0 ? [`${summary.formedBatches} free`] : []),
     ...(summary.bound == null ? [] : [boundOf(summary.bound)]),
@@ -67,7 +67,7 @@ export const make = (): State => {
   let recent: ReadonlyArray<StepMetrics> = []
   const solved = new Map<string, string>()
   const measured = new Map<string, string>()
-  let last: Look | undefined
+  let last: Poll | undefined
 
   /** The latest evaluation of a source: the share solved, otherwise the first component or the score. */
   const seeEvaluation = (source: string, step: number, values: { readonly [name: string]: number }): void => {
@@ -79,7 +79,7 @@ export const make = (): State => {
     if (value !== undefined) measured.set(source, `${source} mean ${what} ${value.toFixed(3)} (step ${step})`)
   }
 
-  const more = (look: Look): ReadonlyArray<readonly [name: string, text: string]> => [
+  const more = (look: Poll): ReadonlyArray<readonly [name: string, text: string]> => [
     ["queue", queueOf(look)],
     ...(look.environments.length === 0 ? [] : [["envs", look.environments.map(environmentOf).join(" | ")] as const]),
     ...listed("solved", solved),
@@ -87,7 +87,7 @@ export const make = (): State => {
   ]
 
   return {
-    see: (look) => {
+    update: (look) => {
       last = look
       for (const row of look.rows) {
         see(row.source, row.step, row.values)
@@ -98,10 +98,10 @@ export const make = (): State => {
         recent = [...recent.slice(1 - window), step]
       }
     },
-    board: ({ colour, width }) => {
+    lines: ({ colour, width }) => {
       if (last === undefined) return []
       const { run } = last
-      const lines = Board.render(
+      const lines = ProgressDisplay.render(
         {
           done: recent.at(-1)?.step ?? run.currentStep,
           total: run.numSteps,
@@ -109,12 +109,16 @@ export const make = (): State => {
           recent,
           findings: Health.cards(Health.judge(recorded)).map(Health.cardInWords),
           isInDoubt: Health.isInDoubt(recorded, "trainer"),
-          standing: Board.standingOf(last.activity)
+          standing: ProgressDisplay.standingOf(last.activity)
         },
         { width, colour }
       )
       const added = more(last).flatMap(([name, text]) =>
-        wrap(`${name.padEnd(Board.indent)}${Terminal.escape(text).replaceAll("\n", " ")}`, width, Board.indent)
+        wrap(
+          `${name.padEnd(ProgressDisplay.indent)}${Terminal.escape(text).replaceAll("\n", " ")}`,
+          width,
+          ProgressDisplay.indent
+        )
       )
       return [...lines, ...added]
     },
@@ -124,7 +128,7 @@ export const make = (): State => {
       const step = `step ${recent.at(-1)?.step ?? run.currentStep}/${run.numSteps}`
       const figures =
         recent.length === 0 ? [] : [ProgressFigures.detailOf(recent, Health.isInDoubt(recorded, "trainer"))]
-      const standing = Board.standingOf(last.activity)
+      const standing = ProgressDisplay.standingOf(last.activity)
       const findings = Health.cards(Health.judge(recorded)).map((card) => `health ${Health.cardInWords(card)}`)
       return [
         step,

@@ -49,7 +49,7 @@ const watch = (service: ServiceApi.ServiceApi, run: string) => {
     const { environments } = yield* call(api.reading.environments({ params }))
     const { runs } = yield* call(api.reading.runs())
     const activity = runs.find(({ name }) => name === run)?.activity
-    return { run: known, summary, environments, rows, ...(activity && { activity }) } satisfies State.Look
+    return { run: known, summary, environments, rows, ...(activity && { activity }) } satisfies State.Poll
   })
 }
 
@@ -57,18 +57,18 @@ const failed = (url: string) => (error: TrajectoryError.TrajectoryError) =>
   new CommandFailed({ message: `the trajectory service at ${url}: ${error.message}`, cause: error })
 
 export const run = Effect.fn("Top.run")(function* (options: Options) {
-  const place = yield* Terminal.Place
+  const place = yield* Terminal.Footer
   const { token, url } = options
   const serviceOf = (run?: string) =>
     ServiceApi.make({ url, ...(token !== undefined && { token }), ...(run !== undefined && { run }) })
   const service = yield* serviceOf()
   const named = options.run ?? (yield* Effect.mapError(newestRun(service), failed(url)))
   if (named === undefined) {
-    return yield* new CommandFailed({ message: `the trajectory service at ${url} has no run yet` })
+    return yield* new CommandFailed({ message: `the trajectory service at ${url} has no runs yet` })
   }
   const look = watch(service, named)
   const state = State.make()
-  state.see(yield* Effect.mapError(look, failed(url)))
+  state.update(yield* Effect.mapError(look, failed(url)))
   if (options.once) return yield* Console.log(`${named}  ${state.line()}`)
   // Stopping the display is not a failure.
   yield* Report.done
@@ -79,7 +79,7 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
   if (columns === undefined) {
     let told = ""
     let toldAt = Number.NEGATIVE_INFINITY
-    const tell = Effect.fnUntraced(function* (line: string) {
+    const printLine = Effect.fnUntraced(function* (line: string) {
       const now = yield* Clock.currentTimeMillis
       if (line === told || now - toldAt < lineEveryMillis) return
       told = line
@@ -87,10 +87,10 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
       yield* Console.log(line)
     })
     yield* Console.log(heading)
-    yield* tell(state.line())
+    yield* printLine(state.line())
     return yield* Effect.matchEffect(look, {
-      onSuccess: (seen) => Effect.suspend(() => (state.see(seen), tell(state.line()))),
-      onFailure: ({ message }) => tell(`no answer: ${message}`)
+      onSuccess: (seen) => Effect.suspend(() => (state.update(seen), printLine(state.line()))),
+      onFailure: ({ message }) => printLine(`no answer: ${message}`)
     }).pipe(Effect.repeat(Schedule.spaced(every)), Effect.raceFirst(quits))
   }
   const colour = Terminal.hasColours()
@@ -98,14 +98,14 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
     Effect.sync(() => {
       const width = Math.max(20, columns() - 1)
       const first = problem === undefined ? heading : `${heading}: ${problem}`
-      place.show([...wrap(Terminal.escape(first).replaceAll("\n", " "), width), ...state.board({ width, colour })])
+      place.show([...wrap(Terminal.escape(first).replaceAll("\n", " "), width), ...state.lines({ width, colour })])
     })
   yield* Effect.addFinalizer(() =>
-    Effect.sync(() => place.leave(state.board({ width: Math.max(20, columns() - 1), colour })))
+    Effect.sync(() => place.leave(state.lines({ width: Math.max(20, columns() - 1), colour })))
   )
   yield* show()
   return yield* Effect.matchEffect(look, {
-    onSuccess: (seen) => Effect.suspend(() => (state.see(seen), show())),
+    onSuccess: (seen) => Effect.suspend(() => (state.update(seen), show())),
     onFailure: ({ message }) => show(`no answer: ${message}`)
   }).pipe(Effect.repeat(Schedule.spaced(every)), Effect.raceFirst(quits))
 }, Effect.scoped)

@@ -33,20 +33,20 @@ const bodyOf = ({ finding: { from, rule, severity, source }, message, run, stopp
 const hostOf = (url: string): string => URL.parse(url)?.host ?? "(no URL)"
 
 /** A failure is logged and otherwise ignored. */
-export const tell = (url: string, news: News): Effect.Effect<void> =>
+export const notify = (url: string, news: News): Effect.Effect<void> =>
   HttpClientRequest.post(url).pipe(
     HttpClientRequest.bodyJsonUnsafe(bodyOf(news)),
     HttpClient.execute,
     Effect.flatMap((response) =>
       response.status < 300
         ? Effect.void
-        : Effect.logWarning("the webhook refused", { host: hostOf(url), status: response.status })
+        : Effect.logWarning("webhook rejected the request", { host: hostOf(url), status: response.status })
     ),
     // A span would contain the URL.
     Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
     Effect.timeout("10 seconds"),
     Effect.catch((error) =>
-      Effect.logWarning("the webhook cannot be reached", {
+      Effect.logWarning("webhook unreachable", {
         host: hostOf(url),
         // Client errors contain the URL.
         reason: Reason.root(error).replaceAll(url, hostOf(url))

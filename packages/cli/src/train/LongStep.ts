@@ -3,7 +3,7 @@ import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import { OnPart } from "@atropos/trainer/run/Trainer"
 import { Effect, Stream } from "effect"
 import * as Heartbeat from "../base/Heartbeat.ts"
-import * as Board from "./Board.ts"
+import * as ProgressDisplay from "./ProgressDisplay.ts"
 
 /** Wording of the board. */
 const words: { readonly [part: string]: string } = { publish: "sync", save: "saving" }
@@ -22,7 +22,7 @@ export const reported =
   <E, R>(steps: Stream.Stream<StepMetrics, E, R>): Stream.Stream<StepMetrics, E, R> =>
     Stream.unwrap(
       Effect.gen(function* () {
-        if (yield* Board.isShown) return steps
+        if (yield* ProgressDisplay.isShown) return steps
         let done = before
         let part: string | undefined
         const describe = (): string | undefined => {

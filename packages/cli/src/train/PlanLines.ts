@@ -5,7 +5,7 @@ import * as Tensors from "@atropos/trainer/model/Tensors"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { availableParallelism, loadavg, totalmem } from "node:os"
 import * as Summary from "../job/Summary.ts"
-import * as Room from "./Room.ts"
+import * as MemoryCheck from "./MemoryCheck.ts"
 
 export type Line = readonly [name: string, value: string]
 
@@ -27,7 +27,7 @@ export const model = (model: Model, trainer: TrainerSettings.TrainerFields): Rea
   const rate = TrainerSettings.learningRate(trainer)
   const why =
     rate === TrainerSettings.suitedLearningRate(trainer, hiddenSize)
-      ? ` (what suits a hidden size of ${count(hiddenSize)}; --lr)`
+      ? ` (for a hidden size of ${count(hiddenSize)}; --lr)`
       : ""
   return [
     ["model", `${name}, ${count(parametersOf(model))} parameters`],
@@ -45,13 +45,13 @@ export const memoryNow = () => ({ now: process.memoryUsage.rss(), soFar: 1024 * 
 
 export const memory = ({ later, now }: Memory, what: string, there = totalmem()): Line => [
   "memory",
-  `${Room.gigabytes(now)} of ${Room.gigabytes(there)} used, ${span(later.map(Room.gigabytes))} at the peak: ${what}`
+  `${MemoryCheck.gigabytes(now)} of ${MemoryCheck.gigabytes(there)} used, ${span(later.map(MemoryCheck.gigabytes))} at the peak: ${what}`
 ]
 
 const again = {
-  nothing: "nothing is computed again",
-  elements: "what lies between products of matrices is computed again",
-  parts: "attention and feed-forward parts are computed again"
+  nothing: "no recomputation",
+  elements: "activations between matmuls are recomputed",
+  parts: "attention and feed-forward blocks are recomputed"
 } as const
 
 /** Sizes and methods chosen for the available memory, and threads. */
@@ -60,12 +60,12 @@ export const computing = (
   settings: Pick<TrainerSettings.TrainerSettings, "trainer">,
   device: DeviceKind
 ): Line => {
-  const { plan, tokens } = Room.computing(config, settings, device)
+  const { plan, tokens } = MemoryCheck.computing(config, settings, device)
   const threads = settings.trainer.threads || availableParallelism()
   return [
     "computing",
     [
-      `up to ${count(tokens)} tokens at once (token_budget)`,
+      `up to ${count(tokens)} tokens (token_budget)`,
       `${again[plan.remat === false ? "nothing" : plan.remat]} (remat)`,
       ...(device === "cpu" ? [`${threads} ${threads === 1 ? "thread" : "threads"}`] : [])
     ].join(", ")
@@ -79,7 +79,5 @@ const busy = 2
 export const loadNow = (): number => loadavg()[0] ?? 0
 
 /** A caveat for measurements taken under load from other programs. */
-export const beside = (load: number): string =>
-  load > busy * availableParallelism()
-    ? `, beside other programs (load ${load.toFixed(0)}): without these all of it is faster`
-    : ""
+export const loadNote = (load: number): string =>
+  load > busy * availableParallelism() ? `; other programs are running (load ${load.toFixed(0)}), so these are low` : ""

@@ -12,11 +12,11 @@ import * as BundledModel from "../config/BundledModel.ts"
 const problem = ({ quantize, trains }: TrainerSettings["trainer"], device: string): string | undefined => {
   if (quantize === "none") return undefined
   if (trains === "all") {
-    return `--quantize ${quantize} is for frozen weights under an adapter: leave it out, or train an adapter (--trains adapter)`
+    return `--quantize ${quantize} needs frozen weights: remove it, or train an adapter (--trains adapter)`
   }
   return device === "cpu"
     ? undefined
-    : `--quantize ${quantize} runs on the CPU only, and the device is ${device}: --device cpu, or leave it out`
+    : `--quantize ${quantize} runs on the CPU only, but the device is ${device}: use --device cpu, or remove it`
 }
 
 /** `check` returns an objection based on the architecture alone. */

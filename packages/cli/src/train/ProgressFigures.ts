@@ -69,9 +69,9 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): 
           mean(trained, ({ loss }) => loss),
           4
         )),
-    // First, because truncated answers explain equal scores.
-    ...(cut >= mentioned ? [`answers cut off ${percent(cut)}`] : []),
-    ...(isPolicy && groups > 0 ? [`equal scores ${percent(constant / groups)}`] : []),
+    // First, because truncated answers explain identical scores.
+    ...(cut >= mentioned ? [`truncated ${percent(cut)}`] : []),
+    ...(isPolicy && groups > 0 ? [`no-signal groups ${percent(constant / groups)}`] : []),
     ...figure("kl", of("kl"), 4),
     ...(clipped === undefined || clipped === 0 ? [] : [`clipped ${percent(clipped)}`]),
     ...figure("mismatch", of("mismatchOnPolicy"), 4),
@@ -85,17 +85,18 @@ export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): 
   ].join(" | ")
 }
 
-/** Min share that explains equal scores. */
+/** Min share that explains identical scores. */
 const mostly = 0.5
 
 const skippedOf = (steps: ReadonlyArray<StepMetrics>): ReadonlyArray<string> => {
   const idle = steps.filter(({ skipped }) => skipped === "nothingToTrain")
   const broken = steps.filter(({ skipped }) => skipped === "nonFinite")
   const [first] = idle
-  const ofAll = (count: number) => (count === steps.length ? "" : ` in ${count} of ${steps.length} steps`)
+  const skipped = (count: number, why: string) =>
+    steps.length === 1 ? `skipped (${why})` : `${count} of the last ${steps.length} steps skipped (${why})`
   return [
-    ...(first === undefined ? [] : [`nothing to learn from${ofAll(idle.length)}: ${whyNothing(first)}`]),
-    ...(broken.length === 0 ? [] : [`NaN or infinite loss or gradient${ofAll(broken.length)}, skipped`])
+    ...(first === undefined ? [] : [skipped(idle.length, whyNothing(first))]),
+    ...(broken.length === 0 ? [] : [skipped(broken.length, "NaN or infinite loss or gradient")])
   ]
 }
 
@@ -111,12 +112,12 @@ const whyNothing = ({
 }: StepMetrics) => {
   if (constantGroups === groups) {
     return truncatedFraction >= mostly
-      ? `equal scores: ${percent(truncatedFraction)} of the answers were cut off at the token limit (max_token_length, seq_len)`
-      : "equal scores"
+      ? `identical scores: ${percent(truncatedFraction)} of the answers were truncated at the token limit (max_token_length, seq_len)`
+      : "identical scores"
   }
   if (staleDropped + staleMasked === sequences && versionUnknown === sequences) {
-    return "their policy version is unknown, and max_staleness is set: servers must report it (--openai.adapter_prefix), or leave max_staleness out"
+    return "their policy version is unknown, and max_staleness is set: servers must report it (--openai.adapter_prefix), or remove max_staleness"
   }
-  if (staleDropped + staleMasked === sequences) return "all too old"
-  return truncatedMaskedFraction === 1 ? "all cut off" : "no usable sequence has an advantage"
+  if (staleDropped + staleMasked === sequences) return "all sequences too old"
+  return truncatedMaskedFraction === 1 ? "all truncated" : "no usable sequence has an advantage"
 }

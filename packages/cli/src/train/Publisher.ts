@@ -1,7 +1,5 @@
 /** Publishes new weights to the servers of `weight_sync`, with a token if configured. */
-import type * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import type { Model } from "@atropos/trainer/model/Model"
-import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as WeightSync from "@atropos/trainer/sync/WeightSync"
 import { Config, Effect, Option, Path, Redacted } from "effect"
@@ -23,18 +21,25 @@ const tokenOf = Effect.gen(function* () {
 const known =
   "Mira has 12 apples, and Tom brings 7 more. How many apples are there now? 12 + 7 = 19, so there are 19 apples. " +
   "The next day, they eat 4 of them; then 15 are left."
-const mostKnown = 64
+const maxCached = 64
 
 /** A large model is read from disk, after running requests have finished. */
 const wholeTime = "15 minutes"
+
+/** The trained model; `write` puts parameters into a folder. */
+export interface Published {
+  readonly tokenizer: Pick<Model["tokenizer"], "encode">
+  readonly config: Pick<Model["config"], "maxPositions">
+  readonly write?: Model["write"]
+}
 
 /**
  * Publishes weights to all servers; undefined if none is configured. Weights that can never be published are rejected
  * before training.
  */
-export const make = Effect.fn("Publisher.make")(function* (model: Model, { trainer }: TrainerSettings) {
+export const make = Effect.fn("Publisher.make")(function* (model: Published, { trainer }: TrainerSettings) {
   const apiKey = yield* tokenOf
-  const isWhole = model.adapter === undefined
+  const isWhole = trainer.trains === "all"
   const targets = yield* Effect.forEach(trainer.weightSync, (setting) =>
     Effect.mapError(
       WeightSync.targetOf(setting, apiKey, isWhole ? "all" : "adapter"),
@@ -48,7 +53,7 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
       Effect.catchTag("TargetError", ({ isPermanent, message }) =>
         isPermanent
           ? Effect.fail(new UsageError({ message: `--weight_sync ${name}: ${message}` }))
-          : Effect.logWarning("a target of weights does not answer yet", { target: name, reason: message })
+          : Effect.logWarning("weight target does not respond yet", { target: name, reason: message })
       )
     )
   }
@@ -56,11 +61,11 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
   const sync = yield* WeightSync.make({
     targets,
     folder: join(trainer.savePath, isWhole ? "weights" : "adapters"),
-    writeAdapter: model.write,
-    ...(isWhole ? { grace: 0, attemptTime: wholeTime } : { readAdapter: yield* PolicyLayers.readAdapter(model) })
+    ...(model.write && { writeAdapter: model.write }),
+    ...(isWhole && { grace: 0, attemptTime: wholeTime })
   })
   /** Rejected adapters leave the samplers as they were. Rejected full weights leave no sampler. */
-  const publish: LocalLearner.Publish = (weights) =>
+  const publish = (weights: WeightSync.Weights) =>
     Effect.gen(function* () {
       yield* sync.publish(weights)
       const refused = isWhole ? (yield* sync.status).find(({ refusal }) => refusal !== undefined) : undefined
@@ -69,7 +74,7 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
       }
     })
   const probe = isWhole
-    ? model.tokenizer.encode(known).slice(0, Math.min(mostKnown, model.config.maxPositions))
+    ? model.tokenizer.encode(known).slice(0, Math.min(maxCached, model.config.maxPositions))
     : undefined
   return { publish, ...(probe && { probe }) }
 })

@@ -13,31 +13,33 @@ import * as BundledModel from "../config/BundledModel.ts"
 
 export const local = "local"
 
-export const isRemote = ({ trainer }: TrainerSettings): boolean => trainer.engine !== local
+export const torch = "torch"
+
+export const isRemote = ({ trainer }: TrainerSettings): boolean => ![local, torch].includes(trainer.engine)
 
 /** Describes a setting that a server does not support. */
 const problem = ({ lora, trainer }: TrainerSettings): string | undefined => {
   const { engine } = trainer
   if (!Address.isAddress(engine)) {
-    return `--engine ${engine} is no engine: expected ${local}, tinker+http://host:port or tinker+https://host`
+    return `--engine ${engine} is not a valid engine: expected ${local}, ${torch}, tinker+http://host:port or tinker+https://host`
   }
   if (trainer.trains === "all") return `--engine ${engine}: a Tinker server trains adapters only: --trains adapter`
   if (trainer.weightSync.length > 0) {
-    return `--engine ${engine}: new weights stay with the server, so there are none for --weight_sync ${trainer.weightSync.join(", ")}: leave it out`
+    return `--engine ${engine}: new weights stay on the server, so --weight_sync ${trainer.weightSync.join(", ")} has no effect: remove it`
   }
   if (lora.dora || lora.modulesToSave.length > 0) {
     const flag = lora.dora ? "--lora.dora" : "--lora.modules_to_save"
-    return `--engine ${engine}: a Tinker server trains plain LoRA on layers of blocks: leave ${flag} out`
+    return `--engine ${engine}: a Tinker server trains plain LoRA on layers of blocks: remove ${flag}`
   }
   if (trainer.quantize !== "none") {
-    return `--engine ${engine}: the server has the weights as it has them: leave --quantize ${trainer.quantize} out`
+    return `--engine ${engine}: the server chooses the precision of its weights: remove --quantize ${trainer.quantize}`
   }
   if (trainer.remat !== "auto" || trainer.memory !== null) {
     const flag = trainer.memory === null ? "--remat" : "--memory"
-    return `--engine ${engine}: the server decides what it keeps in its memory: leave ${flag} out`
+    return `--engine ${engine}: the server manages its own memory: remove ${flag}`
   }
   return lora.rslora
-    ? `--engine ${engine}: a Tinker server scales its adapters itself: leave --lora.rslora out`
+    ? `--engine ${engine}: a Tinker server scales its adapters itself: remove --lora.rslora`
     : undefined
 }
 

@@ -63,7 +63,7 @@ export const choose = Effect.fn("RunFolder.choose")(function* (options: {
     )
     if (differences.length === 0 && done < options.steps) return { name, folder, done } satisfies RunFolder
     if (done > 0 && done < options.steps) {
-      yield* Effect.logWarning("starting a new run: the unfinished one has other settings", {
+      yield* Effect.logWarning("starting a new run: the unfinished one has different settings", {
         unfinished: name,
         differences
       })

@@ -13,21 +13,23 @@ import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as ServiceTraining from "@atropos/trainer/run/ServiceTraining"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import * as TorchEngine from "@atropos/trainer/torch/TorchEngine"
 import * as Trainer from "@atropos/trainer/run/Trainer"
 import { suitedLearningRate, type TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Exit, Layer, Option, Path, Stream } from "effect"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
-import * as Board from "./Board.ts"
+import * as ProgressDisplay from "./ProgressDisplay.ts"
 import { tellStopped } from "./RunArtifacts.ts"
 import * as Pretrained from "./Pretrained.ts"
 import * as LongStep from "./LongStep.ts"
 import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
 import * as RunActivity from "./RunActivity.ts"
-import * as Room from "./Room.ts"
+import * as MemoryCheck from "./MemoryCheck.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
+import * as TorchRun from "./TorchRun.ts"
 import * as TrainPlan from "./TrainPlan.ts"
 import * as Watch from "./Watch.ts"
 
@@ -45,7 +47,7 @@ export interface Trained {
  */
 export const fitted = Effect.fnUntraced(function* (
   given: TrainerSettings,
-  { config: { hiddenSize, maxPositions }, name }: PretrainedModel.Description,
+  { config: { hiddenSize, maxPositions }, name }: Pick<PretrainedModel.Outline, "config" | "name">,
   isSeqLenGiven: boolean
 ) {
   const lr = given.trainer.lr ?? suitedLearningRate(given.trainer, hiddenSize)
@@ -58,7 +60,7 @@ export const fitted = Effect.fnUntraced(function* (
 const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
   const { device } = yield* Executor
   const model = yield* Pretrained.load(given, (config, device) =>
-    Room.problem(config, given, device, Room.memoryOf(given.trainer, device), false)
+    MemoryCheck.problem(config, given, device, MemoryCheck.memoryOf(given.trainer, device), false)
   )
   return {
     model,
@@ -68,6 +70,19 @@ const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
     engine: (settings: TrainerSettings) =>
       Effect.flatMap(Publisher.make(model, settings), (published) =>
         Layer.build(LocalLearner.layer({ model: Model.trainable(model), ...published }))
+      )
+  }
+})
+
+/** PyTorch trains; samplers get new weights as folders. */
+const onTorch = Effect.fnUntraced(function* (given: TrainerSettings) {
+  const model = yield* TorchRun.outline(given)
+  return {
+    model,
+    plan: undefined,
+    engine: (settings: TrainerSettings) =>
+      Effect.flatMap(Publisher.make(model, settings), (published) =>
+        Layer.build(TorchEngine.layer({ ...TorchRun.optionsOf(settings, model), ...published }))
       )
   }
 })
@@ -90,11 +105,11 @@ export const run = Effect.fn("Train.run")(
     /** Otherwise `seq_len` is limited to the model's positions. */
     isSeqLenGiven: boolean
   ) {
-    const place = {
+    const target = {
       folder: given.trainer.savePath,
       useWandb: { value: given.trainer.useWandb, isGiven: given.trainer.useWandb }
     }
-    const announced = yield* Metrics.announced(metrics, place, given.trainer)
+    const announced = yield* Metrics.announcement(metrics, target, given.trainer)
     const asked = { ...given, trainer: { ...given.trainer, ...announced } }
     const { trainer } = asked
     const { device } = yield* Executor
@@ -108,8 +123,9 @@ export const run = Effect.fn("Train.run")(
     const objective = yield* LossFile.ofSettings(given.loss)
     const isRemote = RemoteEngine.isRemote(asked)
     // With a remote engine the server's device counts.
-    if (!isRemote) yield* Console.log(`device: ${device.kind}, ${device.detail}`)
-    const { engine, model, plan } = yield* isRemote ? elsewhere(asked) : onThisMachine(asked)
+    const isTorch = TorchRun.isAsked(asked)
+    if (!isRemote && !isTorch) yield* Console.log(`device: ${device.kind}, ${device.detail}`)
+    const { engine, model, plan } = yield* isRemote ? elsewhere(asked) : isTorch ? onTorch(asked) : onThisMachine(asked)
     const settings = yield* fitted(asked, model, isSeqLenGiven)
     yield* Console.log(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
@@ -124,7 +140,7 @@ export const run = Effect.fn("Train.run")(
     const left = trainer.trainingSteps - done
     const onBatch = plan === undefined || left <= 0 ? undefined : yield* plan(made, settings, left)
     const watch = yield* Watch.make(trainer)
-    const board = yield* Board.make({ total: trainer.trainingSteps, done }, watch)
+    const board = yield* ProgressDisplay.make({ total: trainer.trainingSteps, done }, watch)
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
     const client = TrajectoryClientAuto.layer({
       url: trainer.atroposUrl,
@@ -150,7 +166,7 @@ export const run = Effect.fn("Train.run")(
         })
       ),
       watch.ending,
-      Effect.provide(Layer.provideMerge(watch.over(Metrics.layer(metrics, place)), client))
+      Effect.provide(Layer.provideMerge(watch.over(Metrics.layer(metrics, target)), client))
     )
     return { ...outcome, folder: resolve(trainer.savePath), cards: watch.cards() } satisfies Trained
   },

@@ -12,7 +12,7 @@ import { Console, Effect } from "effect"
 import { totalmem } from "node:os"
 import * as Summary from "../job/Summary.ts"
 import * as PlanLines from "./PlanLines.ts"
-import * as Room from "./Room.ts"
+import * as MemoryCheck from "./MemoryCheck.ts"
 import * as Trial from "./Trial.ts"
 
 export interface Options {
@@ -62,19 +62,19 @@ export const describe = (
 ): ReadonlyArray<PlanLines.Line> => {
   const { trainer } = settings
   const seconds = stepSeconds(trainer.batchSize, trainer.seqLen, trial, trainer)
-  const there = device === "cpu" ? Room.memoryOf(trainer, device) : totalmem()
+  const there = device === "cpu" ? MemoryCheck.memoryOf(trainer, device) : totalmem()
   return [
     ...PlanLines.model(model, trainer),
     PlanLines.memory(memory, "activations of full micro-batches", there),
     PlanLines.computing(model, settings, device),
-    ["measured", `training ${PlanLines.rate(Trial.rate(trial))} tokens/s${PlanLines.beside(load)}`],
+    ["measured", `training ${PlanLines.rate(Trial.rate(trial))} tokens/s${PlanLines.loadNote(load)}`],
     [
       "a step",
-      `${PlanLines.count(trainer.batchSize)} sequences: ${PlanLines.time(seconds)} if all have the ${PlanLines.count(trainer.seqLen)} tokens that are allowed (seq_len)`
+      `${PlanLines.count(trainer.batchSize)} sequences: ${PlanLines.time(seconds)} if all have the max length of ${PlanLines.count(trainer.seqLen)} tokens (seq_len)`
     ],
     [
       `${PlanLines.count(steps)} ${steps === 1 ? "step" : "steps"}`,
-      `${PlanLines.time(steps * seconds)} then, beside what they wait for rollouts; the first batch tells more`
+      `${PlanLines.time(steps * seconds)} then, plus time spent waiting for rollouts; the first batch gives a better estimate`
     ]
   ]
 }
@@ -90,7 +90,7 @@ export const ofFirst = (
   const seconds = stepSeconds(sequences, tokens, trial, settings.trainer)
   return (
     `the first batch has ${round(sequences)} sequences of ${round(tokens)} tokens on average, ${round(trained)} of them trained: ` +
-    `${PlanLines.time(seconds)} to train a step of such, ${PlanLines.time(steps * seconds)} for ${steps === 1 ? "the one" : `the ${round(steps)}`} left, beside what they wait for rollouts`
+    `${PlanLines.time(seconds)} to train such a step, ${PlanLines.time(steps * seconds)} for ${steps === 1 ? "the one" : `the ${round(steps)}`} left, plus time spent waiting for rollouts`
   )
 }
 
@@ -98,11 +98,11 @@ export const ofFirst = (
 export const make = Effect.fn("TrainPlan.make")(function* (options: Options) {
   const { device, model, settings, trainer } = options
   const { batchSize, seqLen } = settings.trainer
-  yield* Console.log("measuring how fast this machine trains …")
+  yield* Console.log("measuring the training speed of this machine …")
   const trial = yield* Trial.run(trainer, { batchSize, whole: Math.max(1, seqLen - 1), share: 1 })
   const { now, soFar } = PlanLines.memoryNow()
   const step = { batchSize, length: seqLen, tried: trial.tokens }
-  const later = Math.max(soFar, now + Room.growth(model.config, settings, device, step, false))
+  const later = Math.max(soFar, now + MemoryCheck.growth(model.config, settings, device, step, false))
   const lines = describe(options, trial, { now, later: [later] }, PlanLines.loadNow())
   yield* Console.log(`\n${Summary.print(lines)}\n`)
   let isTold = false

@@ -12,7 +12,7 @@ import { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import * as StopOn from "@atropos/trainer/run/StopOn"
 import { Console, Effect, FiberSet, Layer, Schedule, type Scope } from "effect"
 import { Secrets } from "../base/Secrets.ts"
-import * as Board from "./Board.ts"
+import * as ProgressDisplay from "./ProgressDisplay.ts"
 import * as HealthWebhook from "./HealthWebhook.ts"
 
 interface Options {
@@ -43,7 +43,10 @@ export interface Watch {
 }
 
 /** Observes the metrics of all sources as they are recorded. */
-const heard = ({ open }: MetricsSink.MetricsSinkShape, { see }: Health.Recorder): MetricsSink.MetricsSinkShape => ({
+const recordingSink = (
+  { open }: MetricsSink.MetricsSinkShape,
+  { see }: Health.Recorder
+): MetricsSink.MetricsSinkShape => ({
   open: (source) =>
     Effect.map(open(source), (recorder) => ({
       ...recorder,
@@ -67,7 +70,7 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
   let hasMoved = false
   let steps = 0
   const recorder: Health.Recorder = { recorded: { ...recorded, activity: () => activity }, see }
-  const isBoardShown = yield* Board.isShown
+  const isBoardShown = yield* ProgressDisplay.isShown
   const ending = StopOn.rulesOf(stopOn)
   const others = Health.ruleNames.filter((rule) => !ending.includes(rule))
   const told = new Set<string>()
@@ -87,7 +90,7 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
         const send =
           healthWebhook === ""
             ? Effect.void
-            : FiberSet.run(sending, HealthWebhook.tell(healthWebhook, { run, finding, stopped: false, message }))
+            : FiberSet.run(sending, HealthWebhook.notify(healthWebhook, { run, finding, stopped: false, message }))
         return Effect.andThen(isBoardShown ? Effect.void : Console.error(`${finding.severity}: ${message}`), send)
       },
       { discard: true }
@@ -114,7 +117,7 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
     over: (sinks) =>
       Layer.effect(
         MetricsSink.MetricsSink,
-        Effect.map(MetricsSink.MetricsSink, (all) => heard(all, recorder))
+        Effect.map(MetricsSink.MetricsSink, (all) => recordingSink(all, recorder))
       ).pipe(Layer.provide(sinks)),
     step: Effect.suspend(() => {
       steps++
@@ -127,7 +130,7 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
           finding !== undefined &&
           error instanceof TrainerError &&
           error.reason === "stopped"
-          ? HealthWebhook.tell(healthWebhook, { run, finding, stopped: true, message: error.message })
+          ? HealthWebhook.notify(healthWebhook, { run, finding, stopped: true, message: error.message })
           : Effect.void
       })
   } satisfies Watch

@@ -24,7 +24,7 @@ export const choose = ({ areCut, rollouts }: Lengths.Lengths, maxTokenLength: nu
 export const reason = ({ areCut, rollouts }: Lengths.Lengths): string => {
   const longest = Math.max(0, ...rollouts.map(({ answer }) => answer))
   return areCut
-    ? "answers did not end within the seconds of the trial"
+    ? "answers did not end within the trial"
     : `the longest of ${rollouts.length} held-out answers has ${longest.toLocaleString("en-US")}`
 }
 

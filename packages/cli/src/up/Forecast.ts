@@ -12,7 +12,7 @@ import { Console, Effect, Option } from "effect"
 import * as Heartbeat from "../base/Heartbeat.ts"
 import * as Summary from "../job/Summary.ts"
 import * as PlanLines from "../train/PlanLines.ts"
-import * as Room from "../train/Room.ts"
+import * as MemoryCheck from "../train/MemoryCheck.ts"
 import * as AnswerLength from "./AnswerLength.ts"
 import * as Lengths from "./Lengths.ts"
 import * as Plan from "./Plan.ts"
@@ -50,10 +50,10 @@ const workloadOf = ({
     groupSize: sum(({ groupSize }) => groupSize) / common.length,
     seqLen: trainer.seqLen,
     maxTokenLength: Math.max(...common.map(({ maxTokenLength }) => maxTokenLength)),
-    rows: Math.max(1, Math.min(trainer.batchSize, running, Room.maxRows)),
+    rows: Math.max(1, Math.min(trainer.batchSize, running, MemoryCheck.maxRows)),
     evaluationRows: Math.min(
       sum(({ maxEvalWorkers }) => maxEvalWorkers),
-      Room.maxRows
+      MemoryCheck.maxRows
     ),
     updates: trainer.updatesPerBatch
   }
@@ -81,9 +81,9 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   const { device, environments, folder, limitAnswers, model, prompts, settings, unset } = options
   const asked = workloadOf(options)
   const { batchSize, rows, seqLen } = asked
-  yield* Console.log("measuring how long answers are …")
+  yield* Console.log("measuring the length of answers …")
   const lengths = yield* Lengths.look(environments, { seqLen, prompts }).pipe(
-    Heartbeat.during("asking a few held-out items")
+    Heartbeat.during("sampling a few held-out items")
   )
   const kept = unset.answers ? yield* AnswerLength.kept(folder) : Option.none<number>()
   const maxTokenLength = unset.answers
@@ -94,7 +94,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     yield* AnswerLength.keep(folder, maxTokenLength)
   }
   const workload = { ...asked, maxTokenLength }
-  yield* Console.log("measuring how fast this machine samples and trains …")
+  yield* Console.log("measuring the sampling and training speed of this machine …")
   const expected = Plan.expected(workload, lengths)
   const [first] = expected
   const speed = yield* Speed.measure(model, options.trainer, {
@@ -103,11 +103,11 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     rows,
     prompt: first.prompt,
     answer: Plan.lengthOf(first) - first.prompt
-  }).pipe(Heartbeat.during("trying a part of a step"))
+  }).pipe(Heartbeat.during("timing a part of a step"))
   const { now, soFar } = PlanLines.memoryNow()
   const later = expected.map((one) => {
     const step = { batchSize, length: Plan.lengthOf(one), tried: speed.triedTokens }
-    return Math.max(soFar, now + Room.growth(model.config, settings, device, step) + gatheredBytes)
+    return Math.max(soFar, now + MemoryCheck.growth(model.config, settings, device, step) + gatheredBytes)
   })
   const described = {
     model,
@@ -139,7 +139,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     if (isWithin && planned.length === 1) return
     const was = planned.map(PlanLines.time).join(" to ")
     yield* Console.log(
-      `a step takes ${PlanLines.time(seconds)}, planned ${was}: ${PlanLines.time(seconds * left)} for the ${left} steps that are left`
+      `${PlanLines.time(seconds)} a step (estimated ${was}): about ${PlanLines.time(seconds * left)} for the remaining ${left}`
     )
   })
   return {

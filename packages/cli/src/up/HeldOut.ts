@@ -111,6 +111,6 @@ export const recorder = Effect.fn("HeldOut.recorder")(function* (
   return (step: number, evaluated: EvaluationRun.Evaluated) =>
     Effect.andThen(
       figures(step, EvaluationRun.metrics(evaluated)),
-      EvaluationRun.tell(telemetry, () => EvaluationRun.recordOf(evaluated, { name, model: modelName, step }))
+      EvaluationRun.sendToService(telemetry, () => EvaluationRun.recordOf(evaluated, { name, model: modelName, step }))
     )
 })

@@ -45,7 +45,7 @@ export const promptText = (prompt: Shared.Demonstration["prompt"]): string =>
   typeof prompt === "string" ? prompt : Characters.chat(prompt)
 
 export const definition = Effect.fn("OwnRecipe.definition")(function* (word: string, { environment, recipe }: Chosen) {
-  const wrong = (message: string) => new UsageError({ message: `--env ${word}: its recipe: ${message}` })
+  const wrong = (message: string) => new UsageError({ message: `--env ${word}: invalid recipe: ${message}` })
   yield* decode(recipe).pipe(
     Effect.mapError(({ issue, message }) => {
       const [first] = formatIssue(issue).issues

@@ -10,7 +10,7 @@ import type { Model } from "@atropos/trainer/model/Model"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { totalmem } from "node:os"
 import * as PlanLines from "../train/PlanLines.ts"
-import * as Room from "../train/Room.ts"
+import * as MemoryCheck from "../train/MemoryCheck.ts"
 import * as AnswerLength from "./AnswerLength.ts"
 import type * as Lengths from "./Lengths.ts"
 import * as Speed from "./Speed.ts"
@@ -100,7 +100,7 @@ export const evaluateEvery = (steps: number, step: number, heldOut: number): num
 /** Seconds of a run above which advice is given. */
 const longRun = 3600
 /** Min prompts per batch in advice: fewer compare too little. */
-const fewestGroups = 4
+const minGroups = 4
 /** Relative time of a decoding step with 8-bit weights: measured 3.1 of 4.9 s (docs/models.md). */
 const ofRounded = 0.65
 /** Share of answers a shorter limit may truncate. */
@@ -123,7 +123,7 @@ const advice = (
   const whole = (changed: Workload = workload, at = lengths, held = items, how = speed) =>
     time(runSeconds(changed, how, held, at))
   const limit = known.areCut || known.rollouts.length === 0 ? undefined : shorterLimit(lengths.answers)
-  const groups = Math.max(fewestGroups, Math.round(workload.batchSize / workload.groupSize / 4))
+  const groups = Math.max(minGroups, Math.round(workload.batchSize / workload.groupSize / 4))
   const batchSize = groups * workload.groupSize
   const fewer = { ...workload, batchSize, rows: Math.min(workload.rows, batchSize) }
   const decoding = { step: ofRounded * speed.decoding.step, row: ofRounded * speed.decoding.row }
@@ -138,17 +138,17 @@ const advice = (
       : [
           [
             `--env.max_token_length ${limit}`,
-            `${whole(workload, { ...lengths, answers: lengths.answers.map((one) => Math.min(one, limit)) })} in all; one in ten answers would be cut off`
+            `${whole(workload, { ...lengths, answers: lengths.answers.map((one) => Math.min(one, limit)) })} in total; one in ten answers would be truncated`
           ] as const
         ]),
-    ...(batchSize < workload.batchSize ? [[`--batch_size ${batchSize}`, `${whole(fewer)} in all`] as const] : []),
+    ...(batchSize < workload.batchSize ? [[`--batch_size ${batchSize}`, `${whole(fewer)} in total`] as const] : []),
     ...(canRound
-      ? [["--quantize int8", `about ${whole(workload, lengths, items, { ...speed, decoding })} in all`] as const]
+      ? [["--quantize int8", `about ${whole(workload, lengths, items, { ...speed, decoding })} in total`] as const]
       : []),
     ...(isAsking && heldOutSetting !== undefined && fewItems < items
-      ? [[`--env.${heldOutSetting} ${fewItems}`, `${whole(workload, lengths, fewItems)} in all`] as const]
+      ? [[`--env.${heldOutSetting} ${fewItems}`, `${whole(workload, lengths, fewItems)} in total`] as const]
       : []),
-    ...(steps < workload.steps ? [[`--steps ${steps}`, `${whole({ ...workload, steps })} in all`] as const] : []),
+    ...(steps < workload.steps ? [[`--steps ${steps}`, `${whole({ ...workload, steps })} in total`] as const] : []),
     ["a smaller model", "time is proportional to the number of parameters"],
     ["a GPU", `${Docs.path("gpu.md")}; or sample on one: ${Docs.path("training.md")}, in separate processes`]
   ]
@@ -160,21 +160,18 @@ const { count, rate, span, time } = PlanLines
 const lengthsLine = ({ areCut, prompt, rollouts }: Lengths.Lengths, [first]: ReadonlyArray<Expected>): string => {
   const items = `${rollouts.length} held-out ${rollouts.length === 1 ? "item" : "items"}`
   if (prompt === undefined) {
-    return `none known before the first step; prompts of ${count(first!.prompt)} tokens assumed`
+    return `unknown before the first step; assuming prompts of ${count(first!.prompt)} tokens`
   }
   const prompts = `prompts of ${count(Math.round(prompt))} tokens`
   return areCut || rollouts.length === 0
-    ? `${prompts}; this model is too slow to know its answers now`
-    : `${prompts} and answers of ${count(Math.round(mean(first!.answers)))}, as ${items} had them`
+    ? `${prompts}; the model is too slow to measure its answers`
+    : `${prompts} and answers of ${count(Math.round(mean(first!.answers)))}, measured on ${items}`
 }
 
 /** Cache limits of the sampler for the available memory. */
 const cachesLine = (settings: Described["settings"], device: DeviceKind): PlanLines.Line => {
-  const { kvMemoryMegabytes, prefixCacheMegabytes } = Room.caches(Room.memoryOf(settings.trainer, device))
-  return [
-    "caches",
-    `up to ${count(kvMemoryMegabytes)} MiB for keys and values of running answers, ${count(prefixCacheMegabytes)} MiB for those of prompts`
-  ]
+  const { kvMemoryMegabytes, prefixCacheMegabytes } = MemoryCheck.caches(MemoryCheck.memoryOf(settings.trainer, device))
+  return ["caches", `KV cache up to ${count(kvMemoryMegabytes)} MiB, prefix cache ${count(prefixCacheMegabytes)} MiB`]
 }
 
 export interface Described {
@@ -208,7 +205,7 @@ const chosenLines = ({ chosen, lengths, settings, workload }: Described): Readon
     ? [
         [
           "steps",
-          `${count(settings.trainer.trainingSteps)}, with a warm-up of ${count(settings.trainer.warmupSteps)}: fewer seldom show whether a reward rises (--steps, --warmup_steps)`
+          `${count(settings.trainer.trainingSteps)}, with a warm-up of ${count(settings.trainer.warmupSteps)}; fewer rarely show if a reward rises (--steps, --warmup_steps)`
         ] as const
       ]
     : [])
@@ -224,7 +221,7 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
   const isLong = step.at(-1)! * steps > longRun
   const every = evaluateEvery(steps, step[0]!, heldOut.at(-1)!)
   const answers = (one: Expected) => count(Math.round(mean(one.answers)))
-  const there = device === "cpu" ? Room.memoryOf(settings.trainer, device) : totalmem()
+  const there = device === "cpu" ? MemoryCheck.memoryOf(settings.trainer, device) : totalmem()
   return [
     ...PlanLines.model(model, settings.trainer),
     ["lengths", lengthsLine(lengths, expected)],
@@ -233,17 +230,17 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
       ? [
           [
             chosenLines(options).some(([name]) => name === "answers") ? "" : "answers",
-            `of up to ${count(maxTokenLength)} tokens (max_token_length), as far as the prompt leaves room in ${count(seqLen)} (seq_len)`
+            `of up to ${count(maxTokenLength)} tokens (max_token_length), and at most ${count(seqLen)} with the prompt (seq_len)`
           ] as const
         ]
       : []),
     ...chosenLines(options).filter(([name]) => name !== "answers"),
-    PlanLines.memory(memory, "activations, keys and values", there),
+    PlanLines.memory(memory, "activations and KV cache", there),
     PlanLines.computing(model, settings, device),
     cachesLine(settings, device),
     [
       "measured",
-      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s${PlanLines.beside(load)}`
+      `sampling ${rate(rows / Speed.decodingSeconds(speed, rows))}, training ${rate(speed.training)} tokens/s${PlanLines.loadNote(load)}`
     ],
     [
       "a step",
@@ -262,8 +259,8 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
           [
             "held out",
             every === undefined
-              ? "asked before and after alone: in between it would take more than a tenth of the time"
-              : `also asked every ${every === 1 ? "step" : `${count(every)} steps`}, which takes a tenth of the time at most`
+              ? "only before and after training: in between they would take more than a tenth of the time"
+              : `also every ${every === 1 ? "step" : `${count(every)} steps`}, at most a tenth of the time`
           ] as const
         ]
       : []),

@@ -23,7 +23,7 @@ export const stepsAheadOf = Effect.fnUntraced(function* ({ trainer }: TrainerSet
   const stepsAhead = Option.getOrElse(given, () => bound ?? 0)
   if (bound === null || stepsAhead === bound) return stepsAhead
   return yield* new UsageError({
-    message: `--on_stale wait --max_staleness ${bound} contradicts --steps_ahead ${stepsAhead}: here the first means --steps_ahead ${bound}; give one of both`
+    message: `--on_stale wait --max_staleness ${bound} contradicts --steps_ahead ${stepsAhead}: the former means --steps_ahead ${bound}; give only one of them`
   })
 })
 
@@ -45,13 +45,13 @@ export const of = Effect.fnUntraced(function* (
   ]
   if (given.length > 0 && RemoteEngine.isRemote(settings)) {
     return yield* new UsageError({
-      message: `--engine ${settings.trainer.engine}: the server samples in its own way: leave ${given.join(" and ")} out`
+      message: `--engine ${settings.trainer.engine}: not supported by the server: remove ${given.join(" and ")}`
     })
   }
   if (isInFlight && stepsAhead === 0) {
     return yield* new UsageError({
       message:
-        "--weight_updates in-flight has no effect with --steps_ahead 0: sampling waits for new weights, so none come while answers are under way. Let it run ahead (--steps_ahead 1), or leave --weight_updates out"
+        "--weight_updates in-flight has no effect with --steps_ahead 0: sampling waits for new weights, so none arrive during sampling. Let it run ahead (--steps_ahead 1), or remove --weight_updates"
     })
   }
   return { speculativeTokens, weightUpdates: EngineFlags.updatesOf(weightUpdates) } satisfies Sampling

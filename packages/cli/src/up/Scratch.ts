@@ -83,13 +83,12 @@ const wrong = (message: string) => new UsageError({ message: `--model scratch: $
 
 const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
   const { prompts, seen } = yield* look(settings)
-  if (seen.length === 0)
-    return yield* wrong(`${settings.word} sent no prompt to its policy, so there is nothing to learn from`)
+  if (seen.length === 0) return yield* wrong(`${settings.word} sent no prompt to its policy, so it cannot be learned`)
   const shown = seen.flatMap(({ gold, prompt }) => (gold === undefined ? [] : [{ prompt, gold }]))
   const foreign = shown.flatMap(({ gold }) => Array.from(gold)).find((character) => !isAscii(character))
   if (foreign !== undefined) {
     return yield* wrong(
-      `answers of ${settings.word} contain ${JSON.stringify(foreign)}, but a model from scratch only writes ASCII: use a pretrained model`
+      `answers of ${settings.word} contain ${JSON.stringify(foreign)}, but a model from scratch can only write ASCII: use a pretrained model`
     )
   }
   const texts = [...prompts, ...shown.map(({ gold }) => gold)].join("")
@@ -99,12 +98,12 @@ const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
     .filter(isAscii)
     .toSorted()
     .join("")
-  const longestPrompt = Math.max(...prompts.map(({ length }) => length))
+  const maxPromptLength = Math.max(...prompts.map(({ length }) => length))
   const answer = shown.length === 0 ? unknownAnswer : Math.max(...shown.map(({ gold }) => gold.length))
   const { seed } = settings.given
   return {
     characters,
-    longest: longestPrompt + answer + 2,
+    longest: maxPromptLength + answer + 2,
     embeddingDeviation: Recipe.toldApart,
     demonstration: (index) => {
       const random = SeededRandom.seeded(typeof seed === "number" ? seed : 0, index)

@@ -33,7 +33,7 @@ export const decodingSeconds = ({ decoding: { row, step } }: Speed, rows: number
 const decoded = { most: 24, seconds: 1.5 }
 /** Divisor for the rows of a second trial. */
 const fewerRows = 8
-const longestPrompt = 512
+const maxPromptLength = 512
 const shortPrompt = 8
 
 const seconds = (from: bigint, to: bigint): number => Number(to - from) / 1e9
@@ -72,9 +72,9 @@ export const measure = Effect.fn("Speed.measure")(function* (
   trainer: Trial.Measuring,
   { answer, batchSize, prompt, rows, seqLen }: Sizes
 ) {
-  const room = Math.max(1, seqLen - 1)
-  const length = Math.max(1, Math.min(longestPrompt, Math.round(prompt), room - 1))
-  const maxTokens = Math.max(1, Math.min(decoded.most, room - length))
+  const contextLeft = Math.max(1, seqLen - 1)
+  const length = Math.max(1, Math.min(maxPromptLength, Math.round(prompt), contextLeft - 1))
+  const maxTokens = Math.max(1, Math.min(decoded.most, contextLeft - length))
   let seen = 0
   /** Distinct prompts, so that none hits the prefix cache. */
   const next = () => {

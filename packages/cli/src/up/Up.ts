@@ -25,14 +25,14 @@ import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Console, Effect, Exit, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
-import * as Board from "../train/Board.ts"
+import * as ProgressDisplay from "../train/ProgressDisplay.ts"
 import * as Report from "../base/Report.ts"
 import * as Train from "../train/Train.ts"
 import * as Forecast from "./Forecast.ts"
 import * as History from "./History.ts"
 import * as Identity from "./Identity.ts"
 import * as Loop from "./Loop.ts"
-import * as Place from "./Place.ts"
+import * as RunEngine from "./RunEngine.ts"
 import * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
@@ -128,22 +128,22 @@ const train = Effect.fn("Up.train")(
     const started = yield* Clock.currentTimeMillis
     const given = { ...options.trainer, trainer: asked }
     const { initial, layer, model, prompts, trained, whole } = yield* RemoteEngine.isRemote(given)
-      ? Place.there(given)
-      : Place.here(given, recipe, chosen, options.sampling)
+      ? RunEngine.remote(given)
+      : RunEngine.local(given, recipe, chosen, options.sampling)
     const { trainer: named } = yield* Train.fitted(given, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
       ...options.trainer,
-      trainer: { ...named, ...(yield* Metrics.announced(options.metrics, place, named)) }
+      trainer: { ...named, ...(yield* Metrics.announcement(options.metrics, place, named)) }
     }
     yield* Console.log(
       `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${trained}; Ctrl-C saves and stops`
     )
     const watch = yield* Watch.make(named)
-    const board = yield* Board.make({ total: trainingSteps, done: chosen.done }, watch)
+    const board = yield* ProgressDisplay.make({ total: trainingSteps, done: chosen.done }, watch)
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(
-      Layer.provide(Services.beside(settings[0])),
+      Layer.provide(Services.auxiliaryServers(settings[0])),
       Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
       Layer.provideMerge(yield* layer(trainer))
     )
@@ -208,7 +208,7 @@ const train = Effect.fn("Up.train")(
     yield* options.onResult(result)
     if (!options.stays) return
     yield* Report.done
-    yield* Console.log(`\nits pages stay at ${url}/ui until Ctrl-C (--exit ends at once)`)
+    yield* Console.log(`\nviewer stays up at ${url}/ui; Ctrl-C to quit`)
     return yield* Effect.never
   },
   Effect.scoped,
@@ -222,7 +222,7 @@ const train = Effect.fn("Up.train")(
 export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
   // A mistake in the loss file is reported before anything starts.
   yield* LossFile.ofSettings(options.trainer.loss)
-  yield* Console.log("starting the service (the first time, its database takes some seconds)")
+  yield* Console.log("starting the service (first run: setting up its database, a few seconds)")
   const chosen = yield* RunFolder.choose({
     root: ".atropos/up",
     environment: options.settings.map(({ chosen }) => chosen.environment.environmentName).join("-"),

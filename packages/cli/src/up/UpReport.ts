@@ -55,7 +55,7 @@ export const next = ({
     ...(words.includes("sort-letters") && !hasFindings && hasLearned
       ? [[CommandLine.of("up --env addition"), "train on a harder task"] as const]
       : []),
-    ...(hasFindings ? [[Docs.path("troubleshooting.md"), "what its findings mean, and what to do"] as const] : []),
+    ...(hasFindings ? [[Docs.path("troubleshooting.md"), "what the findings mean, and what to do"] as const] : []),
     ...(isOwn
       ? [[Docs.path("reward-does-not-rise.md"), "what to change if the reward does not rise"] as const]
       : [[CommandLine.of("envs"), "list the environments"] as const]),
@@ -77,14 +77,14 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
   const inAll = Summary.time(seconds * 1000)
   const steps =
     run.done === 0
-      ? `${trained.step} steps in ${took}; ${inAll} with start and evaluations`
-      : `${trained.step} steps in ${took}; ${trained.step - run.done} of them in this session, in ${inAll} with start and evaluations`
+      ? `${trained.step} steps in ${took}; ${inAll} including start and evaluations`
+      : `${trained.step} steps in ${took}; ${trained.step - run.done} of them in this session, in ${inAll} including start and evaluations`
   yield* Console.log("")
   yield* Console.log(
     Summary.print([
       ["run", `${run.name}, ${steps}`],
       ...(rewards.length < trained.step
-        ? [["", `the figures below cover the last ${rewards.length} steps; there are none for earlier ones`] as const]
+        ? [["", `the figures below cover only the last ${rewards.length} steps`] as const]
         : []),
       [
         "mean reward",

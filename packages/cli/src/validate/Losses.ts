@@ -31,10 +31,10 @@ const asked = {
 const undeclared = (cause: Cause.Cause<unknown>, objective: Objective): string => {
   if (!(Cause.squash(cause) instanceof TypeError)) return ""
   const missing = Object.entries(asked).filter(([, field]) => !objective[field])
-  return `. A value is undefined unless the objective asks for it: ${missing.map(([name, field]) => `${name} by ${field}`).join(", ")}`
+  return `. A value is undefined unless the objective requests it: ${missing.map(([name, field]) => `${name} by ${field}`).join(", ")}`
 }
 
-const shown = (value: number): string =>
+const formatNumber = (value: number): string =>
   Number.isNaN(value) ? "not finite" : value === 0 ? "0" : value.toExponential(1)
 
 export const run = Effect.fn("Losses.run")(function* (settings: LossSettings) {
@@ -48,7 +48,7 @@ export const run = Effect.fn("Losses.run")(function* (settings: LossSettings) {
         ? Effect.interrupt
         : Effect.fail(
             new CommandFailed({
-              message: `loss ${objective.name} cannot be made into a graph: ${Reason.ofCause(cause)}${undeclared(cause, objective)}`
+              message: `loss ${objective.name} cannot be compiled into a graph: ${Reason.ofCause(cause)}${undeclared(cause, objective)}`
             })
           )
     )
@@ -60,19 +60,17 @@ export const run = Effect.fn("Losses.run")(function* (settings: LossSettings) {
         isBroken ? "BROKEN" : "ok",
         law,
         String(checks),
-        shown(worst),
-        shown(limit)
+        formatNumber(worst),
+        formatNumber(limit)
       ])
     )
   )
   for (const { explanation, law } of verdicts) {
     if (explanation !== undefined) yield* Console.log(`\n${law}:\n  ${explanation}`)
   }
-  yield* Console.log(
-    `\nloss ${objective.name}. Not checked, as nobody can from outside: whether it is the loss you mean, its sign for one.`
-  )
+  yield* Console.log(`\nloss ${objective.name}. Not checkable: that it is the loss you intend, for example its sign.`)
   const broken = verdicts.filter(({ isBroken }) => isBroken)
   if (broken.length > 0) {
-    return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} laws do not hold` })
+    return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} checks failed` })
   }
 })

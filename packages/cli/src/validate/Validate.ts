@@ -40,15 +40,15 @@ export interface Validated {
 }
 
 const laws = {
-  gold: "a correct answer gets the top score",
-  wrong: "a wrong answer scores lower",
+  gold: "correct answers get the top score",
+  wrong: "wrong answers score lower",
   permutation: "permuting a group permutes its scores",
   determinism: "the same group gets the same scores",
   finiteness: "scores are finite",
-  range: "scores are in the range",
-  components: "a score is what its components come to",
+  range: "scores are in the claimed range",
+  components: "scores match their components",
   items: "the same settings give the same items",
-  robustness: "scoring never fails, whatever the text",
+  robustness: "scoring never fails, for any text",
   speed: "scoring a text takes at most a second"
 } as const
 type LawName = keyof typeof laws
@@ -83,7 +83,7 @@ const nothingChecked = (unscorable: number, items: number, first: string) =>
 
 const noClaims = ({ name }: { readonly name: string }) =>
   new UsageError({
-    message: `the environment ${name} makes no claims to check: add "claims" to its definition, with gold and wrong answers and the range of its scores, or { untestable: "why" } if they cannot be known`
+    message: `the environment ${name} has no claims to check: add "claims" to its definition, with gold and wrong answers and the range of its scores, or { untestable: "why" } if they cannot be known`
   })
 
 const noItems = ({ name }: { readonly name: string }) =>
@@ -195,7 +195,7 @@ export const run = Effect.fn("Validate.run")(
       }
       isStuck = Cause.isTimeoutError(error)
       const why = isStuck
-        ? `no score within ${Duration.format(lawLimit)}, so nothing else was checked`
+        ? `no score within ${Duration.format(lawLimit)}, so the rest was not checked`
         : Reason.ofCause(exit.cause)
       note(error instanceof Laws.LawBroken ? error.law : "robustness", `${short(item.label)}: ${why}`)
       return true

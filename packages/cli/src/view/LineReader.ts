@@ -119,7 +119,7 @@ export const make = (table: LineTable.LineTable, paths: ReadonlyArray<string>): 
         statement.run(first + number, start, bytes, bytes === 0 ? LineTable.isNotGroup : LineTable.unread)
       const abandoned = file.abandoned()
       if (abandoned !== undefined) {
-        notes.push(`${file.path}, line ${abandoned}: has no end: it was cut off, or is still being written`)
+        notes.push(`${file.path}, line ${abandoned}: unterminated: truncated, or still being written`)
       }
       return { hasMore, hasNews: isAnew || lines.length > 0 }
     },

@@ -19,7 +19,7 @@ export interface Row {
   readonly values: { readonly [name: string]: number | string }
 }
 
-const expected = "figures of a step, as metrics.jsonl has them"
+const expected = "metrics of a step, as in metrics.jsonl"
 
 /** Fields of a line that are not metrics. */
 const labels: ReadonlySet<string> = new Set(["step", "policy_version", "batch"])

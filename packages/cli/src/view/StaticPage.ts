@@ -103,7 +103,7 @@ const template = Effect.gen(function* () {
   const place = emptyData.exec(html)
   if (place === null) {
     return yield* new CommandFailed({
-      message: `${file} cannot hold groups: it has no empty script with the id atropos-data`
+      message: `${file} is not a viewer page: it has no empty script with the id atropos-data`
     })
   }
   const middle = place.index + place[0].length
@@ -113,7 +113,7 @@ const template = Effect.gen(function* () {
 /** An existing file is only replaced if it is such a page. */
 const mayWrite = Effect.fnUntraced(function* (out: string) {
   const fs = yield* FileSystem.FileSystem
-  if (!(yield* fs.exists(out).pipe(Effect.mapError(cannot("look at", out))))) return
+  if (!(yield* fs.exists(out).pipe(Effect.mapError(cannot("access", out))))) return
   const html = yield* fs.readFileString(out).pipe(Effect.mapError(cannot("read", out)))
   if (!html.includes('id="atropos-data"')) {
     return yield* new UsageError({ message: `${out} exists and is not a page of saved groups: use another path` })
@@ -146,7 +146,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
       Effect.gen(function* () {
         const info = yield* fs
           .stat(file)
-          .pipe(Effect.mapError(() => new UsageError({ message: `${file}: there is no such file` })))
+          .pipe(Effect.mapError(() => new UsageError({ message: `file not found: ${file}` })))
         const createdAt = Option.match(info.mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
         const rows: Array<StaticGroup.Row> = []
         const used = new Set<number>()
@@ -222,7 +222,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
     Effect.onError(() => Effect.ignore(fs.remove(unfinished, { force: true })))
   )
   yield* fs.rename(unfinished, out).pipe(Effect.mapError(cannot("write", out)))
-  const { size } = yield* fs.stat(out).pipe(Effect.mapError(cannot("look at", out)))
+  const { size } = yield* fs.stat(out).pipe(Effect.mapError(cannot("access", out)))
   return { path: out, bytes: Number(size), groups, leftOut }
 }, Effect.scoped)
 

@@ -31,7 +31,7 @@ const summaries = ({ files, index }: ViewerOptions) => {
     Effect.map(HttpRouter.params, ({ run = "" }) => {
       const file = names.indexOf(run)
       if (file < 0) {
-        return HttpServerResponse.jsonUnsafe({ error: "NotFound", message: `there is no run ${run}` }, { status: 404 })
+        return HttpServerResponse.jsonUnsafe({ error: "NotFound", message: `run not found: ${run}` }, { status: 404 })
       }
       const changes = Stream.concat(Stream.succeed(undefined), index.grown(file))
       return Events.response(

@@ -125,18 +125,14 @@ export const kindOf = (item: Item) => {
       const { code, stderr, stdout } = yield* Bin.run(process("./agent.ts", "--env.total_steps", "2"), { cwd })
       assert.strictEqual(code, 0, stderr)
       assert.match(stdout, /groups +2 kept/)
-      assert.match(stderr, /threw where nothing awaited it: RangeError: a stray rejection \(agent\.ts:\d+:\d+\)/)
-      assert.match(stderr, /threw where nothing awaited it: RangeError: a stray timer \(agent\.ts:\d+:\d+\)/)
-      assert.match(stderr, /process\.exit\(3\) was called, which would end the whole program/)
+      assert.match(stderr, /threw an unawaited error: RangeError: a stray rejection \(agent\.ts:\d+:\d+\)/)
+      assert.match(stderr, /threw an unawaited error: RangeError: a stray timer \(agent\.ts:\d+:\d+\)/)
+      assert.match(stderr, /process\.exit\(3\) was called, which would end the program/)
     })
   )
 
   for (const [what, statement, says] of [
-    [
-      "an error that no run caused",
-      `throw new Error("of nobody")`,
-      /nothing caught ended the command: Error: of nobody/
-    ],
+    ["an error that no run caused", `throw new Error("of nobody")`, /uncaught error: Error: of nobody/],
     ["an exit that no run caused", "process.exit(0)", /process\.exit\(0\) was called/]
   ] as const) {
     it.effect(`${what} ends the command with exit code 1, and is named`, () =>

@@ -31,17 +31,17 @@ const screen = (columns: number) => {
   return { stream: stream as unknown as NodeJS.WriteStream, rows: () => rows.filter((row) => row !== "") }
 }
 
-const lasting = (scoped: Effect.Effect<void, never, Scope.Scope>, place: Terminal.Place) =>
+const lasting = (scoped: Effect.Effect<void, never, Scope.Scope>, place: Terminal.Footer) =>
   scoped.pipe(
     Effect.scoped,
-    Effect.provideService(Terminal.Place, place),
+    Effect.provideService(Terminal.Footer, place),
     Effect.provideService(Progress.Presenter, "bar")
   )
 
 describe("Progress", () => {
   it.effect("keeps its bar whole below what is logged meanwhile", () => {
     const { rows, stream } = screen(80)
-    const place = Terminal.placeOn(stream)
+    const place = Terminal.footerOn(stream)
     const logged = Terminal.guard(stream, place)
     return lasting(
       Effect.gen(function* () {
@@ -73,7 +73,7 @@ describe("Progress", () => {
   it.effect("never is wider than its terminal, and loses no word of a detail that fits into four rows", () =>
     Effect.forEach([40, 60, 80, 120], (width) => {
       const { rows, stream } = screen(width)
-      const place = Terminal.placeOn(stream)
+      const place = Terminal.footerOn(stream)
       const detail = "pass rate 12.5%, mean score 0.125, 3 dropped, 2 failed"
       return lasting(
         Effect.gen(function* () {

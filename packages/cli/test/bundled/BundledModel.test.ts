@@ -127,7 +127,7 @@ describe("the bundled model", () => {
       assert.strictEqual(code, 2)
       assert.strictEqual(
         stderr,
-        "atropos: --model bundle: there is no such folder; did you mean bundled, the small language model that comes with Atropos?\n"
+        "atropos: --model bundle: folder not found; did you mean bundled, the small language model that comes with Atropos?\n"
       )
     }).pipe(Effect.provide(NodeServices.layer))
   )

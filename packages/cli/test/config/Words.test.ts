@@ -3,11 +3,11 @@ import * as Words from "../../src/config/Words.ts"
 
 describe("Words", () => {
   it("finds the environment wherever it stands, the last one given", () => {
-    assert.strictEqual(Words.peek(["process", "--env", "gsm8k", "--env.group_size", "4"], "env"), "gsm8k")
-    assert.strictEqual(Words.peek(["--env=./my.ts", "process"], "env"), "./my.ts")
-    assert.strictEqual(Words.peek(["process", "--env", "a", "--env=b"], "env"), "b")
-    assert.strictEqual(Words.peek(["process", "--env", "--help"], "env"), undefined)
-    assert.strictEqual(Words.peek(["process", "--env.group_size", "4"], "env"), undefined)
+    assert.strictEqual(Words.argValue(["process", "--env", "gsm8k", "--env.group_size", "4"], "env"), "gsm8k")
+    assert.strictEqual(Words.argValue(["--env=./my.ts", "process"], "env"), "./my.ts")
+    assert.strictEqual(Words.argValue(["process", "--env", "a", "--env=b"], "env"), "b")
+    assert.strictEqual(Words.argValue(["process", "--env", "--help"], "env"), undefined)
+    assert.strictEqual(Words.argValue(["process", "--env.group_size", "4"], "env"), undefined)
   })
 
   it("finds the verb behind flags", () => {
@@ -18,7 +18,7 @@ describe("Words", () => {
   it("spells Python's booleans after boolean flags, and leaves other values alone", () => {
     const booleans = new Set(["slurm", "env.use_wandb"])
     assert.deepStrictEqual(
-      Words.spellBooleans(["--slurm", "False", "--env.use_wandb=True", "--env.wandb_name", "True"], booleans),
+      Words.normalizeBooleans(["--slurm", "False", "--env.use_wandb=True", "--env.wandb_name", "True"], booleans),
       ["--slurm", "false", "--env.use_wandb=true", "--env.wandb_name", "True"]
     )
   })

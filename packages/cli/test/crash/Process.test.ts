@@ -41,7 +41,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos process", (it)
       }
       const { code, stdout } = yield* InProcess.run(words)
       assert.strictEqual(code, 0)
-      assert.match(stdout, new RegExp(`groups +${groups} kept, [1-9]\\d* items from before`))
+      assert.match(stdout, new RegExp(`groups +${groups} kept, [1-9]\\d* items from an earlier run`))
       assert.deepStrictEqual(
         yield* numbers,
         Array.from({ length: groups }, (_, index) => index)

@@ -7,13 +7,13 @@ import * as Atropos from "./Atropos.ts"
 import type * as KillMoment from "./KillMoment.ts"
 
 /** Where a service keeps its data, as environment variables. */
-export interface Place {
+export interface ServiceFiles {
   readonly env: { readonly [name: string]: string }
 }
 
 export interface Database {
   readonly name: string
-  readonly make: Effect.Effect<Place, unknown, FileSystem.FileSystem | Scope.Scope>
+  readonly make: Effect.Effect<ServiceFiles, unknown, FileSystem.FileSystem | Scope.Scope>
 }
 
 /** An embedded database in a folder of its own. */
@@ -52,7 +52,7 @@ export interface Options {
 }
 
 /** Starts `atropos api` on a place, and waits until it listens. */
-export const start = Effect.fnUntraced(function* (place: Place, { port = 0, killAt }: Options = {}) {
+export const start = Effect.fnUntraced(function* (place: ServiceFiles, { port = 0, killAt }: Options = {}) {
   const process = yield* Atropos.start(["api", "--port", String(port)], {
     cwd: yield* Atropos.folder,
     env: place.env,
@@ -63,7 +63,7 @@ export const start = Effect.fnUntraced(function* (place: Place, { port = 0, kill
 })
 
 /** The same in the process of the test, which is cheaper, for one that is not killed. */
-export const startHere = Effect.fnUntraced(function* (place: Place, { port = 0 }: Pick<Options, "port"> = {}) {
+export const startHere = Effect.fnUntraced(function* (place: ServiceFiles, { port = 0 }: Pick<Options, "port"> = {}) {
   const service = yield* InProcess.start(["api", "--port", String(port)], place.env)
   const [, url = ""] = yield* service.says(address)
   return { url, client: yield* clientOf(url) } satisfies Service

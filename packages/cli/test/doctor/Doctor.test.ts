@@ -28,7 +28,7 @@ describe("doctor", () => {
       "processed",
       "trl vllm-serve, ids: yes (/generate/), logprobs: processed, policy version: no, adapters: no"
     ],
-    ["trl-0.24.0", "raw", "trl vllm-serve, ids: beside the text, logprobs: raw"],
+    ["trl-0.24.0", "raw", "trl vllm-serve, ids: in addition to the text, logprobs: raw"],
     ["trl-0.17.0", "raw", "trl vllm-serve, ids: no, logprobs: no"],
     ["transformers-5.23.0", "raw", "transformers serve, ids: no, logprobs: no"]
   ]
@@ -41,7 +41,7 @@ describe("doctor", () => {
         assert.include(first!.found, says)
         const isPoor = says.includes("logprobs: no")
         assert.deepStrictEqual(
-          notes.map(({ found, status }) => [status, found.includes("trains without behaviour logprobs")]),
+          notes.map(({ found, status }) => [status, found.includes("has no behaviour logprobs")]),
           isPoor ? [["note", true]] : []
         )
       })
@@ -55,7 +55,7 @@ describe("doctor", () => {
       const fixture = ServerFixture.read("vllm-0.33.0")
       const closed = yield* ServerFixture.serve(fixture, { apiKey: "secret" })
       const [refused] = yield* findings(`${closed.url}/v1`)
-      assert.deepStrictEqual([refused!.status, refused!.found.includes("refuses the key (401)")], ["broken", true])
+      assert.deepStrictEqual([refused!.status, refused!.found.includes("rejects the API key (401)")], ["broken", true])
       const [open] = yield* findings(`${closed.url}/v1`, { apiKey: "secret" })
       assert.strictEqual(open!.status, "ok")
       const server = yield* ServerFixture.serve(fixture)

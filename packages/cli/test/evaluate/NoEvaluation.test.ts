@@ -28,7 +28,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos evaluate", (it
     [
       "agent.ts",
       agent,
-      /the environment trip has no evaluation: give it held-out items, heldOut in its file or --env\.test_items/
+      /the environment trip has no evaluation: give it held-out items: heldOut in its file, or --env\.test_items/
     ],
     [
       "bare.ts",

@@ -129,7 +129,7 @@ describe("atropos evaluate --suite", () => {
       const failed = yield* evaluate("mmlu", url, "--data", "rows.jsonl")
       assert.strictEqual(failed.code, 0, failed.stderr)
       assert.match(failed.stdout, /failed +1: .*not today/)
-      assert.include(failed.stdout, "the same command asks for what failed again")
+      assert.include(failed.stdout, "run the same command again")
       const before = asked.length
       isBroken = false
       const again = yield* evaluate("mmlu", url, "--data", "rows.jsonl")
@@ -183,7 +183,7 @@ describe("atropos evaluate --suite", () => {
       yield* InProcess.folder
       const { url } = yield* model(() => "")
       const unknown = yield* evaluate("gsm-8k", url)
-      assert.include(unknown.stderr, "there is no suite of that name")
+      assert.include(unknown.stderr, "unknown suite")
       assert.include(unknown.stderr, "gsm8k")
       yield* fs.writeFileString(
         "bad.yaml",
@@ -199,7 +199,7 @@ describe("atropos evaluate --suite", () => {
       assert.include(key.stderr, "prompts")
       yield* rowsFile("rows.jsonl", [{ problem: "?", answer: "#### 4" }])
       const column = yield* evaluate("gsm8k", url, "--data", "rows.jsonl")
-      assert.include(column.stderr, 'there is no column "question" (prompt of the suite); there are problem, answer')
+      assert.include(column.stderr, 'missing column "question" (prompt of the suite); columns: problem, answer')
       const none = yield* evaluate("refusalbench", url)
       assert.include(none.stderr, "judge")
       const judged = yield* evaluate("refusalbench", url, "--judge.base_url", `${url}/v1`, "--judge.model_name", "j")
@@ -303,7 +303,7 @@ describe("atropos evaluate --suite", () => {
       assert.match(shown.stdout, /correct +0\.3333 +0\.6667 +\+0\.3333/)
       assert.match(shown.stdout, /fixed: *\n.*C → B/)
       const wrong = yield* InProcess.run(["evaluate", "diff", "before", "rows.jsonl"])
-      assert.include(wrong.stderr, "rows.jsonl, line 1: this is no sample of an evaluation")
+      assert.include(wrong.stderr, "rows.jsonl, line 1: not a sample of an evaluation")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -52,7 +52,7 @@ describe("atropos evaluate --service", () => {
       // Nobody is there: what was evaluated is not lost.
       const nowhere = yield* evaluate("--service", "http://127.0.0.1:9", "--env.data_dir_to_save_evals", "other")
       assert.strictEqual(nowhere.code, 1)
-      assert.match(nowhere.stderr, /the results are in other\/samples\.jsonl, and were not sent: .*127\.0\.0\.1:9/)
+      assert.match(nowhere.stderr, /the results are in other\/samples\.jsonl, but could not be sent: .*127\.0\.0\.1:9/)
       assert.isTrue(yield* fs.exists("other/samples.jsonl"))
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )

@@ -24,7 +24,7 @@ const fails = Effect.fnUntraced(function* (url: string, more = "") {
   const { code, stderr } = yield* InProcess.run(words(url, `${yield* Bin.folder}/groups.jsonl`, more))
   assert.strictEqual(code, 1)
   const [last = ""] = stderr.trim().split("\n").slice(-1)
-  assert.match(last, /^atropos: \d+ items in a row failed; the last error: /)
+  assert.match(last, /^atropos: \d+ consecutive items failed; the last error: /)
   assert.include(last, `${url}/v1`)
   return last
 })
@@ -49,7 +49,7 @@ type Case = readonly [
 
 const cases: ReadonlyArray<Case> = [
   ["not there", undefined, /connect ECONNREFUSED/],
-  ["slow", () => "hang", /gave no answer within 0\.3 s \(setting: timeout\)/, "--openai.timeout 0.3"],
+  ["slow", () => "hang", /did not answer within 0\.3 s \(setting: timeout\)/, "--openai.timeout 0.3"],
   ["a web page", () => ({ text: "<html>welcome</html>" }), /<html>welcome|not JSON/],
   ["other JSON", () => ({ json: { result: "42" } }), /Missing key at \["choices"\]; it said \{"result":"42"\}/],
   [

@@ -39,7 +39,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the service", (it) => 
       const env = (yield* Service.fastest.make).env
       const { port } = new URL(url)
       const taken = yield* fails(`api --port ${port}`, env)
-      assert.include(taken, `cannot listen on 127.0.0.1:${port}: another process listens there`)
+      assert.include(taken, `cannot listen on 127.0.0.1:${port}: the port is in use`)
       assert.include(yield* fails("api --port 80000", env), '--port: expected a port from 0 to 65535, got "80000"')
       assert.include(yield* fails("api --host 0.0.0.0 --port 0", env), "Set ATROPOS_TOKENS")
     })
@@ -55,13 +55,13 @@ layer(NodeServices.layer, { excludeTestServices: true })("the service", (it) => 
 
       const { process, url } = yield* Service.start({ env: { ...place.env, ATROPOS_TOKENS: tokens } })
       const without = yield* fails(serve(url))
-      assert.include(without, "answered 401: this service asks for a token")
+      assert.include(without, "answered 401: a token is required")
       assert.include(without, "ATROPOS_TOKEN")
-      assert.include(yield* fails(serve(url), { ATROPOS_TOKEN: "no-such-token" }), "the token is not known here")
+      assert.include(yield* fails(serve(url), { ATROPOS_TOKEN: "no-such-token" }), "unknown token")
       const trainer = yield* fails(serve(url), { ATROPOS_TOKEN: "trainers-secret" })
       assert.include(
         trainer,
-        "answered 403: a token with the role trainer may not do this; it needs the role environment"
+        "answered 403: the role trainer is not allowed to do this: use a token with the role environment"
       )
       assert.notInclude(process.said() + without + trainer, "secret")
     })
@@ -72,14 +72,8 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
   it.effect("refuses a service that is something else", () =>
     Effect.gen(function* () {
       const { url } = yield* TestServer.make(() => ({ text: "<html>welcome</html>" }))
-      assert.include(
-        yield* fails(serve(url)),
-        `${url}/v1/runs/default/environments sent an answer that does not follow`
-      )
-      assert.include(
-        yield* fails(serve("localhost-8000")),
-        "localhost-8000/v1/health/live cannot be reached: Invalid URL"
-      )
+      assert.include(yield* fails(serve(url)), `${url}/v1/runs/default/environments sent an invalid answer`)
+      assert.include(yield* fails(serve("localhost-8000")), "localhost-8000/v1/health/live is unreachable: Invalid URL")
     })
   )
 
@@ -92,7 +86,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
       const states = Option.getOrThrow(yield* client.savedStates)
       yield* states.save("arithmetic-stories", state)
       const said = yield* fails(`${serve(url)} --env.group_size 2`)
-      assert.include(said, "the state saved for environment arithmetic-stories is not one of this program's")
+      assert.include(said, "the state saved for environment arithmetic-stories is not valid")
       assert.include(said, "wandb_name")
       assert.deepStrictEqual((yield* states.load("arithmetic-stories")).valueOrUndefined, state)
     })
@@ -156,7 +150,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("an environment", (it) 
       const again = yield* Stories.serve(where)
       yield* Fiber.join(training)
       assert.strictEqual((yield* again.ended).code, 0)
-      assert.include(again.said(), "a spool file cannot be read and is left aside")
+      assert.include(again.said(), "moved an unreadable spool file aside")
       Stories.check(got)
     })
   )

@@ -49,6 +49,11 @@ const spellings = (path: string): ReadonlyArray<string> => {
     `${before}\\${name}`,
     `${path}?x=1`,
     `${path};x`,
+    `${path};a=b/x`,
+    `${path}/;a=b`,
+    `${path}#x`,
+    `${path}%zz`,
+    `${path}%c3%28`,
     `${path}%20`,
     `${path}%00`,
     `${ownName}${path}`
@@ -102,7 +107,12 @@ const isGuarded = Effect.fnUntraced(function* (
       assert.include([...shut], status, `${method} ${spelt} of evil.example`)
     }
   }
-  for (const { method, path } of reads) assert.strictEqual(yield* statusOf(url, method, path, {}), 200, path)
+  for (const { method, path } of reads) {
+    assert.strictEqual(yield* statusOf(url, method, path, {}), 200, path)
+    for (const behind of [";", ";a=b", ";a=b/x", "#x", "%3Ba=b", "%zz", "%c3%28"]) {
+      assert.strictEqual(yield* statusOf(url, method, path + behind, {}), 404, path + behind)
+    }
+  }
 })
 
 const started = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {

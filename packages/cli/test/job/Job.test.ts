@@ -184,7 +184,7 @@ describe("Job", () => {
             )
         })
       )
-      assert.match(error.message, /^1000 items in a row gave no group: .* \(unscorable 10\d\d\)/)
+      assert.match(error.message, /^1000 consecutive items gave no group: .* \(unscorable 10\d\d\)/)
       assert.deepStrictEqual(yield* linesOf(path), [7])
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -228,7 +228,7 @@ describe("Job", () => {
       const error = yield* Effect.flip(run({ path, target: 3, roll: dropping, workers: 1 }))
       assert.strictEqual(
         error.message,
-        "this run produced nothing: all groups were dropped (not_finite 3). The first was item 0: it has NaN (0)"
+        "no output: all groups were dropped (not_finite 3). The first was item 0: it has NaN (0)"
       )
       assert.deepStrictEqual(yield* fs.readDirectory(path.slice(0, path.lastIndexOf("/"))), [])
       const { path: again } = yield* run({ path, target: 3 })
@@ -258,7 +258,7 @@ describe("Job", () => {
   it.effect("fails where there are no items", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(run({ path: yield* folder, count: 0 }))
-      assert.strictEqual(error.message, "this run produced nothing: the environment has no items")
+      assert.strictEqual(error.message, "no output: the environment has no items")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -41,7 +41,7 @@ for (const [name, style] of Object.entries(styles)) {
     it.live("learns to answer with one word, at the rate that was chosen for it", () =>
       Effect.gen(function* () {
         const { lines, said } = yield* trained(model!, 8, "--env.style", style)
-        assert.match(said, /learning rate 0\.0005 \(what suits a hidden size of (576|640); --lr\)/)
+        assert.match(said, /learning rate 0\.0005 \(for a hidden size of (576|640); --lr\)/)
         const rewards = lines.map((line) => line["reward/mean"])
         assert.isAbove(mean(rewards.slice(-3)), mean(rewards.slice(0, 3)), rewards.join(" "))
         const differences = lines.flatMap((line) => line["alignment/on_policy_diff"] ?? [])

@@ -84,7 +84,7 @@ describe("the tokenizer of a policy server", () => {
       const set = ["sft-gen", "sft.jsonl", "--from", "groups.jsonl", "--allow-negative-scores"]
       const wrong = yield* Bin.run([...set, "--tokenizer", "bytes"], { cwd })
       assert.strictEqual(wrong.code, 1, wrong.stdout)
-      assert.include(wrong.stderr, `made with the tokenizer ${model}, not with bytes`)
+      assert.include(wrong.stderr, `were tokenized with ${model}, not with bytes`)
       const right = yield* Bin.run(set, { cwd })
       assert.strictEqual(right.code, 0, right.stderr)
     }).pipe(Effect.provide(NodeServices.layer))

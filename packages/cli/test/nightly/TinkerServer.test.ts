@@ -80,7 +80,7 @@ it.live("a server that is killed leaves the run's parameters as they would have 
   Effect.gen(function* () {
     const undisturbed = yield* trained([])
     const killed = yield* trained(kills)
-    assert.include(killed.said, "going back to the last checkpoint")
+    assert.include(killed.said, "returning to the last checkpoint")
     assert.deepStrictEqual(killed.state, undisturbed.state)
   }).pipe(Effect.provide(NodeServices.layer))
 )

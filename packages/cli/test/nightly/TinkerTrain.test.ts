@@ -65,7 +65,10 @@ it.live("a trainer on a Tinker server serves its policy to environments, stops a
     // Weights of a server are not this machine's: neither silently loaded nor silently left behind.
     const local = yield* InProcess.run(training.filter((_, at) => at !== 1 && at !== 2))
     assert.strictEqual(local.code, 1)
-    assert.match(local.stderr, /holds weights of the engine http:\S+, not of this machine: train on with that engine/)
+    assert.match(
+      local.stderr,
+      /contains weights of the engine http:\S+, not of this machine: continue with that engine/
+    )
 
     const second = yield* InProcess.start(training)
     const [, again = ""] = yield* second.says(/policy at (http:\S+)/)

@@ -45,10 +45,7 @@ describe("atropos up --model", () => {
 
       const tooLong = yield* up(cwd, "--env", "mcqa", "--model", model, "--seq_len", "2048", ...few)
       assert.notStrictEqual(tooLong.code, 0)
-      assert.match(
-        tooLong.stderr,
-        /seq_len 2048 is more than the 1500 positions of .*small: set seq_len to 1500 or less/
-      )
+      assert.match(tooLong.stderr, /seq_len 2048 exceeds the 1500 positions of .*small: set seq_len to 1500 or less/)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

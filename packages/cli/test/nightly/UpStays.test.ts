@@ -53,7 +53,7 @@ describe("atropos up, on a terminal", () => {
     Effect.gen(function* () {
       const cwd = yield* Atropos.folder
       const staying = yield* up(cwd, 3)
-      const [, url = ""] = yield* staying.says(/its pages stay at (http:\S+)\/ui until Ctrl-C/)
+      const [, url = ""] = yield* staying.says(/viewer stays up at (http:\S+)\/ui; Ctrl-C to quit/)
       // The pages answer, with what was asked before and after the training, sample by sample.
       const page = yield* Effect.promise(() => fetch(`${url}/ui`).then((answer) => answer.text()))
       assert.include(page, "<title>")
@@ -86,7 +86,7 @@ describe("atropos up, on a terminal", () => {
       const ended = yield* leaving.ended
       assert.strictEqual(ended.code, 0, ended.out)
       assert.include(ended.out, "resuming sort-letters-1 after 3 of 4 steps")
-      assert.notInclude(ended.out, "its pages stay")
+      assert.notInclude(ended.out, "viewer stays up")
       isWhole(ended.out, 4)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )

@@ -41,7 +41,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos openenv", (it)
       assert.isBelow(turn.reward, 0)
       assert.deepInclude(yield* one.ask("step", { message: "" }), {
         type: "error",
-        data: { code: "EXECUTION_ERROR", message: "the episode is over: reset begins another one" }
+        data: { code: "EXECUTION_ERROR", message: "the episode is over: call reset to start another one" }
       })
     })
   )
@@ -59,7 +59,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos openenv", (it)
       const two = yield* call(`${url}/reset`, {})
       assert.strictEqual(one.body["metadata"].episode_id, "one")
       assert.deepInclude(yield* call(`${url}/reset`, {}), { status: 503 })
-      assert.include((yield* call(`${url}/step`, { action: { message: "1" } })).body["detail"], "say which one")
+      assert.include((yield* call(`${url}/step`, { action: { message: "1" } })).body["detail"], 'give the "episode_id"')
       const wrong = yield* call(`${url}/step`, { action: { answer: "1" }, episode_id: "one" })
       assert.strictEqual(wrong.status, 422)
       assert.include(wrong.body["detail"][0].msg, '{"message": "what the policy says"}')
@@ -122,7 +122,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos openenv", (it)
       const session = yield* Client.open(yield* served("taxi", "--idle", "1"))
       yield* session.data("reset", {})
       const { data } = yield* session.next
-      assert.deepStrictEqual(data, { code: "SESSION_ERROR", message: "nothing came for 1s: the session is over" })
+      assert.deepStrictEqual(data, { code: "SESSION_ERROR", message: "no message for 1s: the session has ended" })
       yield* session.closed
     })
   )
@@ -133,10 +133,10 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos openenv", (it)
       writeFileSync("rows.jsonl", JSON.stringify({ question: "1 + 1?", answer: "2" }))
       const { code, stderr } = yield* InProcess.run(["openenv", "--env", "sft-loader", "--env.source", "rows.jsonl"])
       assert.strictEqual(code, 1)
-      assert.include(stderr, "sft-loader cannot be stepped from outside: it asks the policy nothing")
+      assert.include(stderr, "sft-loader cannot be stepped from outside: it makes no requests to the policy")
       const stepwise = yield* InProcess.run(["openenv", "--env", "blackjack", "--env.mode", "stepwise"])
       assert.strictEqual(stepwise.code, 1)
-      assert.include(stepwise.stderr, "blackjack cannot be stepped from outside: its episodes have no one reward")
+      assert.include(stepwise.stderr, "blackjack cannot be stepped from outside: its episodes have no single reward")
     })
   )
 
@@ -151,7 +151,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos openenv", (it)
         data: { active_sessions: 1, max_sessions: 1 }
       })
       const inSession = { session_id: id, name: "list_shelves", arguments: {} }
-      assert.include((yield* mcp("tools/call", inSession))["error"].message, "there is no episode: reset begins one")
+      assert.include((yield* mcp("tools/call", inSession))["error"].message, "no episode is open: start one with reset")
       const socket = yield* Client.open(url, `?session_id=${id}`)
       yield* socket.data("reset", { seed: 1 })
       const { tools } = (yield* mcp("tools/list", { session_id: id }))["result"]

@@ -55,7 +55,7 @@ const parsed = (given: ReadonlyArray<string>) =>
     const root = Command.make("atropos").pipe(
       Command.withSubcommands([verb.command.pipe(Command.withHandler(() => Effect.void))])
     )
-    const spelled = Words.spellBooleans(verb.spell?.(words) ?? words, verb.booleans ?? new Set<string>())
+    const spelled = Words.normalizeBooleans(verb.normalizeArgs?.(words) ?? words, verb.booleans ?? new Set<string>())
     yield* Command.runWith(root, { version: "0.0.0" })(spelled)
   }).pipe(Effect.provideService(Console.Console, quiet), Effect.provide(NodeServices.layer))
 

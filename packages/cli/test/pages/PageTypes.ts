@@ -70,10 +70,10 @@ declare const maxTokenLength: number
 declare const reply: (text: string, secret: number) => string`
   },
   {
-    has: "Seats.groups(",
-    before: `import { Seats } from "@atropos/envs"
+    has: "Players.groups(",
+    before: `import { Players } from "@atropos/envs"
 import { Effect } from "effect"
-declare const game: Seats.SeatedGame<string>
+declare const game: Players.SeatedGame<string>
 declare const start: string
 declare const groupSize: number
 export const part = Effect.gen(function* () {`,

@@ -17,7 +17,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("process", (it) => {
         const words = ["process", "--env", byHand, "--env.messages", messages, "--testing", "--no-html"]
         const { code, stderr } = yield* InProcess.run([...words, "--env.data_path_to_save_groups", out])
         assert.strictEqual(code, 1)
-        assert.match(stderr, /all groups were dropped \(unreadable 4\)\. .*its line could not be read again: messages/)
+        assert.match(stderr, /all groups were dropped \(unreadable 4\)\. .*its line could not be reread: messages/)
         const files = yield* (yield* FileSystem.FileSystem).readDirectory(cwd)
         assert.notInclude(files, out)
       })

@@ -18,7 +18,7 @@ const words = (right: number, live?: string) =>
           group.map(({ completion }) => ({ rewards: { said: completion === word.trim() ? right : 0, polite: 0.5 } }))
         ),
       isCorrect: (score: number) => score > 0.5,
-      ...(live !== undefined && { judgedLive: live })
+      ...(live !== undefined && { cannotRescore: live })
     }))
   )()
 
@@ -29,7 +29,7 @@ const saved = Effect.gen(function* () {
 }).pipe(Effect.provide(words(1)), Effect.provide(ServerManager.layerScripted(["one", "no", "two", "no", "no", "no"])))
 
 const reverified = Effect.fnUntraced(function* (file: string, environment: ReturnType<typeof words>, write?: string) {
-  const listener = Items.listener()
+  const listener = Items.promptCapture()
   const outcomes: Array<Outcome> = []
   const result = yield* Reverify.run(
     {
@@ -88,7 +88,7 @@ layer(NodeServices.layer)("Reverify", (it) => {
       ])
       assert.deepStrictEqual(tags(yield* reverified(`${file}.new`, words(3))), ["Same", "Same"])
       const again = yield* Effect.flip(reverified(file, words(3), `${file}.new`))
-      assert.match(String(again), /is there already/)
+      assert.match(String(again), /already exists/)
     })
   )
 
@@ -98,7 +98,7 @@ layer(NodeServices.layer)("Reverify", (it) => {
       const other = two!.replaceAll("Say two", "Say four")
       const { outcomes, result } = yield* reverified(yield* fileOf([two!, three!, other, one!]), words(1))
       assert.deepStrictEqual(tags({ outcomes }), ["Same", "Unscored", "Unscored", "Same"])
-      assert.match((outcomes[1] as { readonly reason: string }).reason, /several items ask/)
+      assert.match((outcomes[1] as { readonly reason: string }).reason, /several items have its prompt/)
       assert.match((outcomes[2] as { readonly reason: string }).reason, /not among the 4/)
       assert.strictEqual(result.byQuestion, 2)
     })

@@ -8,6 +8,7 @@ import * as Presentation from "../../src/help/Presentation.ts"
 import * as Progress from "../../src/base/Progress.ts"
 import * as Report from "../../src/base/Report.ts"
 import * as Root from "../../src/Root.ts"
+import * as Fixtures from "../../../trainer/test/model/Fixtures.ts"
 import * as Bin from "../Bin.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 
@@ -180,9 +181,9 @@ describe("sft-gen", () => {
       const line = `${good?.slice(0, -1)},"seed":1}`
       const { file, folder, out } = yield* written("groups.jsonl", `${line}\n${line}\n`)
       const { stderr } = yield* atropos("sft-gen", out, "--from", file, ...bytes)
-      assert.strictEqual(stderr.match(/a group has no field seed/g)?.length, 1)
+      assert.strictEqual(stderr.match(/unknown fields of a group, ignored from here on: seed/g)?.length, 1)
       for (const [name, says] of [
-        [`${folder}/absent.jsonl`, "there is no such file"],
+        [`${folder}/absent.jsonl`, "file not found"],
         [folder, "is a folder; expected a JSON Lines file"]
       ] as const) {
         const refused = yield* atropos("sft-gen", `${folder}/new.jsonl`, "--from", name, ...bytes)
@@ -322,6 +323,22 @@ describe("sft-gen", () => {
       }
     })
   )
+
+  test(
+    "refuses text from messages by a tokenizer without a chat template, before it reads anything",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { file, folder, out } = yield* written("groups.jsonl", SampleGroups.lines(1))
+      yield* fs.copy(Fixtures.folder("llama"), `${folder}/plain`)
+      yield* fs.writeFileString(`${folder}/plain/tokenizer_config.json`, "{}")
+      yield* fs.remove(`${folder}/plain/chat_template.jinja`, { force: true })
+      const words = ["sft-gen", out, "--from", file, "--tokenizer", `${folder}/plain`, "--text-from"]
+      const { code, stderr } = yield* atropos(...words, "messages")
+      assert.strictEqual(code, 2)
+      assert.include(stderr, `the tokenizer ${folder}/plain has no chat template`)
+      assert.isFalse(yield* fs.exists(`${out}.report.json`))
+    })
+  )
 })
 
 describe("dpo-gen", () => {
@@ -369,7 +386,7 @@ describe("dpo-gen", () => {
       ] as const) {
         const { code, stderr } = yield* atropos("dpo-gen", `${folder}/${name}.jsonl`, "--from", file, ...words)
         assert.strictEqual(code, 1)
-        assert.include(stderr, "gave no rows")
+        assert.include(stderr, "yielded no rows")
         const { dropped } = JSON.parse(yield* fs.readFileString(`${folder}/${name}.jsonl.report.json`))
         assert.strictEqual(dropped.prompts_differ.sequences, 1)
         assert.strictEqual(dropped.same_completion.sequences, 1)

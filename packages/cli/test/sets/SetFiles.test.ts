@@ -146,7 +146,7 @@ describe("the files of a data set", () => {
       yield* files.append([row("a")], state(1))
       yield* fs.writeFileString(out, "theirs")
       const refused = yield* Effect.flip(files.finish(state(1)))
-      assert.include(refused.message, "was created by another program meanwhile")
+      assert.include(refused.message, "was created by another program in the meantime")
       assert.strictEqual(yield* fs.readFileString(out), "theirs")
       assert.strictEqual(yield* fs.readFileString(`${out}.partial`), line("a"))
     })

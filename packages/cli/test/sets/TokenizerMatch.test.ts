@@ -29,13 +29,13 @@ const recorded: ScoredGroup.ScoredGroup = { ...plain, groupOverrides: { tokenize
 describe("the tokenizer of a data set", () => {
   it("is that which the groups record, whatever it is called", () => {
     assert.isUndefined(TokenizerMatch.make(formOf({ ...bytes, name: "elsewhere" }))(recorded))
-    assert.match(String(TokenizerMatch.make(formOf(other))(recorded)), /made with the tokenizer bytes, not with other/)
+    assert.match(String(TokenizerMatch.make(formOf(other))(recorded)), /were tokenized with bytes, not with other/)
   })
 
   it("decodes the tokens to what the messages say, where groups record none; the first of them is compared", () => {
     assert.isUndefined(TokenizerMatch.make(formOf(bytes))(plain))
     const mismatchOf = TokenizerMatch.make(formOf(other))
-    assert.match(String(mismatchOf(plain)), /not the text of the messages when other decodes them/)
+    assert.match(String(mismatchOf(plain)), /the tokens decoded with other do not match the text of the messages/)
     const { messages: _, ...silent } = plain
     assert.isUndefined(TokenizerMatch.make(formOf(other))(silent))
   })

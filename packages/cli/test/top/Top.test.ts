@@ -31,7 +31,7 @@ describe("atropos top", () => {
       const nothing = yield* InProcess.run(["top", "--api-url", url!])
       assert.deepStrictEqual(
         [nothing.code, nothing.stderr.trim()],
-        [1, `atropos: the trajectory service at ${url} has no run yet`]
+        [1, `atropos: the trajectory service at ${url} has no runs yet`]
       )
       const spec = { name: "default", batch_size: 8, max_token_length: 64, starting_step: 0, num_steps: 40 }
       const rest = { checkpoint_dir: "", save_checkpoint_interval: 1, wandb_group: "", wandb_project: "" }
@@ -77,9 +77,9 @@ describe("atropos top", () => {
         }
       }
     ])
-    state.see({
+    state.update({
       // As far as it is looked at.
-      run: { name: "r", numSteps: 40, currentStep: 30 } as State.Look["run"],
+      run: { name: "r", numSteps: 40, currentStep: 30 } as State.Poll["run"],
       summary: {
         currentStep: 30,
         queuedGroups: 0,
@@ -94,16 +94,16 @@ describe("atropos top", () => {
       environments: [],
       rows
     })
-    const health = state.board({ width: 300, colour: false }).find((line) => line.startsWith("health"))
+    const health = state.lines({ width: 300, colour: false }).find((line) => line.startsWith("health"))
     // That it is stuck follows from it.
-    assert.match(health ?? "", /Answers cut off \(truncation\): .*maze_0/)
+    assert.match(health ?? "", /Answers truncated \(truncation\): .*maze_0/)
   })
 
   it("fits its terminal, and takes no commands from names", () => {
     const state = State.make()
-    const run = { name: "r", numSteps: 10, currentStep: 3 } as State.Look["run"]
+    const run = { name: "r", numSteps: 10, currentStep: 3 } as State.Poll["run"]
     const environment = { name: "\u001b[2Jlong".repeat(20), connected: true, report: null }
-    state.see({
+    state.update({
       run,
       summary: {
         currentStep: 3,
@@ -116,15 +116,15 @@ describe("atropos top", () => {
         bound: { maxStaleness: 0, underWay: 12, startable: 0 },
         stuck: []
       },
-      environments: [environment as State.Look["environments"][number]],
+      environments: [environment as State.Poll["environments"][number]],
       rows: []
     })
     for (const width of [20, 80]) {
-      const lines = state.board({ width, colour: false })
+      const lines = state.lines({ width, colour: false })
       assert.isTrue(lines.every((line) => line.length <= width && stripVTControlCharacters(line) === line))
     }
     assert.include(
-      state.board({ width: 160, colour: false }).join("\n"),
+      state.lines({ width: 160, colour: false }).join("\n"),
       "2 groups (16 sequences) waiting | 1 batch with a trainer | 12 sequences begun, environments wait for the trainer (staleness 0)"
     )
   })

@@ -34,7 +34,7 @@ describe("Training", () => {
   it("says of a policy its entropy and how many groups teach nothing, of examples the loss", () => {
     assert.strictEqual(
       ProgressFigures.detailOf([step(1), step(2, { entropy: 0.59, kl: 0.01, clippedFraction: 0.2 })]),
-      "reward 0.500 | entropy 0.600 | equal scores 25% | kl 0.0100 | clipped 10% | staleness 0.0 | 1,000 tokens/s"
+      "reward 0.500 | entropy 0.600 | no-signal groups 25% | kl 0.0100 | clipped 10% | staleness 0.0 | 1,000 tokens/s"
     )
     assert.match(
       ProgressFigures.detailOf([step(1, { solvedFraction: 0.25 }), step(2, { solvedFraction: 0.5 }), step(3)]),
@@ -48,12 +48,12 @@ describe("Training", () => {
 
   it("says which steps changed nothing, and why", () => {
     const idle = step(2, { skipped: "nothingToTrain", constantGroups: 4 })
-    assert.include(ProgressFigures.detailOf([step(1), idle]), "nothing to learn from in 1 of 2 steps: equal scores")
-    assert.include(ProgressFigures.detailOf([idle]), "nothing to learn from: equal scores")
+    assert.include(ProgressFigures.detailOf([step(1), idle]), "1 of the last 2 steps skipped (identical scores)")
+    assert.include(ProgressFigures.detailOf([idle]), "| skipped (identical scores)")
     const broken = step(3, { skipped: "nonFinite", loss: Number.NaN })
     assert.include(
       ProgressFigures.detailOf([step(1), broken]),
-      "NaN or infinite loss or gradient in 1 of 2 steps, skipped"
+      "1 of the last 2 steps skipped (NaN or infinite loss or gradient)"
     )
   })
 })

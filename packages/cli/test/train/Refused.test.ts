@@ -51,7 +51,7 @@ describe("a model that cannot fit", () => {
       ] as const) {
         for (const flag of ["--kv-memory-megabytes", "--kv_memory_megabytes"]) {
           const much = yield* refused(verb, "--memory", memory, flag, "4000")
-          assert.include(much.stderr, "keys and values up to 4.")
+          assert.include(much.stderr, "KV cache up to 4.")
           const little = yield* refused(verb, "--memory", memory, flag, "64", "--prefix-cache-megabytes", "0")
           assert.notInclude(little.stderr, "memory allows")
           assert.include(little.stderr, "safetensors")

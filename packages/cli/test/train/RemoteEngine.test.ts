@@ -15,12 +15,13 @@ describe("--engine", () => {
   it("is this machine unless it says otherwise", () => {
     assert.isFalse(RemoteEngine.isRemote(settings({})))
     assert.isTrue(RemoteEngine.isRemote(settings({ engine: server })))
+    assert.isFalse(RemoteEngine.isRemote(settings({ engine: "torch" })))
   })
 
   it.effect("takes a Tinker server", () => RemoteEngine.check(settings({ engine: server })))
 
   it.effect.each([
-    [settings({ engine: "skyrl" }), /--engine skyrl is no engine: expected local, tinker\+http/],
+    [settings({ engine: "skyrl" }), /--engine skyrl is not a valid engine: expected local, torch, tinker\+http/],
     [settings({ engine: server, trains: "all" }), /trains adapters only/],
     [settings({ engine: server, weightSync: ["vllm+http://localhost:9001"] }), /--weight_sync vllm/],
     [settings({ engine: server }, { rslora: true }), /--lora.rslora/],

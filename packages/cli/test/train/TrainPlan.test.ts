@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TestConsole } from "effect/testing"
 import { availableParallelism } from "node:os"
-import type { Rehearsed } from "../../../trainer/src/learn/Rehearsal.ts"
+import type { Probe } from "../../../trainer/src/learn/TimingProbe.ts"
 import * as TrainPlan from "../../src/train/TrainPlan.ts"
 
 const model = TinyModel.make({ characters: "abc", seed: 1, maxPositions: 512 })
@@ -31,11 +31,11 @@ const batch = (step: number, tokens: number, trained: number): Batch.Batch => ({
 
 /** A trainer that takes so long for a token, has settled some batches, and writes down what it was asked. */
 const trainer = (secondsPerToken: number, settled: ReadonlyArray<string> = []) => {
-  const asked: Array<Rehearsed> = []
+  const asked: Array<Probe> = []
   return {
     asked,
     isSettled: ({ id }: { readonly id: string }) => settled.includes(id),
-    measure: (rehearsed: Rehearsed) =>
+    measure: (rehearsed: Probe) =>
       Effect.sync(() => {
         asked.push(rehearsed)
         return rehearsed.tokens * rehearsed.sequences * secondsPerToken
@@ -56,10 +56,10 @@ describe("the plan of train", () => {
         assert.match(text, /trained +all weights: [\d,]+ parameters, learning rate 0.0001/)
         assert.match(text, /memory +\d+\.\d GB of 4\.3 GB used, \d+\.\d GB at the peak/)
         const threads = availableParallelism()
-        assert.include(text, `up to 512 tokens at once (token_budget), nothing is computed again (remat), ${threads} `)
+        assert.include(text, `up to 512 tokens (token_budget), no recomputation (remat), ${threads} `)
         assert.include(text, "training 1,000 tokens/s")
         // 8 sequences of 100 positions, twice.
-        assert.include(text, "8 sequences: 1.6 s if all have the 101 tokens that are allowed (seq_len)")
+        assert.include(text, "8 sequences: 1.6 s if all have the max length of 101 tokens (seq_len)")
         assert.match(text, /30 steps +48\.0 s then/)
       })
   )
@@ -93,7 +93,7 @@ describe("the plan of train", () => {
       yield* tell(batch(1, 51, 20))
       assert.lengthOf(slow.asked, 1)
       // 400 positions, twice, at 20 a second.
-      assert.include(yield* said, "40.0 s to train a step of such, 40.0 s for the one left")
+      assert.include(yield* said, "40.0 s to train such a step, 40.0 s for the one left")
     })
   )
 

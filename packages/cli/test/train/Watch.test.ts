@@ -149,9 +149,9 @@ describe("Watch", () => {
         assert.deepStrictEqual(
           printed.map((line) => line.slice(0, 40)),
           [
-            "broken: Not a number (not_finite): Loss or",
+            "broken: NaN or infinite loss (not_finite",
             "broken: Environment stuck (stuck): 100% of",
-            "broken: Run not moving (stalled): Nothing has"
+            "broken: Run stalled (stalled): No progre"
           ].map((line) => line.slice(0, 40))
         )
       })

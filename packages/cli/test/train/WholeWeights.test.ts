@@ -35,7 +35,7 @@ describe("--weight_sync with --trains all", () => {
       yield* made.publish({ version: 0, parameters: model.initial, ...probe(-1) })
       assert.match(server.label(), /^policy-\w+-v0$/)
       const error = yield* Effect.flip(made.publish({ version: 1, parameters: model.initial, ...probe(-1.5) }))
-      assert.match(error.message, /other weights than it was given.*differ by 0\.500 nats/)
+      assert.match(error.message, /weights differ from those pushed.*differ by 0\.500 nats/)
     }).pipe(
       Effect.provide([NodeServices.layer, FetchHttpClient.layer]),
       Effect.provideService(References.MinimumLogLevel, "None")

@@ -59,7 +59,7 @@ describe("the plan of up", () => {
   })
 
   it("says where other programs had a part in what was measured", () => {
-    assert.include(told(known, 1000), "beside other programs (load 1000)")
+    assert.include(told(known, 1000), "other programs are running (load 1000)")
     assert.notInclude(told(known, 1), "other programs")
   })
 
@@ -71,7 +71,7 @@ describe("the plan of up", () => {
       [[200], [600]]
     )
     assert.match(text, /at 200 tokens each, .* at 600 tokens each/)
-    assert.include(text, "prompts of 50 tokens; this model is too slow to know its answers now")
+    assert.include(text, "prompts of 50 tokens; the model is too slow to measure its answers")
     assert.include(text, "2.0 GB to 3.0 GB at the peak")
     const nothing = told({ rollouts: [], prompt: undefined, areCut: false, heldOut: 0 })
     assert.include(nothing, "prompts of 200 tokens assumed")
@@ -86,7 +86,7 @@ describe("the plan of up", () => {
   it("advises a limit that nearly all answers keep to, and none where answers are not known", () => {
     const answers = [20, 22, 25, 25, 26, 28, 30, 31, 40, 600]
     const spread = { ...known, rollouts: answers.map((answer) => ({ prompt: 50, answer })) }
-    assert.match(advised(spread), /--env\.max_token_length 48: .* in all; one in ten answers would be cut off/)
+    assert.match(advised(spread), /--env\.max_token_length 48: .* in total; one in ten answers would be truncated/)
     const alike = { ...known, rollouts: answers.map(() => ({ prompt: 50, answer: 200 })) }
     assert.notInclude(advised(alike), "--env.max_token_length")
     assert.notInclude(advised({ ...known, rollouts: [], areCut: true }), "--env.max_token_length")
@@ -94,10 +94,10 @@ describe("the plan of up", () => {
 
   it("advises fewer prompts down to four, 8 bits, fewer held-out items and steps, each with what it gives", () => {
     const text = advised({ ...known, heldOut: 4000 }, { heldOutSetting: "evaluation_items" })
-    assert.match(text, /--batch_size 32: [\d. a-z]+ in all/)
-    assert.match(text, /--quantize int8: about [\d. a-z]+ in all/)
-    assert.match(text, /--env\.evaluation_items 1000: [\d. a-z]+ in all/)
-    assert.match(text, /--steps 200: [\d. a-z]+ in all/)
+    assert.match(text, /--batch_size 32: [\d. a-z]+ in total/)
+    assert.match(text, /--quantize int8: about [\d. a-z]+ in total/)
+    assert.match(text, /--env\.evaluation_items 1000: [\d. a-z]+ in total/)
+    assert.match(text, /--steps 200: [\d. a-z]+ in total/)
     const few = { ...long, batchSize: 32, steps: 4000 }
     assert.notInclude(told(known, 0, { workload: few, expected: Plan.expected(few, known) }), "--batch_size")
     const rounded = TrainerSettings.complete({ trainer: { quantize: "int8" } })

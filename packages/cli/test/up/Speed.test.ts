@@ -5,7 +5,7 @@ import * as Model from "@atropos/trainer/model/Model"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Rehearsed } from "../../../trainer/src/learn/Rehearsal.ts"
+import type { Probe } from "../../../trainer/src/learn/TimingProbe.ts"
 import * as Speed from "../../src/up/Speed.ts"
 
 const model = TinyModel.make({ characters: "abc", seed: 1, maxPositions: 128 })
@@ -18,8 +18,8 @@ const sizes = { batchSize: 64, seqLen: 128, rows: 4, prompt: 60, answer: 20 }
 
 /** A trainer that takes so long for a token, and what it was asked. */
 const trainer = (secondsPerToken: number) => {
-  const asked: Array<Rehearsed> = []
-  const measure = (rehearsed: Rehearsed) =>
+  const asked: Array<Probe> = []
+  const measure = (rehearsed: Probe) =>
     Effect.sync(() => {
       asked.push(rehearsed)
       return rehearsed.tokens * rehearsed.sequences * secondsPerToken

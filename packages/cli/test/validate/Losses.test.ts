@@ -46,7 +46,7 @@ describe("validate --loss", () => {
       const { code, printed } = yield* validate("--loss", yield* write("my-loss.ts", source ?? ""))
       assert.strictEqual(code, 0, printed)
       assert.match(printed, /ok +micro-batches add up to the batch +177 +\S+ +1\.0e-9/)
-      assert.include(printed, "loss my-loss. Not checked, as nobody can from outside")
+      assert.include(printed, "loss my-loss. Not checkable: that it is the loss you intend")
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
@@ -54,7 +54,7 @@ describe("validate --loss", () => {
     Effect.gen(function* () {
       const { code, printed } = yield* validate("--loss", "sapo", "--loss.sapo_tau_negative", "2")
       assert.strictEqual(code, 0, printed)
-      assert.include(printed, "where the advantage is 0 there is no loss")
+      assert.include(printed, "the loss is 0 if the advantage is 0")
       const idle = yield* validate("--loss", "sapo", "--loss.clip_low", "2")
       assert.strictEqual(idle.code, 2)
       assert.include(idle.printed, "clipLow would have no effect")
@@ -84,7 +84,7 @@ describe("validate --loss", () => {
       "sequences that were not asked for",
       own("tokenLoss: (graph, { logprobs, sequenceMean }) => sequenceMean(logprobs)"),
       1,
-      "it must say so with needsSequences: true"
+      "it must declare so by needsSequences: true"
     ],
     [
       "one number instead of one per token",
@@ -112,10 +112,10 @@ describe("validate --loss", () => {
     Effect.gen(function* () {
       const absent = yield* validate("--loss", "./absent.ts")
       assert.strictEqual(absent.code, 2)
-      assert.include(absent.printed, "--loss ./absent.ts: there is no such file")
+      assert.include(absent.printed, "--loss ./absent.ts: file not found")
       const both = yield* validate("--loss", "grpo", "--env", "gsm8k")
       assert.strictEqual(both.code, 2)
-      assert.include(both.printed, "one of the two is checked at a time")
+      assert.include(both.printed, "cannot be combined: check one at a time")
     }).pipe(Effect.provide(layer))
   )
 })
@@ -134,7 +134,7 @@ describe("LossFile", () => {
       "--model",
       "./m"
     ]
-    assert.deepStrictEqual(LossFile.spell(words), [
+    assert.deepStrictEqual(LossFile.normalizeArgs(words), [
       "train",
       "--loss.file",
       "./a.ts",

@@ -43,8 +43,8 @@ describe("validate", () => {
   const broken: ReadonlyArray<
     readonly [law: string, score: (group: ReadonlyArray<Trajectory.Trajectory>, times: number) => ReadonlyArray<number>]
   > = [
-    ["a correct answer gets the top score", (group) => group.map((one) => right(one) / 2)],
-    ["a wrong answer scores lower", (group) => group.map(({ completion }) => (completion === "" ? 0 : 1))],
+    ["correct answers get the top score", (group) => group.map((one) => right(one) / 2)],
+    ["wrong answers score lower", (group) => group.map(({ completion }) => (completion === "" ? 0 : 1))],
     [
       "permuting a group permutes its scores",
       (group) => group.map((one, index) => (right(one) === 1 ? 1 : index / 10))
@@ -53,7 +53,7 @@ describe("validate", () => {
       "the same group gets the same scores",
       (group, times) => group.map((one) => (right(one) === 1 ? 1 : 1 / (2 + times)))
     ],
-    ["scores are in the range", (group) => group.map((one) => (right(one) === 1 ? 1 : -1))],
+    ["scores are in the claimed range", (group) => group.map((one) => (right(one) === 1 ? 1 : -1))],
     ["scores are finite", (group) => group.map((one) => (right(one) === 1 ? 1 : Number.NaN))]
   ]
   for (const [law, score] of broken) {
@@ -79,7 +79,7 @@ describe("validate", () => {
         yield* TestClock.adjust("2 minutes")
         assert.deepStrictEqual(
           (yield* Fiber.join(running)).map(({ first, law, violations }) => [law, violations, first]),
-          [["scoring never fails, whatever the text", 1, "0: no score within 2m, so nothing else was checked"]]
+          [["scoring never fails, for any text", 1, "0: no score within 2m, so the rest was not checked"]]
         )
       })
     )

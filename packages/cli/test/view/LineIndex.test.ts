@@ -185,10 +185,7 @@ describe("LineIndex", () => {
       assert.deepStrictEqual(numbers(index.page(0, { limit: 10 })), [1])
       assert.deepStrictEqual(look(index), [])
       // Told once, where nobody went on with it.
-      assert.match(
-        index.news().notes.join(),
-        /groups\.jsonl, line 2: has no end: it was cut off, or is still being written/
-      )
+      assert.match(index.news().notes.join(), /groups\.jsonl, line 2: unterminated: truncated, or still being written/)
       look(index)
       assert.deepStrictEqual(index.news().notes, [])
       appendFileSync(file, one.slice(40))

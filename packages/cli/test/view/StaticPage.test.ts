@@ -58,7 +58,7 @@ describe("a page of saved groups", () => {
       const asked = ["evaluate", "--env", "sort-letters", "--testing", "--env.evaluation_items", "64"]
       const { code, stderr, stdout } = yield* InProcess.run([...asked, "--env.data_dir_to_save_evals", "evals"])
       assert.strictEqual(code, 0, stderr)
-      assert.include(stdout, "a score of 1, the top of the range")
+      assert.include(stdout, "a score of 1, the maximum")
       const samples = yield* fs.readFileString(`${cwd}/evals/samples.jsonl`)
       const { faults, html, written } = yield* write(cwd, { "samples.jsonl": samples })
       assert.strictEqual(written.groups, 64)
@@ -139,7 +139,7 @@ describe("a page of saved groups", () => {
       assert.match(faults[0] ?? "", /a\.jsonl, line 1: is not JSON/)
       assert.match(
         faults[1] ?? "",
-        /a\.jsonl, line 2: a group has no field seed, ignored .*it has tokens, masks, scores/
+        /a\.jsonl, line 2: unknown fields of a group, ignored .*: seed \(known: tokens, masks, scores/
       )
       assert.strictEqual(dataOf(html).runs[0].groups["2"].inference_logprobs[0][0], -0.123)
     })

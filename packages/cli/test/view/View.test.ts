@@ -131,7 +131,7 @@ describe("atropos view, in words", () => {
       yield* fs.writeFileString(`${folder}/rows.parquet`, "PAR1")
       for (const [words, says] of [
         [["--api-url", "http://127.0.0.1:9"], "Give files of saved groups"],
-        [[`${folder}/absent.jsonl`], "absent.jsonl cannot be read: there is no such file"],
+        [[`${folder}/absent.jsonl`], "absent.jsonl cannot be read: file not found"],
         [[`${folder}/rows.parquet`], "rows.parquet is a parquet file; expected a JSON Lines file: a scored group"],
         [["--out", "x.html"], "--out needs files of saved groups"]
       ] as const) {

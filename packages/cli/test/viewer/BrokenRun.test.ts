@@ -76,7 +76,7 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
         await page.emulateMedia({ colorScheme })
         assert.deepStrictEqual(await Browser.violations(page, rules), [], colorScheme)
       }
-      await page.getByLabel("Environment of the distributions").selectOption("maze_0")
+      await page.getByLabel("Environment", { exact: true }).selectOption("maze_0")
       await Browser.holds(async () => (await figure.innerText()).includes(`${BrokenRun.steps} groups`), "of one alone")
       await plot.focus()
       await page.keyboard.press("End")
@@ -105,7 +105,7 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
     })
 
     seen("leads from a step without numbers to the tokens that made it", async (page) => {
-      const odd = finding(page, "Not a number")
+      const odd = finding(page, "NaN or infinite loss")
       assert.include(await odd.innerText(), `steps ${BrokenRun.notFinite.slice(0, -1).join(", ")} and 31`)
       for (const step of BrokenRun.notFinite) {
         await odd.getByRole("link", { name: `Groups of step ${step}` }).click()
@@ -130,8 +130,8 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
     seen(
       "leads from a reward that is had by length to the longest answers, and shows what they were paid for",
       async (page) => {
-        const hacked = finding(page, "Reward had by length")
-        assert.match(await hacked.innerText(), /“thorough” of essays_0 rises with the length/)
+        const hacked = finding(page, "Length hacking")
+        assert.match(await hacked.innerText(), /“thorough” of essays_0 correlates with completion length/)
         await hacked.getByRole("link").click()
         await page.getByRole("table", { name: "Groups by component thorough" }).waitFor()
         await Browser.becomes(() => rows(page).first().locator(".cell-step").innerText(), String(BrokenRun.steps))

@@ -13,7 +13,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
     const { errors, page, requests } = await visit("/groups/kinds/1")
     await page.waitForSelector(".rollout")
     await page.keyboard.press("d")
-    await page.getByRole("heading", { name: /They part at token \d+/ }).waitFor()
+    await page.getByRole("heading", { name: /They diverge at token \d+/ }).waitFor()
     assert.deepStrictEqual(
       [await page.getByLabel("Left").inputValue(), await page.getByLabel("Right").inputValue()],
       ["1", "0"]
@@ -21,7 +21,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
     const told = await page.locator(".parting [role=status]").innerText()
     assert.match(
       told,
-      /^The first \d+ tokens are the same\. Then rollout 2 has ".+" \(probability .+\), rollout 1 has /
+      /^The first \d+ tokens are identical\. Then rollout 2 has ".+" \(probability .+\), rollout 1 has /
     )
     assert.match(await page.locator(".differences").innerText(), /correct\s+1\s+0\s+−1/)
     assert.deepStrictEqual(await Browser.violations(page), [])
@@ -36,7 +36,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
 
   it("shows the sessions of a group as trees of their branches, and compares two branches", async () => {
     const { page } = await visit("/groups/sessions/1?view=compare")
-    await page.getByRole("heading", { name: "Shared beginnings" }).waitFor()
+    await page.getByRole("heading", { name: "Shared prefixes" }).waitFor()
     assert.deepStrictEqual(await page.locator(".beginnings h3").allInnerTexts(), [
       "Session 0 1 sequence, 1 conversation",
       "Session 1 3 sequences, 2 conversations"
@@ -48,14 +48,14 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
 
   it("saves the tree of a group's sessions, a row for each branch, and as it is drawn", async () => {
     const { errors, page } = await visit("/groups/sessions/1?view=compare")
-    await page.getByRole("heading", { name: "Shared beginnings" }).waitFor()
-    const rows = Saved.rows(await Saved.by(page, "JSONL of beginnings of group 1"))
+    await page.getByRole("heading", { name: "Shared prefixes" }).waitFor()
+    const rows = Saved.rows(await Saved.by(page, "JSONL of prefixes of group 1"))
     assert.deepStrictEqual([...new Set(rows.map(({ session }) => session))], ["0", "1"])
     const parted = rows.filter(({ branch }) => String(branch).includes("."))
     assert.isAbove(parted.length, 1)
     const above = rows.find(({ branch, session }) => session === "1" && branch === "1")!
     assert.strictEqual(parted[0]!["from_token"], Number(above["to_token"]) + 1)
-    const png = await Saved.by(page, "PNG of beginnings of group 1")
+    const png = await Saved.by(page, "PNG of prefixes of group 1")
     assert.strictEqual(png.bytes.toString("latin1", 1, 4), "PNG")
     assert.isAbove(
       png.bytes.readUInt32BE(20),
@@ -71,7 +71,7 @@ describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () =>
     await page.waitForSelector(".parting")
     assert.isTrue(await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
     await page.goto(`${saved}#/groups/kinds/5?view=compare`)
-    await page.getByRole("heading", { name: "Shared beginnings" }).waitFor()
+    await page.getByRole("heading", { name: "Shared prefixes" }).waitFor()
     assert.isUndefined(await page.evaluate("window.harm"))
     assert.deepStrictEqual([requests, errors], [[], []])
   })

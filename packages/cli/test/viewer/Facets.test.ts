@@ -63,7 +63,7 @@ describe.skipIf(!Browser.isPresent)(`several runs of several environments${Brows
     await rewards.getByRole("button", { name: "second" }).click()
     await Browser.becomes(() => rewards.locator(".facet-values li").count(), 6)
     const before = await swatches(page.locator(".chips .chip"))
-    await page.getByRole("button", { name: "Without second" }).click()
+    await page.getByRole("button", { name: "Remove second" }).click()
     await Browser.becomes(() => swatches(page.locator(".chips .chip")), {
       first: before["first"],
       third: before["third"]

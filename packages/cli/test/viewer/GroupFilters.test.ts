@@ -97,8 +97,8 @@ describe.skipIf(!Browser.isPresent)(`filters of groups${Browser.absence}`, () =>
           await fill(url)
           const { errors, page } = await open(`${url}/ui#/groups?run=mixed`)
           await lists(page, "cba")
-          await byPreset(page, "Reward on rare tokens", "ba")
-          await byPreset(page, "Disagreement", "abc")
+          await byPreset(page, "Rewarded unlikely tokens", "ba")
+          await byPreset(page, "Widest score range", "abc")
           const order = page.getByRole("combobox", { name: "Order" })
           for (const [by, expected] of [
             ["staleness", "bac"],
@@ -116,9 +116,9 @@ describe.skipIf(!Browser.isPresent)(`filters of groups${Browser.absence}`, () =>
           await page.getByRole("button", { name: "more filters" }).click()
           await byField(page, "Staleness from", "2", "b", "staleness_from=2")
           await page.getByRole("button", { name: "more filters" }).click()
-          await byField(page, "Disagreement to", "0.5", "cb", "disagreement_to=0.5")
+          await byField(page, "Score range to", "0.5", "cb", "disagreement_to=0.5")
           await page.getByRole("button", { name: "more filters" }).click()
-          await byField(page, "Deviation from", "0.2", "a", "deviation_from=0.2")
+          await byField(page, "Score std dev from", "0.2", "a", "deviation_from=0.2")
           await page.getByRole("button", { name: "more filters" }).click()
           await byField(page, "Item", "b", "b", "item=b")
           assert.deepStrictEqual(errors, [])

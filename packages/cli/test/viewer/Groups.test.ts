@@ -44,8 +44,8 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     assert.strictEqual(await page.getByRole("searchbox").inputValue(), 'lyon "how many"')
 
     await page.getByRole("searchbox").fill("zebra")
-    await page.getByText("No group matches").waitFor()
-    await page.getByRole("button", { name: "Clear the filters" }).click()
+    await page.getByText("No matching groups").waitFor()
+    await page.getByRole("button", { name: "Clear filters" }).click()
     await Browser.becomes(() => page.locator(".row-link").count(), 6)
     assert.deepStrictEqual([requests, errors], [[], []])
   })
@@ -123,7 +123,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
   it("shows rollouts side by side, best first, under the prompt they share", async () => {
     const { page } = await visit("/groups/kinds/1")
     await page.waitForSelector(".rollout")
-    assert.deepStrictEqual(await scores(page), ["score 1", "score 0.5", "score 0 cut off"])
+    assert.deepStrictEqual(await scores(page), ["score 1", "score 0.5", "score 0 truncated"])
     assert.strictEqual(await page.getByText("Answer in a box.").count(), 1)
     const best = page.locator(".rollout").first()
     assert.include(await best.innerText(), "rollout 2\nadv +1.22")
@@ -131,7 +131,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     assert.strictEqual(await best.locator(".hljs-built_in").innerText(), "print")
     assert.isTrue(await best.locator("mfrac").isVisible())
     assert.isTrue(await page.getByText("<answer>48</answer>").isVisible())
-    await page.getByRole("button", { name: "As written" }).click()
+    await page.getByRole("button", { name: "Raw text" }).click()
     assert.include(await best.innerText(), "$$T = \\frac{120}{2.5} = 48$$")
   })
 
@@ -143,7 +143,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     assert.notInclude(prompt, "I look around.")
     for (const rollout of await page.locator(".rollout").allInnerTexts()) assert.include(rollout, "I look around.")
     assert.include(await page.locator(".rollout-facts").first().innerText(), 'limits {"turns":3,"tools":["door"]}')
-    assert.include(await page.locator(".group-facts").innerText(), "rule not known")
+    assert.include(await page.locator(".group-facts").innerText(), "rule unknown")
   })
 
   it("draws the scores of each group on a scale of its own where ranges differ", async () => {
@@ -182,7 +182,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
       "Mean",
       "Prompt",
       "Tokens",
-      "Came"
+      "Received"
     ])
     assert.strictEqual(await page.getByLabel("Environment").count(), 0)
     assert.strictEqual(await page.getByLabel("Step from").count(), 0)
@@ -204,7 +204,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
   it("shows pictures by their bytes, names the others, and loads nothing", async () => {
     const { page, requests } = await visit("/groups/kinds/3")
     await page.waitForSelector(".rollout")
-    await page.getByText("picture: image/png, 3 B cannot be shown, its bytes are damaged").waitFor()
+    await page.getByText("picture: image/png, 3 B cannot be shown: corrupt data").waitFor()
     for (const text of [
       "picture: https://example.invalid/in-images.png (not loaded)",
       "picture: https://example.invalid/in-part.png (not loaded)",
@@ -288,11 +288,14 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     const file = save("trained", { title: "Trained", runs: [{ ...run, groups: { ...run!.groups, 1: group } }] })
     const { errors, page } = await open(`${file}#/groups/kinds/1?rollout=2&view=tokens`)
     await page.waitForSelector(".token")
-    const none = page.getByRole("option", { name: "Trainer against sampler", exact: true })
+    const none = page.getByRole("option", { name: "Trainer − sampler", exact: true })
     assert.strictEqual(await none.count(), 1)
     await page.getByLabel("Colour").selectOption("trainer")
-    assert.match(await page.locator(".legend").innerText(), /−0\.5 nats: rarer to the trainer\s+\+0\.5: likelier/)
-    assert.strictEqual(await fact(page, "Trainer’s logprob"), String(trained[first]))
+    assert.match(
+      await page.locator(".legend").innerText(),
+      /−0\.5 nats: less likely to the trainer\s+\+0\.5: more likely/
+    )
+    assert.strictEqual(await fact(page, "Trainer logprob"), String(trained[first]))
     assert.strictEqual(await fact(page, "Trainer − sampler"), "0.03125 nats")
     assert.strictEqual(await fact(page, "Trainer"), "version 9")
     await page.locator(".token-grid").focus()
@@ -306,13 +309,13 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     }
     assert.strictEqual(await fact(page, "Trainer − sampler"), "-0.5 nats")
     await page.keyboard.press("?")
-    await page.getByRole("dialog").getByText("next token of great difference (0.25 nats)").waitFor()
+    await page.getByRole("dialog").getByText("next token with a large difference (0.25 nats)").waitFor()
     await page.keyboard.press("Escape")
     await page.keyboard.press("End")
-    await Browser.becomes(() => fact(page, "Trainer’s logprob"), "not recorded")
+    await Browser.becomes(() => fact(page, "Trainer logprob"), "not recorded")
     assert.deepStrictEqual(await Browser.violations(page), [])
     await page.goto(`${file}#/groups/kinds/1?rollout=1&view=tokens`)
-    await page.getByRole("option", { name: "Trainer against sampler (not recorded)" }).waitFor({ state: "attached" })
+    await page.getByRole("option", { name: "Trainer − sampler (not recorded)" }).waitFor({ state: "attached" })
     assert.deepStrictEqual(errors, [])
   })
 

@@ -48,7 +48,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a live service${Browser.absence}`
           await page.getByRole("dialog").waitFor()
           await page.keyboard.type("a-token-nobody-knows")
           await page.keyboard.press("Enter")
-          await page.getByText("does not know the token").waitFor()
+          await page.getByText("rejected the token").waitFor()
           await page.getByRole("textbox", { name: "Token" }).fill(tokens.reader)
           await page.keyboard.press("Enter")
           await page.getByText("No groups yet").waitFor()

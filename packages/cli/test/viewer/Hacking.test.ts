@@ -22,7 +22,7 @@ describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`,
       await finding.innerText(),
       /In the last 10 steps of tank, .* correlation 0\.\d\d; answers have [\d.]+ tokens, [\d.]+ at first \(since step 2\d\)/
     )
-    await page.getByText(/^“.+” is in \d+% of the answers that scored above their group’s mean/).waitFor()
+    await page.getByText(/^“.+” is in \d+% of the answers above their group mean/).waitFor()
     assert.deepStrictEqual(await Browser.violations(page), [])
     await finding.getByRole("link").click()
     await page.locator(".row-link").first().waitFor()
@@ -49,17 +49,17 @@ describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`,
   it("save length against score, dot by dot and as they are drawn", async () => {
     const { page } = await visit("/hacking?run=hacked")
     await page.locator(".scatter").waitFor()
-    const rows = Saved.rows(await Saved.by(page, "JSONL of Length against score"))
+    const rows = Saved.rows(await Saved.by(page, "JSONL of Length vs score"))
     assert.deepStrictEqual([...new Set(rows.map(({ part }) => part))], ["first third", "last third"])
     assert.isTrue(rows.every(({ length, score }) => Number.isFinite(length) && Number.isFinite(score)))
-    const png = await Saved.by(page, "PNG of Length against score")
+    const png = await Saved.by(page, "PNG of Length vs score")
     assert.isAbove(await Saved.pixelsLike(page, png, ".scatter-grid", "stroke"), 1000)
     assert.strictEqual(png.bytes.toString("latin1", 1, 4), "PNG")
   })
 
   it("stay usable with ten thousand groups, on a phone, and say when there are none", async () => {
     const { errors, page } = await visit("/hacking?run=many", { viewport: { width: 390, height: 800 } })
-    await page.getByText("No sign was found").waitFor()
+    await page.getByText("No signs").waitFor()
     assert.include(await page.locator(".section-head").first().innerText(), "10,000 groups")
     assert.isTrue(await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
     await page.goto(`${saved}#/hacking?run=hacked`)

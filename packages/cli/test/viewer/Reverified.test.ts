@@ -41,16 +41,16 @@ describe.skipIf(!Browser.isPresent)(`scores of another day${Browser.absence}`, (
 
   it("lists what changed most first, with the way to each rollout, and what could not be scored", async () => {
     const { errors, page, requests } = await visit("/groups?run=kinds")
-    await page.getByRole("link", { name: "Scored again" }).click()
-    await page.getByRole("heading", { name: "Scored again" }).waitFor()
+    await page.getByRole("link", { name: "Re-scored" }).click()
+    await page.getByRole("heading", { name: "Re-scored" }).waitFor()
     assert.strictEqual(
       await page.locator(".section-head [role=status]").innerText(),
-      "By today's math, 2 of 6 changed. Their mean score was 0.625 and is 0.688. 1 could not be scored."
+      "2 of 6 changed with the current math. Their mean score: 0.625 → 0.688. 1 could not be scored."
     )
     const rows = () =>
       page.locator(".data-table tbody tr").evaluateAll((all) => all.map(({ textContent }) => textContent))
     const [first = "", second = ""] = await rows()
-    assert.match(first, /group 1.*120 litres.*0\.5 → 1.*2 as they were.*format 0\.167 → 0\.333/)
+    assert.match(first, /group 1.*120 litres.*0\.5 → 1.*2 unchanged.*format 0\.167 → 0\.333/)
     assert.match(second, /group 2.*Lyon.*1 → 0\.75/)
     assert.deepStrictEqual(await Browser.violations(page), [])
     await page.getByRole("button", { name: "lower 1" }).click()
@@ -66,18 +66,18 @@ describe.skipIf(!Browser.isPresent)(`scores of another day${Browser.absence}`, (
 
   it("says where nobody did which command does it", async () => {
     const { page } = await visit("/reverified?run=many")
-    await page.getByText("Nobody has scored these rollouts again").waitFor()
+    await page.getByText("Not re-scored yet").waitFor()
     await page
       .getByText("npx @atropos/cli reverify groups.jsonl --env math --page again.html --open", { exact: true })
       .waitFor()
-    assert.strictEqual(await page.getByRole("link", { name: "Scored again" }).count(), 0)
+    assert.strictEqual(await page.getByRole("link", { name: "Re-scored" }).count(), 0)
     assert.deepStrictEqual(await Browser.violations(page), [])
   })
 
   it("fits a phone, and is readable in the dark", async () => {
     for (const options of [{ viewport: { width: 390, height: 800 } }, { colorScheme: "dark" }]) {
       const { page } = await visit("/reverified?run=kinds", options)
-      await page.getByRole("heading", { name: "Scored again" }).waitFor()
+      await page.getByRole("heading", { name: "Re-scored" }).waitFor()
       assert.isTrue(await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
       assert.deepStrictEqual(await Browser.violations(page), [])
     }

@@ -122,15 +122,15 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
 
       for (const name of [
         "Reward",
-        "Groups with identical scores",
+        "Identical scores",
         "Loss",
         "Clip fraction",
         "Gradient norm",
         "Completion length",
         "Truncation",
         "Staleness",
-        "Tokens trained a second",
-        "Where a step's time goes"
+        "Training tokens/s",
+        "Step time breakdown"
       ]) {
         await chart(page, name).scrollIntoViewIfNeeded()
         await Browser.holds(async () => (await coloured(page, name)) > 20, `a curve of ${name}`)
@@ -150,9 +150,9 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
         .locator(".chart-plot")
         .evaluateAll((plots) => plots.map((plot) => plot.getBoundingClientRect().top))
       assert.lengthOf(new Set(tops.slice(0, 3)), 1, "plots stand side by side, whatever is open below one")
-      const speed = () => chart(page, "Tokens trained a second").innerText()
+      const speed = () => chart(page, "Training tokens/s").innerText()
       // Only what is on the screen follows.
-      await chart(page, "Tokens trained a second").scrollIntoViewIfNeeded()
+      await chart(page, "Training tokens/s").scrollIntoViewIfNeeded()
       const before = await speed()
       await Browser.holds(async () => (await tile(page, "Step")) !== step, "another step")
       await Browser.holds(async () => (await speed()) !== before, "another figure of its curve")
@@ -207,7 +207,7 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       await page.keyboard.press("Escape")
       const names = () => chart(page, "Reward").locator(".chart-name").allInnerTexts()
       await Browser.becomes(names, [run, "earlier"])
-      const compared = page.getByRole("table", { name: "Runs compared" })
+      const compared = page.getByRole("table", { name: "Run comparison" })
       await Browser.becomes(() => compared.locator("tbody th").allInnerTexts(), [run, "earlier"])
       assert.match(
         (await compared.locator("tbody tr").last().innerText()).replaceAll(/\s+/g, " "),
@@ -222,9 +222,9 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       assert.strictEqual(await shown.getAttribute("aria-pressed"), "false")
       await Browser.holds(async () => !(await drawnToTheEnd()), "a curve less")
 
-      await page.getByRole("button", { name: "Without earlier" }).click()
+      await page.getByRole("button", { name: "Remove earlier" }).click()
       await compared.waitFor({ state: "detached" })
-      await (await visit(`/?run=${run}&with=earlier`)).getByRole("table", { name: "Runs compared" }).waitFor()
+      await (await visit(`/?run=${run}&with=earlier`)).getByRole("table", { name: "Run comparison" }).waitFor()
     })
 
     seen("is followed in as many tabs as somebody opens, and by none that is hidden", async (visit) => {
@@ -260,8 +260,8 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       assert.strictEqual(environment, "patient_0")
       assert.deepStrictEqual((await columns(page, "Environments")).slice(1, 4), ["State", "Weight", "Share of batches"])
       assert.match(standing[0]!, /^connected/)
-      await Browser.holds(async () => (await cells(page, "Environments"))[3] === "100% of 100% due", "its share")
-      assert.include(await cells(page, "Inference servers"), "answers")
+      await Browser.holds(async () => (await cells(page, "Environments"))[3] === "100% (target 100%)", "its share")
+      assert.include(await cells(page, "Inference servers"), "up")
       const [batch] = await cells(page, "Batches")
       await Browser.holds(async () => (await cells(page, "Batches"))[0] !== batch, "another batch")
       assert.include(await cells(page, "Batches"), "atropos up")
@@ -281,7 +281,7 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
         "Hacking",
         "Notes",
         "Service",
-        "Theme: as the system",
+        "Theme: system",
         "Help: keyboard"
       ])
       for (const place of ["Search in messages", "Step from", "Mean score to", "All wrong", "Order", "List"])
@@ -292,7 +292,7 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
 
       await page.keyboard.press("?")
       const help = page.getByRole("dialog", { name: "Keyboard" })
-      await help.getByText("back to the list").waitFor()
+      await help.getByText("back to list").waitFor()
       await page.keyboard.press("Escape")
       await help.waitFor({ state: "detached" })
       await page.keyboard.press("Escape")
@@ -300,6 +300,8 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
 
       const fresh = await visit(`/?run=${run}`)
       await fresh.locator(".tile").first().waitFor()
+      // Comes with the list of runs.
+      await fresh.getByText("Compare runs").waitFor()
       await fresh.keyboard.press("Tab")
       await fresh.keyboard.press("Enter")
       assert.strictEqual(await fresh.evaluate("document.activeElement.id"), "main")

@@ -77,7 +77,7 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
         const tiles = () => page.locator(".tiles").innerText()
         yield* Effect.promise(async () => {
           await page.locator(".liveness.is-running").waitFor()
-          assert.include(await tiles(), "to go")
+          assert.include(await tiles(), " left")
           // One cause, with what follows from it below.
           await Browser.becomes(() => titles(page), ["Grader changed"])
           const card = page.locator(".finding")
@@ -92,9 +92,9 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
           await post(url, "/killed/batches/claim", { owner: "the trainer", wait_seconds: 0, lease_seconds: 60 })
           await page.reload()
           await page.locator(".liveness.is-stalled").waitFor()
-          assert.notInclude(await tiles(), "to go")
+          assert.notInclude(await tiles(), " left")
           const [first] = await titles(page)
-          assert.strictEqual(first, "Run not moving")
+          assert.strictEqual(first, "Run stalled")
           assert.include(await page.locator(".finding").first().innerText(), "the grader refused the connection")
           assert.deepStrictEqual(await Browser.violations(page), [])
         })
@@ -103,8 +103,11 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
           await page.reload()
           await page.locator(".liveness.is-stopped").waitFor()
           assert.match(await tiles(), /of 100 · stopped \d+ \w+ ago/)
-          assert.notInclude(await tiles(), "to go")
-          assert.include(await page.locator(".finding").first().innerText(), "without signing off after step 40 of 100")
+          assert.notInclude(await tiles(), " left")
+          assert.include(
+            await page.locator(".finding").first().innerText(),
+            "without deregistering after step 40 of 100"
+          )
           await page.locator(".finding").first().getByRole("link", { name: "Service and errors" }).click()
           await page.getByText("the grader refused the connection").first().waitFor()
           await page.context().close()

@@ -46,12 +46,12 @@ describe.skipIf(!Browser.isPresent)(`the tools of a run's pages${Browser.absence
       )
 
     seen("say where a step's time goes, as lanes, and save it", "/", async (page) => {
-      await page.getByText("Where does my step go?").click()
+      await page.getByText("Where does the step time go?").click()
       const timeline = page.locator(".step-timeline")
       await timeline.locator("svg").waitFor()
       assert.include(
         await timeline.innerText(),
-        "A step took 2 s on average over the last 20: 60% waiting for rollouts, 30% computing, 10% other."
+        "Mean step time of the last 20 steps: 2 s (60% waiting for rollouts, 30% computing, 10% other)."
       )
       assert.include(await timeline.innerText(), "The trainer waits for rollouts: more inference servers")
       // Two parts of each of the last twenty steps, and a lane of their own for the trainer and its weights.

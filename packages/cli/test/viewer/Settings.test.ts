@@ -48,14 +48,14 @@ describe.skipIf(!Browser.isPresent)(`the settings of runs${Browser.absence}`, ()
       () => table.locator("tbody th, tbody td").allInnerTexts(),
       ["trainer.lr", "trainer", "0.001", "0.0005"]
     )
-    await page.getByRole("checkbox", { name: "only what differs" }).uncheck()
+    await page.getByRole("checkbox", { name: "differences only" }).uncheck()
     await table.getByText("system_prompt").waitFor()
     assert.deepStrictEqual(await Browser.violations(page), [])
     await page.goto(`${saved}#/?run=third`)
     await page.getByRole("heading", { name: "Run third" }).waitFor({ state: "attached" })
     await Browser.becomes(() => page.locator(".settings[open]").count(), 0)
     await page.locator(".settings summary").click()
-    await page.getByText("of third have told no settings").waitFor()
+    await page.getByText("No settings recorded for third").waitFor()
   })
 
   for (const [name, options] of [

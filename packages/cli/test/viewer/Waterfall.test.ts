@@ -68,17 +68,17 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
     assert.include(await page.evaluate<string>("location.hash"), "view=times")
     const told = await page.locator(".waterfall p").allInnerTexts()
     assert.deepStrictEqual(told, [
-      "9.25 s from the item's start to its scores. The others waited 4 s for rollout 2.",
+      "9.25 s from start to scores. Others waited 4 s for rollout 2.",
       "9.25 s and 3 turns: 43% waiting for the group, 22% tools, 21% generating, 12% environment, 3% scoring."
     ])
     assert.deepStrictEqual(
       (await cells(page)).map((row) => row.slice(0, 7)),
       [
-        ["before", "0 s", "", "", "1 s", "", ""],
+        ["setup", "0 s", "", "", "1 s", "", ""],
         ["turn 1", "1 s", "1 s", "2 s", "", "", ""],
         ["turn 2", "4 s", "500 ms", "", "100 ms", "", ""],
         ["turn 3", "4.6 s", "400 ms", "", "", "", ""],
-        ["after", "5 s", "", "", "", "4 s", "250 ms"]
+        ["scoring", "5 s", "", "", "", "4 s", "250 ms"]
       ]
     )
     assert.deepStrictEqual(await Browser.violations(page), [])
@@ -86,7 +86,7 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
     await page.getByRole("heading", { name: "Rollout 2" }).waitFor()
     assert.deepStrictEqual((await cells(page))[1]?.slice(0, 5), ["turn 1", "1 s", "500 ms", "1 s", "500 ms"])
     await page.keyboard.press("j")
-    await page.getByText("Nobody wrote down when the turns of this rollout happened.").waitFor()
+    await page.getByText("No timings recorded for this rollout.").waitFor()
     await page.getByRole("button", { name: "rollout 2", exact: true }).click()
     await page.getByRole("heading", { name: "Rollout 2" }).waitFor()
     await page.keyboard.press("w")
@@ -120,7 +120,7 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
     await page.waitForSelector(".rollout")
     assert.strictEqual(await page.getByRole("button", { name: "Times" }).count(), 0)
     await page.keyboard.press("w")
-    await page.getByText("Nobody wrote down when its turns happened").waitFor()
+    await page.getByText("No timings recorded").waitFor()
   })
 
   it("fits a phone, and is readable in the dark", async () => {

@@ -35,7 +35,7 @@ export const of = (content: unknown): string =>
 const longest = 128
 
 /** Describes `isPlain` in messages. */
-export const plain = `an id of an item: 1 to ${longest} characters, none of them a control character`
+export const plain = `an item id: 1 to ${longest} characters, without control characters`
 
 /** Requirement for ids on wires and in URLs: up to 128 characters without control characters. */
 export const isPlain = (id: string): boolean =>

@@ -42,7 +42,7 @@ const notTaken = (cause: unknown): NotTaken => {
   const { errcode = null, message } = cause as Error & { readonly errcode?: number }
   const reason =
     errcode === readOnly
-      ? "this user may not write lock.sqlite there, which another one has made: let it, or remove the file once nobody is at work there"
+      ? "no write permission for lock.sqlite, which another user created: grant it, or remove the file once no process uses the folder"
       : message
   return new NotTaken({ message: reason, number: errcode })
 }
@@ -53,7 +53,7 @@ const take = Effect.fnUntraced(function* (file: string): Effect.fn.Return<Option
     try: () => import("node:sqlite"),
     catch: () =>
       new NotTaken({
-        message: `locks are made with node:sqlite, which Node ${process.versions.node} lacks: use Node 22.13 or newer`,
+        message: `locks need node:sqlite, which Node ${process.versions.node} lacks: use Node 22.13 or newer`,
         number: null
       })
   })
@@ -132,7 +132,7 @@ export const hold = Effect.fn("FolderLock.hold")(function* (
   }
   const holder = yield* holderOf(sign, host)
   if (Option.isNone(holder) && !(yield* Effect.mapError(keepsLocks(root), cannot))) {
-    return yield* cannot({ message: "its file system keeps no locks; choose a folder on a disk of this machine" })
+    return yield* cannot({ message: "its file system does not support locks; choose a folder on a local disk" })
   }
   const who = Option.match(holder, {
     onNone: () => "",

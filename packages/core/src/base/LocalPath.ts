@@ -18,7 +18,7 @@ export const ggufPattern = /\.gguf$/i
 
 /** Explanation for such a file, after its name. */
 export const gguf =
-  "which is not read: give the folder of safetensors that it was made from, or the model's hub id; to sample from it only, serve it (llama-server -m FILE) and name that server (--openai.base_url)"
+  "which is not supported: give the safetensors folder it was converted from, or the model's hub id; to only sample from it, serve it (llama-server -m FILE) and give that server (--openai.base_url)"
 
 /** The folder that an argument names; None if it may be an id of the hub. Fails with the problem of a path. */
 export const folder = Effect.fn("LocalPath.folder")(function* (word: string) {
@@ -34,9 +34,9 @@ export const folder = Effect.fn("LocalPath.folder")(function* (word: string) {
   if (Option.isNone(local)) return Option.none<string>()
   return yield* Effect.fail(
     Option.isNone(type)
-      ? `there is no folder ${path}`
+      ? `folder not found: ${path}`
       : ggufPattern.test(path)
         ? `${path} is a GGUF file, ${gguf}`
-        : `${path} is no folder: give the one that holds the model's files`
+        : `${path} is not a folder: give the one with the model's files`
   )
 })

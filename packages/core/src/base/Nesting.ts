@@ -11,7 +11,7 @@
 type Json = string | Uint8Array
 
 /** Max depth of readable data. */
-export const mostLevels = 200
+export const maxDepth = 200
 
 const quote = 0x22
 const backslash = 0x5c
@@ -38,11 +38,11 @@ export const skipString = (json: Json, from: number): number => {
 }
 
 /** True if brackets outside of strings are nested deeper than this. */
-export const isDeep = (json: Json, levels = mostLevels): boolean => exceeds(json, { levels })
+export const isDeep = (json: Json, levels = maxDepth): boolean => exceeds(json, { levels })
 
 /** True if a text has more levels, or more lists and maps in total, than allowed. */
 export const exceeds = (json: Json, most: { readonly levels?: number; readonly opened?: number }): boolean => {
-  const { levels: mostDeep = mostLevels, opened: mostOpened = Number.POSITIVE_INFINITY } = most
+  const { levels: maxLevels = maxDepth, opened: maxOpened = Number.POSITIVE_INFINITY } = most
   let levels = 0
   let opened = 0
   let at = 0
@@ -53,7 +53,7 @@ export const exceeds = (json: Json, most: { readonly levels?: number; readonly o
       continue
     }
     if (code === openBracket || code === openBrace) {
-      if (++levels > mostDeep || ++opened > mostOpened) return true
+      if (++levels > maxLevels || ++opened > maxOpened) return true
     } else if (code === closeBracket || code === closeBrace) levels--
     at++
   }

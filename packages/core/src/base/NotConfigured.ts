@@ -7,4 +7,4 @@ export class NotConfigured extends Schema.TaggedError<NotConfigured>()("NotConfi
 }) {}
 
 export const make = (what: string, remedy: string): NotConfigured =>
-  new NotConfigured({ what, message: `this environment needs a ${what}, and none is configured: give ${remedy}` })
+  new NotConfigured({ what, message: `this environment needs a ${what}, but none is configured: set ${remedy}` })

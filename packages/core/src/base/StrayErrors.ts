@@ -47,7 +47,7 @@ export class ExitCalled extends Error {
   override readonly name = "ExitCalled"
   constructor(code: number | string | null | undefined) {
     super(
-      `process.exit(${code === undefined ? "" : String(code)}) was called, which would end the whole program: throw an error instead`
+      `process.exit(${code === undefined ? "" : String(code)}) was called, which would end the program: throw an error instead`
     )
   }
 }

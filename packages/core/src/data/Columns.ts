@@ -150,7 +150,7 @@ export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extend
   )
   if (made.length === 0) return yield* first ?? new DatasetError({ source, message: `${source} has no rows` })
   if (first !== undefined)
-    yield* Effect.logWarning("rows left out", { source, rows: leftOut, of: read, first: first.message })
+    yield* Effect.logWarning("skipped rows", { source, rows: leftOut, of: read, first: first.message })
   return made
 })
 
@@ -173,8 +173,8 @@ const pick = <Wanted extends Columns>(
       const where = `${source}, row ${number}`
       const problem =
         value === undefined
-          ? `there is no column ${JSON.stringify(column)} (${setting}); there are ${Object.keys(row).join(", ")}`
-          : `the column ${JSON.stringify(column)} (${setting}) must be ${kind.expected} and is ${shown(value)}`
+          ? `unknown column ${JSON.stringify(column)} (${setting}); the columns are ${Object.keys(row).join(", ")}`
+          : `the column ${JSON.stringify(column)} (${setting}) must be ${kind.expected}, got ${formatValue(value)}`
       return Result.fail(new DatasetError({ source, row: number, field: column, message: `${where}: ${problem}` }))
     }
     picked.push([name, read])
@@ -197,7 +197,7 @@ export const at = (row: typeof Row.Type, column: string): unknown =>
           row
         )
 
-const shown = (value: unknown): string => {
+const formatValue = (value: unknown): string => {
   const written = ExactJson.write(value) ?? String(value)
   return written.length > 60 ? `${written.slice(0, 60)}…` : written
 }

@@ -72,7 +72,7 @@ export const layerMemory = (tables: { readonly [source: string]: ReadonlyArray<u
         ? Stream.fail(
             new DatasetError({
               source,
-              message: `no table "${source}" in memory; there are: ${Object.keys(tables).join(", ")}`
+              message: `unknown table "${source}"; tables in memory: ${Object.keys(tables).join(", ")}`
             })
           )
         : Stream.fromArray(rows.map((value, index) => ({ value, row: index + 1, unit: "row" as const, place: source })))
@@ -178,7 +178,7 @@ const misfit = (source: string, { place, row, unit, value }: PlacedRow, error: S
     row,
     ...(field !== "" && { field }),
     message: isAbsent
-      ? `${place}, ${unit} ${row}: there is no column ${JSON.stringify(field)}; there are ${columns.join(", ")}`
+      ? `${place}, ${unit} ${row}: unknown column ${JSON.stringify(field)}; the columns are ${columns.join(", ")}`
       : `${place}, ${unit} ${row}${field === "" ? "" : `, field ${field}`}: ${message}`,
     cause: error
   })

@@ -34,7 +34,7 @@ export const files = Effect.fn("HubDataset.files")(function* (source: string) {
   const readJson = <A>(file: string, decode: (text: string) => Effect.Effect<A, unknown>) =>
     fileSystem.readFileString(file).pipe(
       Effect.flatMap(decode),
-      Effect.mapError((cause) => failure(`${file} is not what the hub lists; delete it to fetch it again`, cause))
+      Effect.mapError((cause) => failure(`${file} differs from the hub's listing; delete it to fetch it again`, cause))
     )
 
   const overview = Effect.gen(function* () {
@@ -52,7 +52,7 @@ export const files = Effect.fn("HubDataset.files")(function* (source: string) {
         overview.pipe(
           Effect.mapError(() => failure(`${source}: ${error.message}`, error)),
           Effect.flatMap((known) =>
-            failure(`${source}: no such configuration or split; there are ${spell(known)}`, error)
+            failure(`${source}: unknown configuration or split; available: ${listConfigurations(known)}`, error)
           )
         )
     ),
@@ -84,11 +84,11 @@ const onlyConfiguration = Effect.fnUntraced(function* <R>(
   if (only !== undefined && names.length === 1) return only
   return yield* new DatasetError({
     source,
-    message: `${source}: the data set has several configurations, write one of ${spell(info)}`
+    message: `${source}: the data set has several configurations; give one of ${listConfigurations(info)}`
   })
 })
 
-const spell = (known: Overview): string =>
+const listConfigurations = (known: Overview): string =>
   Object.entries(known)
     .flatMap(([configuration, splits]) => Object.keys(splits).map((split) => `${configuration}/${split}`))
     .join(", ")

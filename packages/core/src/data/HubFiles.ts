@@ -176,7 +176,7 @@ export const make = Effect.gen(function* () {
     )
   })
 
-  /** Writes are only allowed below the cache, whatever the name. */
+  /** Writes are only allowed below the cache. */
   const inCache = (file: string): Effect.Effect<void, HubError> => {
     const way = path.relative(root, file)
     return way === ".." || way.startsWith(`..${path.sep}`) || path.isAbsolute(way)
@@ -243,18 +243,18 @@ const refusal = (
     return fail(
       "unauthorized",
       hasToken
-        ? "HF_TOKEN is not valid, or there is no such repository"
-        : "there is no such repository, or it is private or gated: set HF_TOKEN to an access token"
+        ? "HF_TOKEN is invalid, or the repository does not exist"
+        : "the repository does not exist, or is private or gated: set HF_TOKEN to an access token"
     )
   }
   if (status === 403) {
     return fail(
       "unauthorized",
-      `${hasToken ? "the account of HF_TOKEN" : "without HF_TOKEN one"} has no access; agree to the repository's conditions on its web page`
+      `${hasToken ? "the account of HF_TOKEN has no access" : "no access without HF_TOKEN"}; accept the repository's conditions on its web page`
     )
   }
-  if (status === 404) return fail("notFound", "no such repository, configuration, split or file; check the spelling")
+  if (status === 404) return fail("notFound", "repository, configuration, split or file not found; check the spelling")
   if (status >= 500 || status === 429 || status === 416)
-    return fail("unreachable", "the hub is not well; try again later")
-  return fail("rejected", "an answer that a hub does not give; check HF_ENDPOINT")
+    return fail("unreachable", "the hub has a problem; retry later")
+  return fail("rejected", "unexpected answer; check HF_ENDPOINT")
 }

@@ -26,7 +26,7 @@ export interface Position {
 
 export const start: Position = { offset: 0, lines: 0 }
 
-interface Place {
+interface LineRange {
   /** From 1. */
   readonly number: number
   /** Its first byte. */
@@ -35,14 +35,14 @@ interface Place {
   readonly end: number
 }
 
-export interface TextLine extends Place {
+export interface TextLine extends LineRange {
   readonly _tag: "Text"
   readonly text: string
   /** True if a line break follows; a last line without one may be truncated, or still being written. */
   readonly isTerminated: boolean
 }
 
-export interface FaultyLine extends Place {
+export interface FaultyLine extends LineRange {
   readonly _tag: "Faulty"
   readonly problem: string
 }
@@ -76,13 +76,13 @@ export const cutter = (from: Position = start, maxLineBytes: number = defaultMax
     parts = []
     pendingBytes = 0
     if (length > maxLineBytes) {
-      const problem = `has ${length.toLocaleString("en-US")} bytes; at most ${maxLineBytes.toLocaleString("en-US")} are read`
+      const problem = `has ${length.toLocaleString("en-US")} bytes; the limit is ${maxLineBytes.toLocaleString("en-US")}`
       return [{ _tag: "Faulty", problem, ...place }]
     }
     if (isBlank(bytes)) return []
     const text = Result.try(() => decoder.decode(bytes))
     return Result.isFailure(text)
-      ? [{ _tag: "Faulty", problem: "is not text in UTF-8", ...place }]
+      ? [{ _tag: "Faulty", problem: "is not UTF-8 text", ...place }]
       : [{ _tag: "Text", text: text.success, isTerminated, ...place }]
   }
 
@@ -112,8 +112,8 @@ const isBlank = (bytes: Uint8Array): boolean =>
   bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === carriageReturn)
 
 const signatures: ReadonlyArray<readonly [bytes: ReadonlyArray<number>, what: string, advice: string]> = [
-  [[0x1f, 0x8b], "compressed by gzip", "; unpack it first: gunzip -k"],
-  [[0x28, 0xb5, 0x2f, 0xfd], "compressed by zstd", "; unpack it first: unzstd"],
+  [[0x1f, 0x8b], "compressed by gzip", "; decompress it first: gunzip -k"],
+  [[0x28, 0xb5, 0x2f, 0xfd], "compressed by zstd", "; decompress it first: unzstd"],
   [[0x50, 0x41, 0x52, 0x31], "a parquet file", ""],
   [[0x50, 0x4b, 0x03, 0x04], "a zip archive", "; unpack it first"],
   [[0xff, 0xfe], "text in UTF-16", "; convert it to UTF-8"],
@@ -123,7 +123,7 @@ const signatures: ReadonlyArray<readonly [bytes: ReadonlyArray<number>, what: st
 const unreadable = (path: string) => (cause: PlatformError) =>
   new JsonLinesError({
     path,
-    message: `${path} cannot be read: ${cause.reason._tag === "NotFound" ? "there is no such file" : cause.reason._tag}`,
+    message: `${path} cannot be read: ${cause.reason._tag === "NotFound" ? "file not found" : cause.reason._tag}`,
     cause
   })
 

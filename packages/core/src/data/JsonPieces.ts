@@ -4,16 +4,16 @@
  */
 
 /** One value's text, and its row (from 1). */
-export interface Piece {
+export interface RowText {
   readonly text: string
   readonly row: number
 }
 
 export interface Cutter {
   /** The pieces completed by this text. */
-  readonly push: (text: string) => ReadonlyArray<Piece>
+  readonly push: (text: string) => ReadonlyArray<RowText>
   /** The last piece, once the text has ended. */
-  readonly end: () => ReadonlyArray<Piece>
+  readonly end: () => ReadonlyArray<RowText>
   /** True if the values are the elements of one array, as far as the text has arrived. */
   readonly isArray: () => boolean
 }
@@ -35,8 +35,8 @@ export const elements = (): Cutter => {
   let base: 0 | 1 | undefined
   let isInString = false
 
-  const push = (text: string): ReadonlyArray<Piece> => {
-    const pieces: Array<Piece> = []
+  const push = (text: string): ReadonlyArray<RowText> => {
+    const pieces: Array<RowText> = []
     rest += text
     let start = 0
     const cut = (end: number, next: number): void => {

@@ -52,7 +52,7 @@ const regular = Effect.fn("RowFiles.regular")(function* (source: string, path: s
     onSuccess: (info) => info.type
   })
   if (type === "File" || type === "Directory") return
-  const message = `${path} is not a regular file but a ${type}: rows are read more than once, so write them to a file first`
+  const message = `${path} is not a regular file but a ${type}: rows are read several times, so write them to a file first`
   return yield* new DatasetError({ source, message })
 })
 
@@ -62,7 +62,7 @@ const unreadable = (source: string, path: string, cause: unknown): DatasetError 
 /** Deeper nesting than in any row is rejected: recursion over it would crash the process. */
 const parse = (text: string): Result.Result<unknown, unknown> =>
   Nesting.isDeep(text)
-    ? Result.fail(new SyntaxError("nested deeper than 200 levels"))
+    ? Result.fail(new SyntaxError("nested more than 200 levels deep"))
     : Result.try(() => ExactJson.parseWritten(text))
 
 const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
@@ -80,7 +80,7 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
           : Effect.fail(
               new DatasetError({
                 source,
-                message: `${path} is one object, whose "${key}" holds the rows: make the array of rows the file itself`
+                message: `${path} is one object, whose "${key}" contains the rows: the file itself must be the array of rows`
               })
             )
       })
@@ -151,7 +151,7 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
       }
       const report = Effect.suspend(() => {
         if (faults.length === 0) return Effect.void
-        if (rows === 0) return Effect.fail(new DatasetError({ source, message: `no line can be read: ${faults[0]}` }))
+        if (rows === 0) return Effect.fail(new DatasetError({ source, message: `no valid lines: ${faults[0]}` }))
         return Effect.logWarning(
           `${path}: ${faults.length} of ${rows + faults.length} lines are not JSON and were skipped`
         )
@@ -226,14 +226,12 @@ const headingProblem = (names: ReadonlyArray<string>): string | undefined => {
   const [only = ""] = names
   const [, separator] = (names.length === 1 && separators.find(([mark]) => only.includes(mark))) || []
   if (separator !== undefined) {
-    return `one column is named ${JSON.stringify(only)}: values must be separated by commas, and these are by ${separator}`
+    return `one column is named ${JSON.stringify(only)}: values must be separated by commas, not by ${separator}`
   }
   const empty = names.findIndex((name) => name.trim() === "")
   if (empty !== -1) return `column ${empty + 1} has no name (the names are ${names.join(", ")})`
   const twice = names.find((name, at) => names.indexOf(name) < at)
-  return twice === undefined
-    ? undefined
-    : `two columns are named ${JSON.stringify(twice)}: give one of them another name`
+  return twice === undefined ? undefined : `two columns are named ${JSON.stringify(twice)}: rename one of them`
 }
 
 const workerFile = Thread.fileBeside(import.meta.url, "parquetWorker")

@@ -5,7 +5,7 @@ import { Transform } from "node:stream"
 export class NotUtf8 extends Error {
   override readonly name = "NotUtf8"
   constructor() {
-    super("it is not text in UTF-8: convert it")
+    super("it is not UTF-8 text: convert it")
   }
 }
 

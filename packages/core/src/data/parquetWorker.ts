@@ -65,7 +65,7 @@ if (port !== null && typeof workerData === "string") {
       // The library's errors for damaged files are unspecific.
       (error: unknown) =>
         port.postMessage({
-          error: `it is no parquet file, or a damaged one (${error instanceof Error ? error.message : String(error)})`
+          error: `it is not a parquet file, or is corrupt (${error instanceof Error ? error.message : String(error)})`
         })
     )
   })

@@ -92,7 +92,7 @@ export const make = <Item, E, R>({
     }),
     claims: Option.map(Option.fromUndefinedOr(definition.claims), (claims) => claimsOf(claims, closed)),
     metrics: Effect.provideContext(definition.metrics ?? Effect.succeed({}), boundary.context),
-    ...(definition.severalScores !== undefined && { severalScores: definition.severalScores }),
+    ...(definition.scoresPerEpisode !== undefined && { scoresPerEpisode: definition.scoresPerEpisode }),
     components: Option.map(Option.fromUndefinedOr(definition.components), (rule) => ruleOf(settings, rule))
   }
 }
@@ -101,8 +101,8 @@ export const make = <Item, E, R>({
 const judging =
   <Item, E, R>({ boundary, definition, scored }: Closed<Item, E, R>, item: Item): JudgeGroup =>
   (trajectories) => {
-    const { judgedLive, score } = definition
-    const why = score === undefined ? Scoring.none : judgedLive
+    const { cannotRescore, score } = definition
+    const why = score === undefined ? Scoring.none : cannotRescore
     return boundary.effect(
       "score",
       why === undefined ? scored(item, { trajectories }) : Effect.fail(new Unscorable({ message: why }))

@@ -106,12 +106,12 @@ export interface Definition<Item, E, R> {
    * Set if one rollout consists of several sequences with separate scores: describes them (`a group for every turn`). A
    * caller that needs one reward per episode rejects the environment with this text.
    */
-  readonly severalScores?: string
+  readonly scoresPerEpisode?: string
   /**
    * Reason why a stored rollout cannot be re-scored, if `score` needs more than its text: the state of its world, the
    * result of its program.
    */
-  readonly judgedLive?: string
+  readonly cannotRescore?: string
   readonly claims?: Claims<Item>
 }
 
@@ -199,7 +199,7 @@ export interface EnvironmentShape {
   }>
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
   /** Describes the separate scores of one rollout, if it has several. */
-  readonly severalScores?: string
+  readonly scoresPerEpisode?: string
   /** The rule of the definition, if any, with the weights of the settings. */
   readonly components: Option.Option<Rule>
 }

@@ -24,10 +24,10 @@ type Known = {
 
 /** Type that rejects unknown keys of a definition. */
 export type OnlyKnown<D> = {
-  readonly [K in Exclude<keyof D, keyof Known>]: `${K & string} is no key of a definition`
+  readonly [K in Exclude<keyof D, keyof Known>]: `${K & string} is not a key of a definition`
 } & {
   readonly [K in "evaluation" | "claims" | "state" as K extends keyof D ? K : never]?: K extends keyof D
-    ? { readonly [L in Exclude<keyof NonNullable<D[K]>, Known[K]>]: `${L & string} is no key of ${K}` }
+    ? { readonly [L in Exclude<keyof NonNullable<D[K]>, Known[K]>]: `${L & string} is not a key of ${K}` }
     : never
 }
 
@@ -46,8 +46,8 @@ const definition: Keys<Definition<unknown, unknown, never>> = {
   requeued: "other",
   id: "function",
   label: "function",
-  severalScores: "other",
-  judgedLive: "other",
+  scoresPerEpisode: "other",
+  cannotRescore: "other",
   claims: "other"
 }
 
@@ -76,7 +76,7 @@ const faultIn = (
   known: { readonly [name: string]: "function" | "other" },
   needed: ReadonlyArray<string>
 ): DefinitionFault | undefined => {
-  if (!Predicate.isObject(given)) return wrong(part, `is ${kindOf(given)} where an object is wanted`)
+  if (!Predicate.isObject(given)) return wrong(part, `must be an object, got ${kindOf(given)}`)
   const names = Object.keys(known)
   const unknown = Object.keys(given).find((key) => !names.includes(key))
   if (unknown !== undefined) {
@@ -89,18 +89,16 @@ const faultIn = (
   const unfit = names.find(
     (key) => known[key] === "function" && values[key] !== undefined && typeof values[key] !== "function"
   )
-  return unfit === undefined
-    ? undefined
-    : wrong(part, `has ${kindOf(values[unfit])} as ${unfit} where a function is wanted`)
+  return unfit === undefined ? undefined : wrong(part, `has ${kindOf(values[unfit])} as ${unfit}; expected a function`)
 }
 
 const faultInRule = (given: unknown): DefinitionFault | undefined => {
   const fault = faultIn("components", given, components, ["weights"])
   if (fault !== undefined || !Predicate.isReadonlyObject(given)) return fault
   const odd = RewardComponents.faultOf(given["weights"])
-  if (odd !== undefined) return wrong("components.weights", `is no rule: ${odd}`)
+  if (odd !== undefined) return wrong("components.weights", `is not a valid rule: ${odd}`)
   const { base = 0 } = given
-  return typeof base === "number" ? undefined : wrong("components.base", `is ${kindOf(base)} where a number is wanted`)
+  return typeof base === "number" ? undefined : wrong("components.base", `must be a number, got ${kindOf(base)}`)
 }
 
 /** Fails if a definition has unknown keys or lacks required ones. */

@@ -37,7 +37,7 @@ const badTrajectory = (part: string, given: ReadonlyArray<unknown>): DefinitionF
     ? undefined
     : wrong(
         part,
-        `gave ${kindOf(given[index])} as number ${index + 1} of ${given.length} trajectories; a trajectory is what ServerManager's chat and complete give, or a session's trajectories`
+        `returned ${kindOf(given[index])} as number ${index + 1} of ${given.length} trajectories; trajectories are returned by ServerManager's chat and complete, or by a session's trajectories`
       )
 }
 
@@ -67,21 +67,21 @@ export const scores = (
   trajectories: number
 ): Effect.Effect<ReadonlyArray<Score>, DefinitionFault> =>
   Effect.suspend(() => {
-    const expected = "one score for each trajectory is wanted, in their order"
+    const expected = "one score per trajectory is expected, in their order"
     if (!Array.isArray(given))
-      return Effect.fail(wrong(part, `gave ${kindOf(given)} as scores; an array with ${expected}`))
+      return Effect.fail(wrong(part, `returned ${kindOf(given)} as scores; an array with ${expected}`))
     const bad = given.findIndex((one) => !isScore(one))
     if (bad >= 0) {
       return Effect.fail(
         wrong(
           part,
-          `gave ${kindOf(given[bad])} as score number ${bad + 1} of ${given.length}; a score is a number or { score, rewards, advantages, overrides }, of which rewards may stand for score`
+          `returned ${kindOf(given[bad])} as score number ${bad + 1} of ${given.length}; a score is a number or { score, rewards, advantages, overrides }, where rewards may replace score`
         )
       )
     }
     const [fault] = given.flatMap((score: Score, index) => {
       const found = faultOfRewards(score)
-      return found === undefined ? [] : [wrong(part, `gave score number ${index + 1} of ${given.length}: ${found}`)]
+      return found === undefined ? [] : [wrong(part, `returned score number ${index + 1} of ${given.length}: ${found}`)]
     })
     if (fault !== undefined) return Effect.fail(fault)
     return given.length === trajectories
@@ -89,7 +89,7 @@ export const scores = (
       : Effect.fail(
           wrong(
             part,
-            `gave ${given.length} ${given.length === 1 ? "score" : "scores"} for ${trajectories} trajectories; ${expected}`
+            `returned ${given.length} ${given.length === 1 ? "score" : "scores"} for ${trajectories} trajectories; ${expected}`
           )
         )
   })
@@ -105,7 +105,7 @@ export const rollouts = <Item>(
       return Effect.fail(
         wrong(
           part,
-          `gave ${kindOf(given)}; an array of trajectories is wanted, or { groups: [{ trajectories }], requeue }`
+          `returned ${kindOf(given)}; expected an array of trajectories, or { groups: [{ trajectories }], requeue }`
         )
       )
     }
@@ -124,7 +124,9 @@ export const evaluated = (
     const name = `evaluation.${part}`
     const trajectories: unknown = isGroup(given) ? given.trajectories : given
     if (!Array.isArray(trajectories)) {
-      return Effect.fail(wrong(name, `gave ${kindOf(given)}; an array of trajectories is wanted, or { trajectories }`))
+      return Effect.fail(
+        wrong(name, `returned ${kindOf(given)}; expected an array of trajectories, or { trajectories }`)
+      )
     }
     const fault = badTrajectory(name, trajectories)
     if (fault !== undefined) return Effect.fail(fault)

@@ -33,12 +33,12 @@ export const commonFields = {
   maxTokenLength: field(
     positive,
     2048,
-    "maximum tokens to generate; less if prompt and answer would exceed the trainer's seq_len"
+    "max tokens to generate; fewer if prompt and answer would exceed the trainer's seq_len"
   ),
   minTrainedTokens: field(
     Schema.Natural,
     0,
-    "rollouts with fewer trained tokens are not learned from; their scores count for the group's mean. The original's chat environments leave out those of fewer than 10"
+    "rollouts with fewer trained tokens are not trained on; their scores count for the group's mean. The original's chat environments drop those with fewer than 10"
   ),
   inferenceWeight: field(
     Schema.Finite,
@@ -48,13 +48,13 @@ export const commonFields = {
   rewardWeights: field(
     Schema.Record(Schema.String, Schema.Finite),
     {},
-    'what components of a reward count in a score, by name, such as {"format": 0.2}; 1 for those not named'
+    'weights of reward components in a score, by name, for example {"format": 0.2}; others: 1'
   ),
   batchSize: field(Schema.Int, -1, "sequences per batch, if the service does not set one"),
   maxBatchesOffpolicy: field(
     Schema.Int,
     3,
-    "batches that may be queued before new rollouts pause; 0 means roll out only while the queue is empty"
+    "max queued batches before new rollouts pause; 0: roll out only while the queue is empty"
   ),
   minBatchAllocation: field(
     Schema.NullOr(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
@@ -70,12 +70,12 @@ export const commonFields = {
   totalSteps: field(
     Schema.Int,
     1000,
-    "trainer steps to run for; -1 means as many as the service says. With process: groups to roll out"
+    "trainer steps to run for; -1: the run's number of steps. With process: groups to roll out"
   ),
   useWandb: field(
     Schema.Boolean,
     true,
-    "also log to Weights & Biases if WANDB_API_KEY is set; if turned on explicitly without a key, log to a folder for wandb-sync"
+    "also log to Weights & Biases if WANDB_API_KEY is set; if enabled explicitly without a key, log to a folder for wandb-sync"
   ),
   wandbName: field(
     Schema.NullOr(Schema.String),
@@ -87,17 +87,17 @@ export const commonFields = {
     32,
     "most recent groups to keep in the train/rollouts table (Weights & Biases and TensorBoard)"
   ),
-  numRolloutsPerGroupForLogging: field(Schema.Int, 1, "rollouts per group in that table; -1 means all"),
+  numRolloutsPerGroupForLogging: field(Schema.Int, 1, "rollouts per group in that table; -1: all"),
   minItemsSentBeforeLogging: field(
     Schema.Int,
     2,
-    "groups that must be sent before metrics are logged at a new step; 0 or less means always log"
+    "min groups sent before metrics are logged at a new step; 0 or less: always log"
   ),
   ensureScoresAreNotSame: field(Schema.Boolean, true, "drop groups in which all scores are equal"),
   dataPathToSaveGroups: field(
     Schema.NullOr(Schema.String),
     null,
-    "JSONL file to save accepted groups to; if unset, they are not saved"
+    "JSONL file to save accepted groups to; if unset, none"
   ),
   dataDirToSaveEvals: field(
     Schema.NullOr(Schema.String),
@@ -108,12 +108,12 @@ export const commonFields = {
   workerTimeout: field(
     Schema.Finite,
     600,
-    "time limit per item for a rollout or an evaluation, in seconds; 0 or less means no limit"
+    "time limit per item for a rollout or an evaluation, in seconds; 0 or less: no limit"
   ),
   sampling: field(
     SamplingSettings,
     {},
-    'further sampling parameters of training requests, such as {"min_p": 0.05, "repetition_penalty": 1.1}; what the environment sets itself stays'
+    'additional sampling parameters of training requests, for example {"min_p": 0.05, "repetition_penalty": 1.1}; those set by the environment take precedence'
   ),
   thinkingMode: field(
     Schema.Boolean,
@@ -123,12 +123,12 @@ export const commonFields = {
   reasoningEffort: field(
     Schema.NullOr(Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh"])),
     null,
-    "reasoning effort to ask for; turns thinking_mode on"
+    "reasoning effort to request; enables thinking_mode"
   ),
   maxReasoningTokens: field(
     Schema.NullOr(positive),
     null,
-    "limit on reasoning tokens (providers accept 1024 to 32000); used if no effort is set; turns thinking_mode on"
+    "max reasoning tokens (providers accept 1024 to 32000); used if no effort is set; enables thinking_mode"
   ),
   customThinkingPrompt: field(
     Schema.NullOr(Schema.String),

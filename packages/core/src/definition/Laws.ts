@@ -77,7 +77,7 @@ const show = (group: ReadonlyArray<Trajectory>): string =>
   JSON.stringify(group.map(({ completion }) => (completion.length > 200 ? `${completion.slice(0, 200)}…` : completion)))
 
 /** Like JSON, but with NaN, which JSON cannot represent. */
-const shown = (scores: ReadonlyArray<number>): string => `[${scores.join(",")}]`
+const formatScores = (scores: ReadonlyArray<number>): string => `[${scores.join(",")}]`
 
 const equalScores = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): boolean =>
   a.length === b.length && a.every((score, index) => score === b[index])
@@ -94,7 +94,7 @@ export const permutation = Effect.fn("Laws.permutation")(function* <E, R>(
   if (equalScores(expected, permuted)) return
   return yield* new LawBroken({
     law: "permutation",
-    message: `in the order ${JSON.stringify(order)} the scores should be ${shown(expected)} and are ${shown(permuted)}, for ${show(group)}`
+    message: `in the order ${JSON.stringify(order)} the scores should be ${formatScores(expected)}, but are ${formatScores(permuted)}, for ${show(group)}`
   })
 })
 
@@ -108,7 +108,7 @@ export const determinism = Effect.fn("Laws.determinism")(function* <E, R>(
   if (equalScores(first, second)) return
   return yield* new LawBroken({
     law: "determinism",
-    message: `scored twice: ${shown(first)}, then ${shown(second)}, for ${show(group)}`
+    message: `scored twice: ${formatScores(first)}, then ${formatScores(second)}, for ${show(group)}`
   })
 })
 
@@ -148,7 +148,7 @@ export const goldTexts = <Item>(
         Effect.map((gold) => gold.map((one) => (typeof one === "string" ? one : one.completion))),
         Effect.map((gold) => gold.filter((one) => one !== "")),
         Effect.map((gold) => (gold.length === 0 ? {} : { gold })),
-        Effect.catch((cause) => Effect.as(Effect.logDebug("an item's gold answers are not known", { cause }), {}))
+        Effect.catch((cause) => Effect.as(Effect.logDebug("an item's gold answers are unknown", { cause }), {}))
       )
 
 /** In a group with a wrong answer, every gold answer gets the top of the range and the wrong one less. */
@@ -190,7 +190,7 @@ export const components = Effect.fn("Laws.components")(function* (
     if (Math.abs(score - expected) <= rounding * Math.max(1, Math.abs(score))) continue
     return yield* new LawBroken({
       law: "components",
-      message: `a score is ${score}, and its components ${JSON.stringify(rewards)} come to ${expected}, for ${show(group.slice(index, index + 1))}`
+      message: `a score is ${score}, but its components ${JSON.stringify(rewards)} give ${expected}, for ${show(group.slice(index, index + 1))}`
     })
   }
 })

@@ -8,7 +8,7 @@ import type { Range } from "./Laws.ts"
 import { ruleOf, type Weights } from "../reward/RewardComponents.ts"
 import { type Judged, judged } from "../reward/Score.ts"
 
-export const none = "its definition has no score, so every group has to bring its scores"
+export const none = "its definition has no score function, so every group must contain scores"
 
 /** Scores of a group: those it brings, else those of the definition. */
 export const make = <Item, E, R>(
@@ -52,7 +52,7 @@ const unusedWeights = (
     unused.clear()
     return missing.length === 0
       ? Effect.void
-      : Effect.logWarning("reward_weights names components that the first group does not have", {
+      : Effect.logWarning("reward_weights has components that the first group lacks", {
           missing,
           components: [...components]
         })
@@ -88,7 +88,7 @@ const warningOutside = (
     const outside = isReported ? undefined : all.find(({ score }) => isOutside(score))
     if (outside === undefined) return Effect.void
     isReported = true
-    return Effect.logWarning("score outside the claimed range: correct the score or scoreRange", {
+    return Effect.logWarning("score outside the claimed range; correct the score or scoreRange", {
       score: outside.score,
       range
     })
@@ -120,13 +120,13 @@ export const solvedBy = (
     return (score, rewards) => Number.isFinite(score) && !isOutside(score) && isSolved(score, rewards)
   }
   if (isCorrect !== undefined) {
-    return Option.some({ isCorrect: sound(isCorrect), meaning: "what the environment counts as correct" })
+    return Option.some({ isCorrect: sound(isCorrect), meaning: "correct by the environment's definition" })
   }
   if (range === undefined) return Option.none()
   const [bottom, top] = range
   const least = top - rounding * (top - bottom)
   return Option.some({
     isCorrect: sound((score) => score >= least),
-    meaning: `a score of ${top}, the top of the range`
+    meaning: `a score of ${top}, the maximum`
   })
 }

@@ -53,7 +53,7 @@ export const faultLogger = (environment: string): ((error: unknown) => Effect.Ef
         return Effect.void
       logged.add(error.message)
       return Effect.logError(
-        `${error.part} of the environment ${environment} threw; its stack is shown once`,
+        `${error.part} of the environment ${environment} threw; its stack is logged once`,
         error.cause
       )
     })
@@ -101,7 +101,7 @@ export const streamed = <A, B, E, R>(
     const returned: unknown = call()
     return Stream.isStream(returned)
       ? Stream.map(returned as Stream.Stream<A, E, R>, each)
-      : Stream.fail(wrong(part, `is ${kindOf(returned)} where a Stream is wanted, e.g. Stream.fromIterable(…)`))
+      : Stream.fail(wrong(part, `is ${kindOf(returned)}; expected a Stream, e.g. Stream.fromIterable(…)`))
   }).pipe(Stream.catchDefect((defect) => Stream.fail(thrown(part, defect))))
 
 export const identity = <Item>({ id }: { readonly id?: (item: Item) => unknown }): ((item: Item) => string) =>

@@ -58,7 +58,7 @@ const lastSaid = ({ completion, messages }: Fields): string => {
 const isBare = (text: string): boolean => /^\s*(?:[[{"]|-?\d[\d.]*\s*$|(?:true|false|null)\s*$)/.test(text)
 
 /** The user's first message. */
-const asked = (messages: unknown): string | undefined => {
+const promptOf = (messages: unknown): string | undefined => {
   const first: unknown = Array.isArray(messages)
     ? messages.find((message: unknown) => isFields(message) && message["role"] === "user")
     : undefined
@@ -69,7 +69,7 @@ const asked = (messages: unknown): string | undefined => {
 /** The item's label: a text if there is any. */
 export const labelOf = (line: Fields): string => {
   const label = string(line["label"]) ?? String(line["item"])
-  return isBare(label) ? (asked(line["messages"]) ?? label) : label
+  return isBare(label) ? (promptOf(line["messages"]) ?? label) : label
 }
 
 const ending = (text: string): string => {

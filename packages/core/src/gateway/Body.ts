@@ -10,11 +10,11 @@ import * as ExactJson from "../base/ExactJson.ts"
 import * as RepeatedKeys from "../base/RepeatedKeys.ts"
 
 const invalid = (message: string) => new Failure({ reason: "invalid", message })
-const notJson = invalid("the body is not JSON in UTF-8, or did not arrive whole")
+const notJson = invalid("the body is not UTF-8 JSON, or incomplete")
 
 const busy = new Failure({
   reason: "overloaded",
-  message: "the requests under way fill the room there is for bodies: send this again in a moment",
+  message: "too many request bodies in memory: retry shortly",
   retryAfterMillis: 1000
 })
 
@@ -28,11 +28,11 @@ export const read = (
       return yield* invalid("send JSON, with the header content-type: application/json")
     }
     if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-      return yield* invalid(`send the body as it is: bodies compressed with ${encoding} are not read here`)
+      return yield* invalid(`send the body uncompressed: ${encoding} is not supported`)
     }
     const tooLarge = new Failure({
       reason: "tooLarge",
-      message: `the request's body is larger than the ${limitBytes} bytes that it may have`
+      message: `the request body exceeds the limit of ${limitBytes} bytes`
     })
     const bytes = yield* BodyLimit.readJson(request, limitBytes, {
       tooLarge: () => tooLarge,
@@ -48,6 +48,7 @@ export const read = (
       catch: () => notJson
     })
     const repeated = RepeatedKeys.find(text)
-    if (repeated !== undefined) return yield* invalid(`the body says ${JSON.stringify(repeated)} twice in one object`)
+    if (repeated !== undefined)
+      return yield* invalid(`the body has the key ${JSON.stringify(repeated)} twice in one object`)
     return json
   })

@@ -55,7 +55,8 @@ const sessionOf = (sessions: Sessions) =>
       ? Effect.fail(
           new Failure({
             reason: "unknownPath",
-            message: "no open session has this id: take the id that POST /sessions gave; it may have been closed since"
+            message:
+              "no open session has this id: use the id returned by POST /sessions; the session may have been closed"
           })
         )
       : Effect.succeed(opened.session)

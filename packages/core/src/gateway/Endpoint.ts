@@ -19,9 +19,9 @@ import {
 } from "./dialect/Dialect.ts"
 import type { Choice } from "../inference/backend/Inference.ts"
 import { text as textOf } from "../trajectory/Message.ts"
-import type { Asked, Respondent } from "./session/OpenSession.ts"
+import type { Asked, ChatHandler } from "./session/OpenSession.ts"
 
-export interface Endpoint<To = Respondent> {
+export interface Endpoint<To = ChatHandler> {
   readonly method: "GET" | "POST" | "DELETE"
   readonly path: `/${string}`
   readonly handle: (
@@ -99,7 +99,7 @@ const answeredOf = (asked: Asked, model: string): Answered => ({
  */
 const streamed = Effect.fnUntraced(function* <Read>(
   dialect: Dialect<Read>,
-  session: Respondent,
+  session: ChatHandler,
   turn: Turn<Read>,
   model: string
 ) {
@@ -116,14 +116,14 @@ const streamed = Effect.fnUntraced(function* <Read>(
   }
   const sampling = session
     .ask(request, ignored, {
-      begin: (asked) => {
+      onStart: (asked) => {
         begun = headOf(asked, model)
         events = dialect.stream(turn, begun, session.memory)
       },
-      hear: (piece) => {
-        said.content += piece.content ?? ""
-        said.reasoning += piece.reasoning ?? ""
-        send(events?.piece(piece) ?? [])
+      onDelta: (delta) => {
+        said.content += delta.content ?? ""
+        said.reasoning += delta.reasoning ?? ""
+        send(events?.delta(delta) ?? [])
       }
     })
     .pipe(
@@ -167,7 +167,7 @@ const streamed = Effect.fnUntraced(function* <Read>(
 const internal = new Failure({ reason: "failed", message: "internal error; see the log of the gateway" })
 const notAsStreamed = new Failure({
   reason: "failed",
-  message: "the whole answer is not what was streamed of it; ask again"
+  message: "the final answer differs from what was streamed; retry"
 })
 
 /** True if an answer starts with what was already streamed. */

@@ -62,7 +62,7 @@ const anyForm = (failure: Failure): WrittenFailure => {
 const unknownSession = new Failure({
   reason: "unknownPath",
   message:
-    "nothing answers here: a session's base URL is http://HOST:PORT/s/<secret>/v1, or without /v1 for Anthropic's SDKs"
+    "unknown endpoint: a session's base URL is http://HOST:PORT/s/<secret>/v1, or without /v1 for Anthropic's SDKs"
 })
 
 export const forbidden = (message: string): Answer =>
@@ -79,7 +79,7 @@ const authorized = ({ tokens }: Options) =>
 
 const unauthorized = new Failure({
   reason: "unauthorized",
-  message: "this needs a token of the gateway: send it as API key, or as the header Authorization: Bearer <token>"
+  message: "the gateway requires a token: send it as API key, or as the header Authorization: Bearer <token>"
 })
 
 export const layer = (sessions: Sessions, options: Options): Layer.Layer<never, never, HttpRouter.HttpRouter> =>

@@ -66,7 +66,7 @@ export const rewardByAnswer = Effect.fnUntraced(function* (conversations: Conver
     return yield* new Failure({
       reason: "invalid",
       param: "answer",
-      message: "answer: the id of an answer is needed, of a conversation that is still open"
+      message: "answer: expected the id of an answer of an open conversation"
     })
   }
   return yield* reported(session, rest)
@@ -81,5 +81,5 @@ export const unknownPath = (
   new Failure({
     reason: "unknownPath",
     message:
-      `nothing answers ${method} ${path}: a session has ` + known.map((one) => `${one.method} ${one.path}`).join(", ")
+      `unknown endpoint ${method} ${path}: a session has ` + known.map((one) => `${one.method} ${one.path}`).join(", ")
   })

@@ -113,18 +113,18 @@ const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
   if (alive.length === 0) {
     return silent === undefined
       ? general("no environment is connected")
-      : about(silent, `not heard of for ${ago(silent.heardAt)}`)
+      : about(silent, `not heard from for ${ago(silent.heardAt)}`)
   }
   const failed = errorSince(present, moved - minPatience)
   if (failed !== undefined) return failed
   const cutOff = alive.find(({ isWithoutServers }) => isWithoutServers)
-  if (cutOff !== undefined) return about(cutOff, "no inference server answers")
+  if (cutOff !== undefined) return about(cutOff, "no inference server responds")
   if (isHeld && (step === null || lease.step > step)) {
     return general(`the trainer has held the batch of step ${lease.step} for ${ago(moved)}`)
   }
   const busy = alive.find(({ running }) => running > 0)
-  if (busy !== undefined) return about(busy, `no rollout has ended in a group, with ${busy.running} items under way`)
-  return about(alive[0]!, "no group has come")
+  if (busy !== undefined) return about(busy, `no group completed, ${busy.running} items in progress`)
+  return about(alive[0]!, "no group received")
 }
 
 /** Explains how a run without processes ended; no reason if its user stopped it. */
@@ -136,8 +136,8 @@ const howStopped = ({ environments, lease, step, totalSteps }: Signs, now: numbe
   if (isLeft) {
     return {
       environment: silent?.name ?? null,
-      reason: `its processes ended without signing off ${at}: killed, or the machine went down${
-        failed === undefined ? "" : `; the last error: ${failed.reason}`
+      reason: `its processes ended without deregistering ${at}: killed, or the machine went down${
+        failed === undefined ? "" : `; last error: ${failed.reason}`
       }`.slice(0, 2 * maxReasonLength)
     }
   }

@@ -18,7 +18,8 @@ const ofPolicy = ["divergence", "gradient", "length", "length_hacking", "truncat
 
 /** Consequences of each rule; those with several causes belong to the first of these. */
 const brings: ReadonlyArray<readonly [cause: RuleName, consequences: ReadonlyArray<RuleName>]> = [
-  ["grader", [...ofScores, ...ofPolicy, "held_out", "out_of_range", "contradictions", "learning_rate"]],
+  ["grader", [...ofScores, ...ofPolicy, "expected", "held_out", "out_of_range", "contradictions", "learning_rate"]],
+  ["expected", [...ofScores, ...ofPolicy, "held_out", "out_of_range", "contradictions", "learning_rate"]],
   ["contradictions", [...ofScores, "held_out", "out_of_range"]],
   ["out_of_range", [...ofScores, "held_out"]],
   ["held_out", ofScores],
@@ -34,8 +35,8 @@ const brings: ReadonlyArray<readonly [cause: RuleName, consequences: ReadonlyArr
 const isOf = (one: Found, cause: Found): boolean =>
   one.source === cause.source || one.source === trainer || cause.source === trainer
 
-/** A rule over ten values locates its beginning a few steps early or late. */
-const slack = window / 2
+/** A rule over ten values locates its beginning some steps early or late. */
+const slack = window
 
 const follows = (one: Found, cause: Found): boolean =>
   one !== cause &&

@@ -18,8 +18,8 @@ const found = (series: ReturnType<typeof Series.finite>): ReturnType<typeof stan
 }
 
 export const failures: Rule = {
-  title: "Items fail",
-  words: `over the last ${window} rows of an environment (of its first ones ${fewest} do), ${percent(some)} of its rollouts failed, died or took too long; from ${percent(half)} on it is broken`,
+  title: "Items failing",
+  words: `over the last ${window} rows of an environment (at least ${fewest} at the start), ${percent(some)} of its rollouts failed, crashed or timed out; an error from ${percent(half)} on`,
   judge: (recorded) =>
     recorded.sourcesOf("train/failed_fraction").flatMap((source): ReadonlyArray<Omit<Finding, "rule">> => {
       const metric = "train/failed_fraction"
@@ -33,7 +33,7 @@ export const failures: Rule = {
           metric,
           from: share.from,
           to: share.to,
-          says: `${percent(share.now)} of the rollouts of ${source} fail since step ${share.from}${last === undefined ? "" : `; the last one: ${last.message}`}.`
+          says: `${percent(share.now)} of the rollouts of ${source} fail since step ${share.from}${last === undefined ? "" : `; last error: ${last.message}`}.`
         }
       ]
     })

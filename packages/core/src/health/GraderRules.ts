@@ -1,6 +1,7 @@
 /**
- * Rules for the grader: scores that jump while the policy is unchanged, are out of range, differ between equal answers,
- * or are contradicted by held-out items. With such a finding, nothing of the source counts as solved.
+ * Rules for the grader: scores that jump while the policy is unchanged, are no higher for right answers, are out of
+ * range, differ between equal answers, or are contradicted by held-out items. With such a finding, nothing of the source
+ * counts as solved.
  */
 import { type Finding, percent, type Rule, seriesOf, standing, trainer, window, written } from "./Finding.ts"
 import * as HeldOut from "./HeldOut.ts"
@@ -45,7 +46,7 @@ const leastJump = (
 
 export const grader: Rule = {
   title: "Grader changed",
-  words: `the mean score of five rows or more (of three, where training undoes it at once) is another than that of the eight to ten before by more than chance (7 standard errors), by a quarter of its range and by ${partOfDeviation} standard deviations of a score at least, or all scores are one from then on; six tenths of it came in one step, larger than any of them, at which neither the entropy of the policy nor the length of its answers changed, of which one has to be known; no later jump has undone it`,
+  words: `the mean score of five rows or more (three if training undoes it immediately) differs from that of the eight to ten before by more than 7 standard errors, 25% of its range and ${partOfDeviation} standard deviations of a score, or all scores are equal from then on; 60% of it came in one step, larger than any before it, at which neither policy entropy nor answer length changed (at least one must be recorded); no later jump has undone it`,
   judge: (recorded) =>
     scoresOf(recorded).flatMap(({ metric, source }): Told => {
       const scores = seriesOf(recorded, source, metric)
@@ -81,7 +82,7 @@ export const grader: Rule = {
 
 export const outOfRange: Rule = {
   title: "Scores out of range",
-  words: `in the last ${window} rows of an environment, a score was outside the range that its claims state: its grader is wrong, or the claim`,
+  words: `in the last ${window} rows of an environment, a score was outside the range it claims: the grader or the claim is wrong`,
   judge: (recorded) =>
     recorded.sourcesOf("train/out_of_range_fraction").flatMap((source): Told => {
       const metric = "train/out_of_range_fraction"
@@ -96,7 +97,7 @@ export const outOfRange: Rule = {
           metric,
           from,
           to: steps.at(-1)!,
-          says: `${percent(Series.mean(recent))} of the latest scores of ${source} are outside the range that it claims, since step ${from}: check its grader, or the claim. atropos validate names them.`
+          says: `${percent(Series.mean(recent))} of the latest scores of ${source} are outside the range it claims, since step ${from}: check its grader or the claim (atropos validate lists them).`
         }
       ]
     })
@@ -106,8 +107,8 @@ export const outOfRange: Rule = {
 const contradicting = 0.2
 
 export const contradictions: Rule = {
-  title: "Equal answers, other scores",
-  words: `over the last ${window} rows of an environment that had equal answers to an item, ${percent(contradicting)} of them have a score that is far from their equal's: by half of the range of all scores or more`,
+  title: "Inconsistent scores",
+  words: `over the last ${window} rows of an environment with equal answers to an item, ${percent(contradicting)} of these have scores that differ by half of the range of all scores or more`,
   judge: (recorded) =>
     recorded.sourcesOf("train/contradicting_fraction").flatMap((source): Told => {
       const metric = "train/contradicting_fraction"
@@ -120,14 +121,43 @@ export const contradictions: Rule = {
           metric,
           from: found.from,
           to: found.to,
-          says: `${percent(found.now)} of equal answers of ${source} have different scores since step ${found.from}: its grader is random, or judges more than the answer.`
+          says: `${percent(found.now)} of equal answers of ${source} have different scores since step ${found.from}: its grader is random, or scores more than the answer.`
+        }
+      ]
+    })
+}
+
+/** Min share of the score range by which answers that match the expected one score higher than the others. */
+const minGain = 0.1
+/** Standard errors by which a smaller gain must exceed 0: all answers may earn nearly the same. */
+const minErrors = 4
+
+export const expected: Rule = {
+  title: "Right answers earn nothing",
+  words: `over the last ${window} rows of an environment with expected answers, matching answers score less than ${percent(minGain)} of the score range above the others, and less than ${minErrors} standard errors above`,
+  judge: (recorded) =>
+    recorded.sourcesOf("train/expected_gain").flatMap((source): Told => {
+      const metric = "train/expected_gain"
+      const gains = seriesOf(recorded, source, metric)
+      const found = standing(gains, (gain) => gain < minGain)
+      const recent = gains.values.subarray(-window)
+      if (found === undefined || found.now > minErrors * Math.sqrt(Series.variance(recent) / recent.length)) return []
+      const isInverted = found.now < -minGain
+      return [
+        {
+          severity: isInverted ? "broken" : "suspect",
+          source,
+          metric,
+          from: found.from,
+          to: found.to,
+          says: `Answers of ${source} that match the expected one score ${isInverted ? "less than" : "no better than"} the others since step ${found.from}: its grader ${isInverted ? "is inverted" : "is random, or rewards something else"}.`
         }
       ]
     })
 }
 
 export const heldOut: Rule = {
-  title: "Training and held-out disagree",
+  title: "Held-out score differs",
   words: HeldOut.words,
   judge: (recorded) =>
     HeldOut.disagreements(recorded).map(({ held, metric, source, step, trained }) => ({
@@ -138,20 +168,20 @@ export const heldOut: Rule = {
       to: step,
       says:
         trained > held
-          ? `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, and ${percent(held)} of the held-out ones: its training items are learned by heart, or its grader pays for something else.`
+          ? `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, and ${percent(held)} of the held-out ones: its training items are memorized, or its grader rewards something else.`
           : `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, though ${percent(held)} of the held-out ones do: check the grader and the answers of its training items.`
     }))
 }
 
 /**
- * The first step since which what a source calls solved is in doubt, infinite where it is not; of the trainer, since
- * when any of its environments' is.
+ * The first step since which the solved share of a source is unreliable; infinite if it is reliable. The trainer's is
+ * unreliable as soon as that of any environment is.
  */
 export const doubtedFrom = (recorded: Series.Recorded, source: string): number => {
   const isOf = (one: Told[number]): boolean => source === trainer || one.source === source || one.source === trainer
-  // An evaluation that disagrees does not tell since when.
+  // A disagreeing evaluation does not show since when.
   if (heldOut.judge(recorded).some(isOf)) return Number.NEGATIVE_INFINITY
-  return [grader, outOfRange, contradictions]
+  return [grader, expected, outOfRange, contradictions]
     .flatMap((rule) => rule.judge(recorded))
     .filter(isOf)
     .reduce((first, { from }) => Math.min(first, from), Number.POSITIVE_INFINITY)

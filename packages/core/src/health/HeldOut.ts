@@ -9,7 +9,7 @@ const above = 0.3
 const below = 0.1
 const few = 0.2
 
-export const words = `at the latest evaluation, the share of solved answers of training over the ${window} steps before is above that of held-out items by ${percent(above)} of all, their 95% interval included by half; or it is below a tenth of it, where ${percent(few)} of the held-out items are solved for sure`
+export const words = `at the latest evaluation, the solved share of training answers over the ${window} steps before exceeds that of held-out items by ${percent(above)} (by half of that beyond the 95% CI); or it is below 10% of it, with ${percent(few)} of the held-out items solved at the lower end of the CI`
 
 export interface Disagreement {
   readonly source: string

@@ -28,8 +28,8 @@ const markedSteps = (recorded: Series.Recorded, metric: string): ReadonlyArray<n
 }
 
 export const notFinite: Rule = {
-  title: "Not a number",
-  words: "the loss or the gradient of a step was NaN or infinite: the step changed no weights",
+  title: "NaN or infinite loss",
+  words: "the loss or the gradient of a step was NaN or infinite, so the step did not update the weights",
   judge: (recorded) => {
     const found = new Set([
       ...oddSteps(recorded, "train/loss"),
@@ -46,7 +46,7 @@ export const notFinite: Rule = {
         from: steps[0]!,
         to: steps.at(-1)!,
         steps,
-        says: `Loss or gradient was not a number at ${steps.length === 1 ? "step" : "steps"} ${listed(steps)}: nothing was learned there.`
+        says: `Loss or gradient was NaN or infinite at ${steps.length === 1 ? "step" : "steps"} ${listed(steps)}: no update there.`
       }
     ]
   }
@@ -66,7 +66,7 @@ const skippedFrom = 0.5
 
 export const skipped: Rule = {
   title: "Steps skipped",
-  words: `half of the last ${window} steps changed no weights, because no group had anything to teach; where ${percent(Learned.mostly)} of the answers are solved, steps whose groups all have identical scores do not count`,
+  words: `half of the last ${window} steps did not update the weights, because no group had a learning signal; once ${percent(Learned.mostly)} of the answers are solved, steps whose groups all have identical scores do not count`,
   judge: (recorded) => {
     const odd = new Set([...markedSteps(recorded, "train/skipped_not_finite"), ...solvedSteps(recorded)])
     const { steps, values } = seriesOf(recorded, trainer, "train/skipped")
@@ -80,7 +80,7 @@ export const skipped: Rule = {
         metric: "train/skipped",
         from: found.from,
         to: found.to,
-        says: `${percent(found.now)} of the last ${window} steps changed no weights: their groups had nothing to teach (since step ${found.from}).${Learned.inWords(recorded, trainer)}`
+        says: `${found.now === 1 ? `None of the last ${window} steps updated` : `${percent(found.now)} of the last ${window} steps did not update`} the weights: no group had a learning signal (since step ${found.from}).${Learned.inWords(recorded, trainer)}`
       }
     ]
   }
@@ -97,9 +97,9 @@ interface Level {
   readonly isAbsolute?: boolean
   /** True if a mean over the window is so extreme that the run is broken. */
   readonly isBroken?: (now: number) => boolean
-  /** Up to which step something else speaks for it being no trouble. */
+  /** The step up to which other evidence excuses it. */
   readonly excusedUntil?: (recorded: Series.Recorded) => number
-  /** Whether a mean over the window is too far, seen from the first one. */
+  /** True if a mean over the window is too extreme, given the first one. */
   readonly isFar: (now: number, start: number, recorded: Series.Recorded) => boolean
   readonly says: (now: number, start: number) => string
 }
@@ -147,30 +147,30 @@ const level = (rule: Level): Rule => ({
 
 export const entropyLow = level({
   metric: "grpo/entropy",
-  title: "Entropy gone",
-  words: `the policy's mean entropy over the last ${window} steps is below a fifth of that of the first ${window}, and below 0.3 nats, and the reward does not speak for it: it has fallen, or fewer than ${percent(Learned.mostly)} of the answers are solved and it does not rise`,
+  title: "Entropy collapsed",
+  words: `the policy's mean entropy over the last ${window} steps is below 20% of that of the first ${window} and below 0.3 nats, and the reward has fallen, or does not rise although fewer than ${percent(Learned.mostly)} of the answers are solved`,
   isFar: (now, start) => now < start / 5 && now < 0.3,
   excusedUntil: Learned.learningUntil,
   says: (now, start) =>
-    `Entropy is ${written(now)} nats, ${written(start)} at first: the policy has stopped exploring, and no better reward came of it,`
+    `Entropy is ${written(now)} nats, ${written(start)} at first: the policy has stopped exploring without a better reward,`
 })
 
 export const entropyHigh = level({
   metric: "grpo/entropy",
-  title: "Entropy rises",
+  title: "Entropy rising",
   words: `the policy's mean entropy over the last ${window} steps is three times that of the first ${window}, and above 1 nat`,
   isFar: (now, start) => now > 3 * start && now > 1,
-  says: (now, start) => `Entropy is ${written(now)} nats, ${written(start)} at first: the policy is coming apart,`
+  says: (now, start) => `Entropy is ${written(now)} nats, ${written(start)} at first: the policy is degenerating,`
 })
 
 const farFromReference = 0.2
 
 export const divergence = level({
   metric: "grpo/kl",
-  title: "Far from the reference",
-  words: `the mean divergence from the reference over the last ${window} steps is above ${farFromReference} nats a token`,
+  title: "High KL from the reference",
+  words: `the mean KL divergence from the reference over the last ${window} steps is above ${farFromReference} nats per token`,
   isFar: (now) => now > farFromReference,
-  says: (now) => `Divergence from the reference is ${written(now)} nats a token,`
+  says: (now) => `KL from the reference is ${written(now)} nats per token,`
 })
 
 const mismatched = 0.05
@@ -181,7 +181,7 @@ const allowedMismatch = (recorded: Series.Recorded): number =>
 
 export const mismatch = level({
   metric: "alignment/on_policy_diff",
-  title: "Sampler and trainer disagree",
+  title: "Sampler–trainer mismatch",
   words: `over the last ${window} steps, the logprobs of trainer and sampler for the same weights differ by more than ${mismatched} nats on average, and by more than the run allows (max_mismatch; with int8, twice what its first step measured)`,
   isAbsolute: true,
   isFar: (now, _, recorded) => now > allowedMismatch(recorded),
@@ -191,7 +191,7 @@ export const mismatch = level({
 export const length = level({
   metric: "train/completion_lengths",
   sources: "environments",
-  title: "Length of completions",
+  title: "Completion length changed",
   words: `completions of the last ${window} rows are twice as long as the first ${window}, or half as long`,
   isFar: (now, start) => now >= 2 * start || now <= start / 2,
   says: (now, start) => `Completions have ${written(now)} tokens, ${written(start)} at first,`
@@ -205,13 +205,13 @@ export const truncation = level({
   metric: "train/truncated_fraction",
   sources: "environments",
   else: "batch/truncated_fraction",
-  title: "Answers cut off",
-  words: `over the last ${window} rows, ${percent(cutOff)} of an environment's completions end at the token limit (from ${percent(mostlyCutOff)} on the run is broken); where no environment tells, of those in batches`,
+  title: "Answers truncated",
+  words: `over the last ${window} rows, ${percent(cutOff)} of an environment's completions end at the token limit (an error from ${percent(mostlyCutOff)} on); of those in batches if no environment reports it`,
   isAbsolute: true,
   isFar: (now) => now >= cutOff,
   isBroken: (now) => now >= mostlyCutOff,
   says: (now) =>
-    `${percent(now)} of the answers were cut off at the token limit (raise max_token_length and seq_len, or ask for shorter ones)`
+    `${percent(now)} of the answers were truncated at the token limit (raise max_token_length and seq_len, or ask for shorter ones)`
 })
 
 /** Compared to this many earlier values. */
@@ -221,8 +221,8 @@ const tenfold = 10
 const twofold = 2
 
 export const gradient: Rule = {
-  title: "Gradient jumps",
-  words: `the gradient's norm was more than ${tenfold} times that of most of the ${backward} steps before, and more than ${twofold} times that of most steps of the run before`,
+  title: "Gradient spike",
+  words: `the gradient norm was more than ${tenfold} times that of most of the ${backward} steps before, and more than ${twofold} times that of most earlier steps of the run`,
   judge: (recorded) => {
     const { steps, values } = seriesOf(recorded, trainer, "train/grad_norm")
     const isAboveMost = (at: number, from: number, times: number): boolean => {
@@ -242,7 +242,7 @@ export const gradient: Rule = {
         from: found[0]!,
         to: found.at(-1)!,
         steps: found,
-        says: `The gradient's norm was more than ${tenfold} times the usual at ${found.length === 1 ? "step" : "steps"} ${listed(found)}.`
+        says: `The gradient norm was more than ${tenfold} times its usual value at ${found.length === 1 ? "step" : "steps"} ${listed(found)}.`
       }
     ]
   }

@@ -45,7 +45,7 @@ const breakOf = (recorded: Series.Recorded): Break | undefined => {
   if (cutOff !== undefined) {
     return {
       from: cutOff.from,
-      says: `${percent(cutOff.now)} of the answers are cut off since step ${cutOff.from}, ${percent(cutOff.before)} before`
+      says: `${percent(cutOff.now)} of the answers are truncated since step ${cutOff.from}, ${percent(cutOff.before)} before`
     }
   }
   const wild = find(entropy, (before, now) => now >= times * before && now - before >= nats)
@@ -75,7 +75,7 @@ const lossOf = (recorded: Series.Recorded): Break | undefined => {
   const changes = PolicyChange.of(recorded, trainer)
   if (!Array.from(steps.subarray(0, 2 * window)).some(changes.isAt)) return undefined
   const from = steps[Series.breakOf(values) ?? 0]!
-  return { from, says: `the reward was ${written(start)} over the first ${window} steps, and is ${written(now)}` }
+  return { from, says: `the reward was ${written(start)} over the first ${window} steps and is ${written(now)} now` }
 }
 
 const rateAt = (recorded: Series.Recorded, step: number): string => {
@@ -86,7 +86,7 @@ const rateAt = (recorded: Series.Recorded, step: number): string => {
 
 export const learningRate: Rule = {
   title: "Learning rate too high",
-  words: `in one step ${percent(rises)} more of the answers were cut off, or entropy became ${times} times as high and ${nats} nats higher, and it stayed so for ${fewest} steps or more while the reward fell to half or less; or the reward of the last ${window} steps is below ${percent(lost)} of that of the first ${window} by more than chance, never was above it, and entropy or truncation left their course in the first ${2 * window} steps; and the grader did not change`,
+  words: `in one step truncation rose by ${percent(rises)} of the answers, or entropy to ${times} times its value and by ${nats} nats, for ${fewest} steps or more, while the reward fell to half or less; or the reward of the last ${window} steps is significantly below ${percent(lost)} of that of the first ${window} and was never above it, and entropy or truncation changed abruptly in the first ${2 * window} steps; and the grader did not change`,
   judge: (recorded): ReadonlyArray<Omit<Finding, "rule">> => {
     if (GraderRules.grader.judge(recorded).length > 0) return []
     const broken = breakOf(recorded)
@@ -101,7 +101,7 @@ export const learningRate: Rule = {
         metric: "reward/mean",
         from: found.from,
         to: reward.steps.at(-1) ?? found.from,
-        says: `Training lost what the policy could do: ${found.says}. The learning rate${rateAt(recorded, found.from)} is too high: start again with a tenth of it, or continue from a checkpoint before that step with less.`
+        says: `Training made the policy worse: ${found.says}. The learning rate${rateAt(recorded, found.from)} is too high: restart with a tenth of it, or resume from an earlier checkpoint with a lower one.`
       }
     ]
   }

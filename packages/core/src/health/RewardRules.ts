@@ -27,20 +27,20 @@ const falls = (recorded: Series.Recorded, isCollapse: boolean): ReadonlyArray<Om
         metric,
         from: fellAt,
         to: series.steps.at(-1)!,
-        says: `Reward fell at step ${fellAt}: ${written(now)} now, ${written(best.value)} at its best at step ${best.step}.`
+        says: `Reward fell at step ${fellAt}: ${written(now)} now, best ${written(best.value)} at step ${best.step}.`
       }
     ]
   })
 
 export const collapse: Rule = {
   title: "Reward collapsed",
-  words: `the mean reward of the last ${window} steps is below the best ${window} by more than chance (4 standard errors), and has lost half of the best, or of all that was gained`,
+  words: `the mean reward of the last ${window} steps is significantly below the best ${window} (4 standard errors), by at least half of the best or of the whole gain`,
   judge: (recorded) => falls(recorded, true)
 }
 
 export const fall: Rule = {
-  title: "Reward below its peak",
-  words: `the mean reward of the last ${window} steps is below the best ${window} by more than chance (4 standard errors), by a tenth of its range at least, and by less than a collapse`,
+  title: "Reward below peak",
+  words: `the mean reward of the last ${window} steps is significantly below the best ${window} (4 standard errors), by at least 10% of its range, and by less than a collapse`,
   judge: (recorded) => falls(recorded, false)
 }
 
@@ -62,7 +62,7 @@ const identical = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule
         metric,
         from: found.from,
         to: found.to,
-        says: `${percent(found.now)} of the groups of ${source} have identical scores since step ${found.from}: nothing is learned from them.${Learned.inWords(recorded, source)}`
+        says: `${percent(found.now)} of the groups of ${source} have identical scores since step ${found.from}: they carry no learning signal.${Learned.inWords(recorded, source)}`
       }
     ]
   })
@@ -92,22 +92,22 @@ const silent = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">>
         to: steps.at(-1)!,
         says:
           last === -1
-            ? `${source} has sent no group at all, while others have.`
-            : `${source} has sent no group since step ${since}, while others have.`
+            ? `${source} has sent no groups, while other environments have.`
+            : `${source} has sent no groups since step ${since}, while other environments have.`
       }
     ]
   })
 
 export const stuck: Rule = {
   title: "Environment stuck",
-  words: `of the groups that an environment rolled out in its last ${window} rows, 95% have identical scores, or it has sent none in them while others have; and fewer than ${percent(Learned.mostly)} of its answers are solved`,
+  words: `95% of an environment's groups in its last ${window} rows have identical scores, or it sent none while other environments did; and fewer than ${percent(Learned.mostly)} of its answers are solved`,
   judge: (recorded) => [...identical(recorded), ...silent(recorded)]
 }
 
 const alikeFrom = 0.8
 
 export const zeroVariance: Rule = {
-  title: "Batches with nothing to learn from",
+  title: "No learning signal",
   words: `over the last ${window} steps, 80% of the groups in batches have identical scores, and fewer than ${percent(Learned.mostly)} of the answers are solved`,
   judge: (recorded) => {
     const shares = Series.sharesOf(
@@ -139,8 +139,8 @@ const tied = 0.7
 const untied = 0.3
 
 export const lengthHacking: Rule = {
-  title: "Reward had by length",
-  words: `completions have become ${longer} times as long, a component of the reward has risen with their length from step to step (correlation ${tied} or more), and another one has not (${untied} or less)`,
+  title: "Length hacking",
+  words: `completions are ${longer} times as long as at first, one reward component correlates with their length from step to step (${tied} or more), and another does not (${untied} or less)`,
   judge: (recorded) =>
     recorded.sourcesOf("train/completion_lengths").flatMap((source) => {
       const lengths = seriesOf(recorded, source, "train/completion_lengths")
@@ -170,7 +170,7 @@ export const lengthHacking: Rule = {
             component,
             from: grown.from,
             to: grown.to,
-            says: `“${component}” of ${source} rises with the length of completions (correlation ${tie.toFixed(2)}), which went from ${written(start)} to ${written(grown.now)} tokens; other components do not.`
+            says: `“${component}” of ${source} correlates with completion length (${tie.toFixed(2)}), which went from ${written(start)} to ${written(grown.now)} tokens; other components do not.`
           }
         ]
       })

@@ -11,6 +11,7 @@ import * as StalledRule from "./StalledRule.ts"
 export const rules = {
   stalled: StalledRule.stalled,
   grader: GraderRules.grader,
+  expected: GraderRules.expected,
   contradictions: GraderRules.contradictions,
   out_of_range: GraderRules.outOfRange,
   held_out: GraderRules.heldOut,

@@ -12,9 +12,9 @@ const lastStep = (recorded: Recorded): number =>
   }, 0)
 
 export const stalled: Rule = {
-  title: "Run not moving",
+  title: "Run stalled",
   words:
-    "no step, group or metrics for a minute, or for ten times as long as steps take (ten minutes while the trainer is at a batch, and before the first step), though a process of the run is alive; or its processes ended without signing off before the last step",
+    "no step, group or metrics for a minute or ten step times (ten minutes before the first step and while the trainer works on a batch), although a process of the run is alive; or its processes ended before the last step without deregistering",
   judge: (recorded) => {
     const activity = recorded.activity?.()
     if (activity === undefined) return []
@@ -29,7 +29,7 @@ export const stalled: Rule = {
         metric: "",
         from: step,
         to: step,
-        says: `${state === "stalled" ? `Nothing has moved for ${idle}` : `Stopped ${idle} ago`}${reason === null ? "" : `: ${reason}`}.`
+        says: `${state === "stalled" ? `No progress for ${idle}` : `Stopped ${idle} ago`}${reason === null ? "" : `: ${reason}`}.`
       }
     ]
   }

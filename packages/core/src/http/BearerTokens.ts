@@ -31,7 +31,7 @@ export const entries = (setting: Redacted.Redacted): ReadonlyArray<string> =>
 /** Validates the length of a token; `entry` names its position in the settings. */
 export const parse = (token: string, entry: string): Effect.Effect<Redacted.Redacted, AuthConfigError> =>
   token.length < 8 || /\s/.test(token)
-    ? Effect.fail(new AuthConfigError({ message: `${entry}: a token has at least 8 characters and no spaces` }))
+    ? Effect.fail(new AuthConfigError({ message: `${entry}: a token must have at least 8 characters and no spaces` }))
     : Effect.succeed(Redacted.make(token))
 
 export const known = <Role>(role: Role, token: Redacted.Redacted): KnownToken<Role> => ({
@@ -67,7 +67,7 @@ export const requireSafeBinding = (options: {
   return Effect.fail(
     new AuthConfigError({
       message:
-        `binding to ${options.host} lets other machines in, and no token is set. Set ${options.setting}, ` +
+        `binding to ${options.host} serves other machines, but no token is set. Set ${options.setting}, ` +
         `bind to 127.0.0.1, or pass --allow-insecure if the network is trusted`
     })
   )

@@ -90,15 +90,15 @@ const foreignHost = (host: string, { tokens }: Options): string => {
   const name = nameOf(host)
   const setting = name === undefined ? "names its hosts" : `ATROPOS_ALLOWED_HOSTS=${name}`
   return (
-    `this server is not called ${JSON.stringify(host.slice(0, 300))}, and takes requests under its own name alone, since it asks for no token ` +
-    `and a web page could send them. If it should be called so (behind a proxy, in a container), start it with ${setting}` +
+    `the host ${JSON.stringify(host.slice(0, 300))} is not allowed: without tokens, this server accepts only its own host names, ` +
+    `because web pages could send requests. To allow it (behind a proxy, in a container), start the server with ${setting}` +
     (tokens === undefined ? "" : ` in its environment, or set tokens in ${tokens}`)
   )
 }
 
 const foreignPage = ({ tokens }: Options): string =>
-  "this request changes something and comes from a web page of another site, or from a browser that does not say which: " +
-  `send it with a program (curl, say)${tokens === undefined ? "" : `, or set tokens in ${tokens}`}`
+  "this request changes state and comes from a web page of another site, or of an unknown one: " +
+  `send it with a program, for example curl${tokens === undefined ? "" : `, or set tokens in ${tokens}`}`
 
 /** Why a request is rejected, as a message for its sender; undefined if it is accepted. */
 export const make = (

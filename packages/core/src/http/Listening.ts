@@ -30,10 +30,11 @@ export const makeServer = (options: ServerOptions = {}): Server =>
   })
 
 const advice: { readonly [code: string]: string } = {
-  EADDRINUSE: "another process listens there: stop it, or choose another port (0 is any free one)",
-  EACCES: "this user may not: choose a port above 1023",
-  EADDRNOTAVAIL: "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all that reach it",
-  ENOTFOUND: "no such host: 127.0.0.1 is for this machine alone, 0.0.0.0 for all that reach it"
+  EADDRINUSE: "the port is in use: stop the other process, or choose another port (0: any free one)",
+  EACCES: "no permission: choose a port above 1023",
+  EADDRNOTAVAIL:
+    "this machine does not have that address: use 127.0.0.1 for local access only, 0.0.0.0 for all interfaces",
+  ENOTFOUND: "host not found: use 127.0.0.1 for local access only, 0.0.0.0 for all interfaces"
 }
 
 const listenError = ({ host, port }: Options, { cause }: HttpServerError.ServeError): ListenError => {

@@ -1,6 +1,6 @@
 /** Reads a sampled answer: its text, its calls, and the message that the client gets. */
 import { Effect } from "effect"
-import type { ChatRequest, Choice, Listener, TextRequest, TokenChoice } from "./backend/Inference.ts"
+import type { ChatRequest, Choice, DeltaHandler, TextRequest, TokenChoice } from "./backend/Inference.ts"
 import type { OutputFormat } from "./format/OutputFormat.ts"
 import * as Growing from "./Growing.ts"
 import * as StopString from "./backend/StopString.ts"
@@ -26,7 +26,7 @@ export interface Answers {
   readonly growing: (
     request: ChatRequest,
     inputIds: ReadonlyArray<number>
-  ) => Listener<ReadonlyArray<number>> | undefined
+  ) => DeltaHandler<ReadonlyArray<number>> | undefined
   readonly ofText: (request: TextRequest, sampled: TokenChoice) => Read
 }
 
@@ -53,14 +53,14 @@ export const make = (tokenizer: TokenizerShape, translator: Translator, format: 
     }
   }),
   growing: (request, inputIds) =>
-    request.onPiece &&
+    request.onDelta &&
     Growing.make({
       format,
       context: contextOf(tokenizer, request, inputIds),
       decode: (tokens) =>
         words(tokenizer, { tokens, logprobs: [], finishReason: "length" }, keepsMarks(format, request)).text,
       stops: request.stop ?? [],
-      tell: request.onPiece
+      onDelta: request.onDelta
     }),
   ofText: ({ stop: stops }, sampled) => {
     const { stop, text } = words(tokenizer, sampled, false, stops)

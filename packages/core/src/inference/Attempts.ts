@@ -1,5 +1,5 @@
 /**
- * Sends one request to a fleet: to the healthy server with the most capacity, timed, with retries, on another server if
+ * Sends one request to a pool: to the healthy server with the most capacity, timed, with retries, on another server if
  * possible.
  *
  * The only module that retries. Retried: failed connections, timeouts, 5xx, 408, 429, and (twice) malformed answers.
@@ -12,16 +12,16 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
 import { unsupported } from "./backend/Backend.ts"
 import { InferenceError, type Split } from "./backend/Inference.ts"
-import type { Fleet, Outcome } from "./Fleet.ts"
-import type { Member } from "./Member.ts"
-import type { Want } from "./Slots.ts"
+import type { ServerPool, Outcome } from "./ServerPool.ts"
+import type { InferenceServer } from "./InferenceServer.ts"
+import type { Want } from "./ConcurrencyLimiter.ts"
 
 export interface Question<A> {
   readonly split: Split
-  readonly isEligible: (member: Member) => boolean
+  readonly isEligible: (server: InferenceServer) => boolean
   /** Description of the request, for the error if no server supports it. */
   readonly what: string
-  readonly ask: (member: Member) => Effect.Effect<A, InferenceError>
+  readonly ask: (server: InferenceServer) => Effect.Effect<A, InferenceError>
   /** True if a part of the answer has been streamed, which cannot be undone: the request is then not retried. */
   readonly isHeard?: () => boolean
   readonly tokens: (answer: A) => number
@@ -33,13 +33,13 @@ export type AnswerTo = <A>(question: Question<A>) => Effect.Effect<A, InferenceE
 export interface Options {
   /** Attempts per request; each server beyond the first adds one. */
   readonly maxAttempts: number
-  readonly prefer: Member | undefined
+  readonly prefer: InferenceServer | undefined
 }
 
 /** A longer Retry-After is not waited for. */
-const longestRetryAfterMillis = 300_000
+const maxRetryAfterMillis = 300_000
 const firstDelayMillis = 250
-const longestDelayMillis = 10_000
+const maxDelayMillis = 10_000
 const malformedRetries = 2
 
 const isRetryable = ({ reason }: InferenceError): boolean =>
@@ -56,20 +56,20 @@ interface Attempts {
   /** Start of the 503s since the last other failure. */
   unavailableSince: number | undefined
   rounds: number
-  readonly failed: Set<Member>
+  readonly failed: Set<InferenceServer>
 }
 
 export const over =
-  (fleet: Fleet, { maxAttempts, prefer }: Options): AnswerTo =>
+  (pool: ServerPool, { maxAttempts, prefer }: Options): AnswerTo =>
   (question) =>
     Effect.suspend(() => {
       const { isEligible, split, what } = question
-      if (!fleet.members.some(isEligible)) return cannot(fleet, what)
+      if (!pool.servers.some(isEligible)) return cannot(pool, what)
       const state: Attempts = { count: 0, failures: 0, unavailableSince: undefined, rounds: 0, failed: new Set() }
-      const maxFailures = maxAttempts + fleet.members.length - 1
+      const maxFailures = maxAttempts + pool.servers.length - 1
       const want: Want = { split, isEligible, prefer, avoid: state.failed }
       let malformed = 0
-      return attempt(fleet, question, want, state).pipe(
+      return attempt(pool, question, want, state).pipe(
         Effect.retry({
           while: (error) => {
             if (
@@ -78,14 +78,14 @@ export const over =
               (error.reason === "malformed" && ++malformed > malformedRetries)
             )
               return Effect.succeed(false)
-            if ((error.retryAfterMillis ?? 0) > longestRetryAfterMillis && !fleet.hasAlternative(want))
+            if ((error.retryAfterMillis ?? 0) > maxRetryAfterMillis && !pool.hasAlternative(want))
               return Effect.succeed(false)
-            return isWorthAnother(error, state, maxFailures, fleet.serverWait)
+            return isWorthAnother(error, state, maxFailures, pool.serverWait)
           },
           schedule: Schedule.modifyDelay(Schedule.forever, () =>
             Effect.suspend(() => {
               // If no server is healthy, `take` waits.
-              if (fleet.hasAlternative(want) || !fleet.members.some(({ isUp }) => isUp))
+              if (pool.hasAlternative(want) || !pool.servers.some(({ isUp }) => isUp))
                 return Effect.succeed(Duration.zero)
               // All servers were tried: the next round starts after a backoff.
               state.failed.clear()
@@ -114,29 +114,29 @@ const isWorthAnother = (
   })
 
 const attempt = <A>(
-  fleet: Fleet,
+  pool: ServerPool,
   question: Question<A>,
   want: Want,
   state: Attempts
 ): Effect.Effect<A, InferenceError> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const member = yield* Effect.withSpan(fleet.take(want, restore), "Inference.wait")
+      const server = yield* Effect.withSpan(pool.take(want, restore), "Inference.wait")
       const startedAt = yield* Clock.currentTimeMillis
       const isRetry = state.count++ > 0
-      return yield* restore(withinTime(question.ask(member), member)).pipe(
+      return yield* restore(withinTime(question.ask(server), server)).pipe(
         Effect.tap((answer) => Effect.annotateCurrentSpan("inference.tokens", question.tokens(answer))),
         Effect.withSpan("Inference.request", {
-          attributes: { "inference.server": member.backend.server, "inference.attempt": state.count }
+          attributes: { "inference.server": server.backend.server, "inference.attempt": state.count }
         }),
         Effect.onExit((exit) => {
           const outcome = outcomeOf(exit, question.tokens)
           // Interrupted: no outcome to record.
           if (outcome === undefined) return Effect.void
-          if (outcome.error !== undefined) state.failed.add(member)
-          return fleet.learn(member, want.split, { startedAt, isRetry, ...outcome })
+          if (outcome.error !== undefined) state.failed.add(server)
+          return pool.learn(server, want.split, { startedAt, isRetry, ...outcome })
         }),
-        Effect.ensuring(fleet.release(member, want.split))
+        Effect.ensuring(pool.release(server, want.split))
       )
     })
   )
@@ -144,10 +144,10 @@ const attempt = <A>(
 /** 250 ms, 500 ms, 1 s, … at most 10 s, ±20%. */
 const backoff = (round: number): Effect.Effect<Duration.Duration> =>
   Effect.map(Random.nextBetween(0.8, 1.2), (jitter) =>
-    Duration.millis(Math.min(longestDelayMillis, firstDelayMillis * 2 ** round * jitter))
+    Duration.millis(Math.min(maxDelayMillis, firstDelayMillis * 2 ** round * jitter))
   )
 
-const withinTime = <A>(asking: Effect.Effect<A, InferenceError>, { backend, timeout }: Member) =>
+const withinTime = <A>(asking: Effect.Effect<A, InferenceError>, { backend, timeout }: InferenceServer) =>
   Duration.isFinite(timeout)
     ? Effect.timeoutOrElse(asking, {
         duration: timeout,
@@ -156,7 +156,7 @@ const withinTime = <A>(asking: Effect.Effect<A, InferenceError>, { backend, time
             new InferenceError({
               reason: "timeout",
               server: backend.server,
-              message: `${backend.server} gave no answer within ${Duration.toSeconds(timeout)} s (setting: timeout)`
+              message: `${backend.server} did not answer within ${Duration.toSeconds(timeout)} s (setting: timeout)`
             })
           )
       })
@@ -180,9 +180,9 @@ const afterAttempts = (error: InferenceError, attempts: number): InferenceError 
     cause: error
   })
 
-const cannot = (fleet: Fleet, what: string): Effect.Effect<never, InferenceError> =>
+const cannot = (pool: ServerPool, what: string): Effect.Effect<never, InferenceError> =>
   unsupported(
-    fleet.members.map(({ backend }) => backend.server).join(", "),
+    pool.servers.map(({ backend }) => backend.server).join(", "),
     what,
-    "vLLM and atropos policy give token-level completions and prompt logprobs, SGLang token-level completions"
+    "vLLM and atropos policy support token-level completions and prompt logprobs, SGLang token-level completions"
   )

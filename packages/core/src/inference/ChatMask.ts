@@ -173,8 +173,8 @@ const explain = (index: number, [shorter, longer]: readonly [string, string]): s
   while (at < shorter.length && shorter[at] === longer[at]) at++
   const excerpt = (text: string): string => JSON.stringify(text.slice(Math.max(0, at - 20), at + 20))
   return (
-    `the chat template renders what stands before or in message ${index} differently once more follows, so its tokens cannot be ` +
-    `told from the others: at character ${at}, ${excerpt(shorter)} became ${excerpt(longer)}. Use a template that only appends, ` +
+    `the chat template changes the text up to message ${index} once more messages follow, so its tokens cannot be ` +
+    `identified: at character ${at}, ${excerpt(shorter)} became ${excerpt(longer)}. Use a template that only appends, ` +
     `or a server that reports token ids`
   )
 }

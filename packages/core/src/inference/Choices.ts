@@ -9,7 +9,7 @@ import { Effect } from "effect"
 import type { Answer, Usage } from "./backend/Backend.ts"
 import type { InferenceError, SamplingOptions } from "./backend/Inference.ts"
 import type { AnswerTo, Question } from "./Attempts.ts"
-import type { Member } from "./Member.ts"
+import type { InferenceServer } from "./InferenceServer.ts"
 
 /** Requests all choices; answers are in order. */
 export const ask = <R extends SamplingOptions, A>(
@@ -47,7 +47,7 @@ const partOf = <R extends SamplingOptions>(request: R, first: number, n: number)
 
 /** Records that a server returned one choice when several were requested. */
 export const noticeIgnoredN = <A>(
-  member: Member,
+  server: InferenceServer,
   n: number,
   asking: Effect.Effect<A, InferenceError>,
   count: (answer: A) => number
@@ -55,12 +55,12 @@ export const noticeIgnoredN = <A>(
   n === 1
     ? asking
     : Effect.tap(asking, (answer) => {
-        if (count(answer) === n || member.ignoresN) return Effect.void
-        member.ignoresN = true
+        if (count(answer) === n || server.ignoresN) return Effect.void
+        server.ignoresN = true
         // For some kinds this is already known.
-        if (member.backend.identity?.takesN === false) return Effect.void
-        return Effect.logWarning("the server ignores n: completions are now requested one by one", {
-          server: member.backend.server
+        if (server.backend.identity?.takesN === false) return Effect.void
+        return Effect.logWarning("the server ignores n; requesting completions one at a time", {
+          server: server.backend.server
         })
       })
 

@@ -5,7 +5,7 @@
  * end) or stop string, trailing whitespace, which markers may absorb, and incomplete characters. The streamed text is
  * always a prefix of the complete answer's. The text is re-read once it has grown by 1/64, so the work stays linear.
  */
-import type { Listener, Piece } from "./backend/Inference.ts"
+import type { DeltaHandler, Delta } from "./backend/Inference.ts"
 import type { OutputFormat, ReadContext } from "./format/OutputFormat.ts"
 
 export interface Options {
@@ -14,7 +14,7 @@ export interface Options {
   /** The text of all tokens so far. */
   readonly decode: (ids: ReadonlyArray<number>) => string
   readonly stops: ReadonlyArray<string>
-  readonly tell: Listener<Piece>
+  readonly onDelta: DeltaHandler<Delta>
 }
 
 /** A handler of tokens; undefined if the format's answers can only be read as a whole. */
@@ -23,8 +23,8 @@ export const make = ({
   decode,
   format,
   stops,
-  tell
-}: Options): Listener<ReadonlyArray<number>> | undefined => {
+  onDelta
+}: Options): DeltaHandler<ReadonlyArray<number>> | undefined => {
   const { marks } = format
   if (marks === undefined) return undefined
   const areCalled = context.areCalled ?? true
@@ -32,12 +32,12 @@ export const make = ({
   const ends = [...(areCalled ? marks.calls : []), ...stops].filter((one) => one !== "")
   const ids: Array<number> = []
   let read = 0
-  const told = { content: "", reasoning: "" }
+  const sent = { content: "", reasoning: "" }
 
-  const more = (key: keyof typeof told, now: string): string | undefined => {
-    if (now.length <= told[key].length || !now.startsWith(told[key])) return undefined
-    const news = now.slice(told[key].length)
-    told[key] = now
+  const more = (key: keyof typeof sent, now: string): string | undefined => {
+    if (now.length <= sent[key].length || !now.startsWith(sent[key])) return undefined
+    const news = now.slice(sent[key].length)
+    sent[key] = now
     return news
   }
 
@@ -48,7 +48,7 @@ export const make = ({
     const { content, reasoning } = format.read(certain(decode(ids), held, ends), { ...context, finishReason: "length" })
     const [thought, said] = [more("reasoning", reasoning ?? ""), more("content", content ?? "")]
     if (thought !== undefined || said !== undefined) {
-      tell({ ...(thought !== undefined && { reasoning: thought }), ...(said !== undefined && { content: said }) })
+      onDelta({ ...(thought !== undefined && { reasoning: thought }), ...(said !== undefined && { content: said }) })
     }
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Tracks the health of a fleet's servers from the requests themselves: a failed connection takes a server out
+ * Tracks the health of a pool's servers from the requests themselves: a failed connection takes a server out
  * immediately, other failures after three in a row. A server that is out is probed ever less often, and only while
  * requests keep arriving; it returns with one more failure on record. 429 and 503 do not affect health; with a
  * Retry-After, nothing is sent to that server before then.
@@ -7,14 +7,14 @@
 import { Clock, Duration, Effect, Latch, Option, Random } from "effect"
 import * as Waiting from "../base/Waiting.ts"
 import type { InferenceError } from "./backend/Inference.ts"
-import type { Member } from "./Member.ts"
-import type { Slots } from "./Slots.ts"
+import type { InferenceServer } from "./InferenceServer.ts"
+import type { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 
 export interface Health {
   /** A request is about to be sent: resumes probing servers that are out. */
   readonly wanted: Effect.Effect<void>
-  readonly succeeded: (member: Member) => Effect.Effect<void>
-  readonly failed: (member: Member, error: InferenceError) => Effect.Effect<void>
+  readonly succeeded: (server: InferenceServer) => Effect.Effect<void>
+  readonly failed: (server: InferenceServer, error: InferenceError) => Effect.Effect<void>
 }
 
 const strikesAllowed = 3
@@ -29,8 +29,8 @@ const probeWhileWantedMillis = 60_000
  * returns.
  */
 export const make = Effect.fnUntraced(function* (
-  members: ReadonlyArray<Member>,
-  slots: Pick<Slots, "serve" | "waiting">
+  servers: ReadonlyArray<InferenceServer>,
+  slots: Pick<ConcurrencyLimiter, "serve" | "waiting">
 ) {
   const scope = yield* Effect.scope
   let lastWanted = -Infinity
@@ -38,21 +38,21 @@ export const make = Effect.fnUntraced(function* (
   const isBack = Latch.makeUnsafe(true)
   let isOutageLogged = false
 
-  const markUp = Effect.fnUntraced(function* (member: Member) {
-    member.isUp = true
-    member.isProbed = false
+  const markUp = Effect.fnUntraced(function* (server: InferenceServer) {
+    server.isUp = true
+    server.isProbed = false
     isBack.openUnsafe()
-    yield* Effect.logInfo("inference server is back", { server: member.backend.server })
+    yield* Effect.logInfo("inference server is back", { server: server.backend.server })
     yield* slots.serve
   })
 
-  const isHealthy = (member: Member): Effect.Effect<boolean> =>
-    member.healthCheck
-      ? Effect.timeoutOption(member.backend.health, healthTimeout).pipe(
+  const isHealthy = (server: InferenceServer): Effect.Effect<boolean> =>
+    server.healthCheck
+      ? Effect.timeoutOption(server.backend.health, healthTimeout).pipe(
           Effect.map(Option.isSome),
           Effect.catch((error) =>
             Effect.sync(() => {
-              member.lastError = error
+              server.lastError = error
               return false
             })
           )
@@ -61,17 +61,17 @@ export const make = Effect.fnUntraced(function* (
 
   /** Probes a server that is out until it is back or no longer needed. */
   let lastReason = ""
-  const probe = (member: Member): Effect.Effect<void> =>
+  const probe = (server: InferenceServer): Effect.Effect<void> =>
     Effect.suspend(() => {
-      member.isProbed = true
+      server.isProbed = true
       return Effect.gen(function* () {
         while (true) {
-          const delay = Math.min(lastProbeMillis, firstProbeMillis * 2 ** Math.min(member.setbacks, 10))
+          const delay = Math.min(lastProbeMillis, firstProbeMillis * 2 ** Math.min(server.setbacks, 10))
           yield* Effect.sleep(Duration.millis(delay * (yield* Random.nextBetween(0.8, 1.2))))
-          if (yield* isHealthy(member)) return yield* markUp(member)
-          member.setbacks++
+          if (yield* isHealthy(server)) return yield* markUp(server)
+          server.setbacks++
           if (slots.waiting() === 0 && (yield* Clock.currentTimeMillis) - lastWanted > probeWhileWantedMillis) {
-            member.isProbed = false
+            server.isProbed = false
             return undefined
           }
         }
@@ -85,10 +85,10 @@ export const make = Effect.fnUntraced(function* (
       slots.waiting() === 0
         ? Effect.void
         : Effect.logWarning(
-            "waiting for an inference server: start one (vLLM, SGLang or npx @atropos/cli policy --model …), or give another address (--openai.base_url)",
+            "waiting for an inference server; start one (vLLM, SGLang or npx @atropos/cli policy --model …), or set another address (--openai.base_url)",
             {
               seconds,
-              tried: members.map(({ backend }) => backend.server).join(", "),
+              tried: servers.map(({ backend }) => backend.server).join(", "),
               reason: lastReason,
               requests: slots.waiting()
             }
@@ -100,28 +100,28 @@ export const make = Effect.fnUntraced(function* (
     )
   })
 
-  const markDown = Effect.fnUntraced(function* (member: Member, error: InferenceError) {
+  const markDown = Effect.fnUntraced(function* (server: InferenceServer, error: InferenceError) {
     lastReason = error.message
-    member.isUp = false
-    member.downSince = yield* Clock.currentTimeMillis
-    member.setbacks++
-    yield* Effect.logWarning("inference server is out", { server: member.backend.server, reason: error.message })
+    server.isUp = false
+    server.downSince = yield* Clock.currentTimeMillis
+    server.setbacks++
+    yield* Effect.logWarning("inference server is down", { server: server.backend.server, reason: error.message })
     isBack.closeUnsafe()
-    if (!isOutageLogged && members.every(({ isUp }) => !isUp)) yield* logOutage
-    if (!member.isProbed) yield* probe(member)
+    if (!isOutageLogged && servers.every(({ isUp }) => !isUp)) yield* logOutage
+    if (!server.isProbed) yield* probe(server)
     // Requests waiting for this server go elsewhere.
     yield* slots.serve
   })
 
-  const coolDown = Effect.fnUntraced(function* (member: Member, millis: number) {
+  const coolDown = Effect.fnUntraced(function* (server: InferenceServer, millis: number) {
     const until = (yield* Clock.currentTimeMillis) + millis
-    if (until <= member.coolingUntil) return
-    member.coolingUntil = until
-    member.isCooling = true
+    if (until <= server.coolingUntil) return
+    server.coolingUntil = until
+    server.isCooling = true
     yield* Effect.gen(function* () {
       yield* Effect.sleep(Duration.millis(millis))
-      if (member.coolingUntil > until) return
-      member.isCooling = false
+      if (server.coolingUntil > until) return
+      server.isCooling = false
       yield* slots.serve
     }).pipe(Effect.forkIn(scope))
   })
@@ -129,20 +129,20 @@ export const make = Effect.fnUntraced(function* (
   const health: Health = {
     wanted: Effect.gen(function* () {
       lastWanted = yield* Clock.currentTimeMillis
-      for (const member of members) if (!member.isUp && !member.isProbed) yield* probe(member)
+      for (const server of servers) if (!server.isUp && !server.isProbed) yield* probe(server)
     }),
-    succeeded: (member) =>
+    succeeded: (server) =>
       Effect.sync(() => {
-        member.strikes = 0
-        member.setbacks = 0
+        server.strikes = 0
+        server.setbacks = 0
       }),
-    failed: Effect.fnUntraced(function* (member, error) {
-      member.lastError = error
-      if (error.retryAfterMillis !== undefined) yield* coolDown(member, error.retryAfterMillis)
+    failed: Effect.fnUntraced(function* (server, error) {
+      server.lastError = error
+      if (error.retryAfterMillis !== undefined) yield* coolDown(server, error.retryAfterMillis)
       if (error.reason === "rejected" || error.reason === "unsupported" || error.reason === "overloaded") return
-      member.strikes++
-      if (member.isUp && (error.reason === "unreachable" || member.strikes >= strikesAllowed))
-        yield* markDown(member, error)
+      server.strikes++
+      if (server.isUp && (error.reason === "unreachable" || server.strikes >= strikesAllowed))
+        yield* markDown(server, error)
     })
   }
   return health

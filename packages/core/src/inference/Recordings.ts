@@ -50,8 +50,8 @@ export const trajectories = (
       if (told.has(key)) continue
       told.add(key)
       yield* reason === "abandoned"
-        ? Effect.logDebug("a sequence of a session is not trained", { sequence, reason, message })
-        : Effect.logWarning("a sequence of a session is not trained", { sequence, reason, message, server })
+        ? Effect.logDebug("skipped a sequence of a session", { sequence, reason, message })
+        : Effect.logWarning("skipped a sequence of a session", { sequence, reason, message, server })
     }
     return sequences.map(({ trajectory }) => trajectory)
   })

@@ -1,12 +1,12 @@
 /**
- * Presents a fleet as one backend: requests are split by `n` (`Choices`), sent to servers that support them, and
+ * Presents a pool as one backend: requests are split by `n` (`Choices`), sent to servers that support them, and
  * retried on failure (`Attempts`).
  */
 import { Clock, Effect } from "effect"
 import {
   type ChatRequest,
   InferenceError,
-  type Listener,
+  type DeltaHandler,
   type SamplingOptions,
   type Served,
   type Split
@@ -14,8 +14,8 @@ import {
 import type { Answer, Backend, IdsRequest } from "./backend/Backend.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Choices from "./Choices.ts"
-import type { Fleet } from "./Fleet.ts"
-import type { Member } from "./Member.ts"
+import type { ServerPool } from "./ServerPool.ts"
+import type { InferenceServer } from "./InferenceServer.ts"
 
 export interface Options {
   readonly maxNCompletions: number
@@ -24,15 +24,16 @@ export interface Options {
 }
 
 const anyone = (): boolean => true
-const givesTokens = ({ backend }: Member): boolean => backend.capabilities.tokens
-const givesPromptLogprobs = ({ backend }: Member): boolean => backend.capabilities.promptLogprobs
+const givesTokens = ({ backend }: InferenceServer): boolean => backend.capabilities.tokens
+const givesPromptLogprobs = ({ backend }: InferenceServer): boolean => backend.capabilities.promptLogprobs
 
-const isKnown = ({ backend }: Member): boolean => backend.identify === undefined || backend.identity !== undefined
+const isKnown = ({ backend }: InferenceServer): boolean =>
+  backend.identify === undefined || backend.identity !== undefined
 
 /** Wraps a listener to record if it was called. */
-const heard = <A>(given: Listener<A> | undefined) => {
+const handlerOf = <A>(given: DeltaHandler<A> | undefined) => {
   let hasHeard = false
-  const listener: Listener<A> | undefined =
+  const listener: DeltaHandler<A> | undefined =
     given &&
     ((said) => {
       hasHeard = true
@@ -53,19 +54,19 @@ const served = <A, E>(
     return each(answer, (choice) => ({ ...choice, served: times }))
   })
 
-/** The fleet as one backend; `prefer` is used while it is healthy. */
+/** The pool as one backend; `prefer` is used while it is healthy. */
 export const backend = (
-  fleet: Fleet,
+  pool: ServerPool,
   { maxAttempts, maxNCompletions }: Options,
-  prefer?: Member
+  prefer?: InferenceServer
 ): Backend & { readonly identify: Effect.Effect<unknown, InferenceError> } => {
-  const named = prefer === undefined ? fleet.members : [prefer]
-  const answerTo = Attempts.over(fleet, { maxAttempts, prefer })
+  const named = prefer === undefined ? pool.servers : [prefer]
+  const answerTo = Attempts.over(pool, { maxAttempts, prefer })
 
   /** Capabilities are known once one server has been identified. */
   const identified = (split: Split) =>
     Effect.suspend(() =>
-      fleet.members.some(isKnown)
+      pool.servers.some(isKnown)
         ? Effect.void
         : answerTo<unknown>({
             split,
@@ -82,16 +83,16 @@ export const backend = (
     count: (answer: A) => number
   ) =>
     Effect.suspend(() => {
-      const most = fleet.members.some(({ ignoresN }) => ignoresN) ? 1 : maxNCompletions
+      const most = pool.servers.some(({ ignoresN }) => ignoresN) ? 1 : maxNCompletions
       return Choices.ask(answerTo, most, request, question, count)
     })
 
-  const text = <R extends SamplingOptions & Pick<ChatRequest, "onPiece">>(
+  const text = <R extends SamplingOptions & Pick<ChatRequest, "onDelta">>(
     given: R,
-    ask: (member: Member, request: R) => Effect.Effect<Answer, InferenceError>
+    ask: (server: InferenceServer, request: R) => Effect.Effect<Answer, InferenceError>
   ) => {
-    const { isHeard, listener } = heard(given.onPiece)
-    const request = listener === undefined ? given : { ...given, onPiece: listener }
+    const { isHeard, listener } = handlerOf(given.onDelta)
+    const request = listener === undefined ? given : { ...given, onDelta: listener }
     return Effect.map(
       choices(
         request,
@@ -100,11 +101,11 @@ export const backend = (
           isEligible: anyone,
           isHeard,
           what: "completions",
-          ask: (member) =>
+          ask: (server) =>
             Choices.noticeIgnoredN(
-              member,
+              server,
               part.n,
-              served(ask(member, part), (answer, times) => ({ ...answer, choices: answer.choices.map(times) })),
+              served(ask(server, part), (answer, times) => ({ ...answer, choices: answer.choices.map(times) })),
               ({ choices }) => choices.length
             ),
           tokens: ({ usage }) => usage?.completionTokens ?? 0
@@ -116,7 +117,7 @@ export const backend = (
   }
 
   const tokens = (given: IdsRequest) => {
-    const { isHeard, listener } = heard(given.onTokens)
+    const { isHeard, listener } = handlerOf(given.onTokens)
     const request = listener === undefined ? given : { ...given, onTokens: listener }
     return Effect.map(
       choices(
@@ -126,11 +127,11 @@ export const backend = (
           isEligible: givesTokens,
           isHeard,
           what: "token-level completions",
-          ask: (member) =>
+          ask: (server) =>
             Choices.noticeIgnoredN(
-              member,
+              server,
               part.n,
-              served(member.backend.tokens(part), (all, times) => all.map(times)),
+              served(server.backend.tokens(part), (all, times) => all.map(times)),
               ({ length }) => length
             ),
           tokens: (choices) => choices.reduce((sum, { tokens }) => sum + tokens.length, 0)
@@ -148,15 +149,15 @@ export const backend = (
       return { tokens: named.some(givesTokens), promptLogprobs: named.some(givesPromptLogprobs) }
     },
     identify: identified("train"),
-    chat: (request) => text(request, (member, part) => member.backend.chat(part)),
-    complete: (request) => text(request, (member, part) => member.backend.complete(part)),
+    chat: (request) => text(request, (server, part) => server.backend.chat(part)),
+    complete: (request) => text(request, (server, part) => server.backend.complete(part)),
     tokens,
     promptLogprobs: (request) =>
       answerTo({
         split: request.split ?? "train",
         isEligible: givesPromptLogprobs,
         what: "prompt logprobs",
-        ask: (member) => member.backend.promptLogprobs(request),
+        ask: (server) => server.backend.promptLogprobs(request),
         tokens: () => 0
       }).pipe((asking) => Effect.andThen(identified(request.split ?? "train"), asking)),
     health: Effect.suspend(() => {

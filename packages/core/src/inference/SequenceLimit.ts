@@ -48,7 +48,7 @@ export const maxTokens = (
       reason: "noRoom",
       server,
       message:
-        `a prompt of ${promptTokens} tokens leaves no room for an answer: sequences end at ${limit} tokens ` +
-        "(the trainer's seq_len): raise it, or give the environment shorter prompts; an episode ends there if it asks through Budget"
+        `a prompt of ${promptTokens} tokens leaves no tokens for an answer: sequences are limited to ${limit} tokens ` +
+        "(the trainer's seq_len): raise it, or shorten the prompts; an episode that uses Budget ends there"
     })
   })

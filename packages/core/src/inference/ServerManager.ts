@@ -20,8 +20,8 @@ import type {
 } from "./backend/Inference.ts"
 import * as Adapters from "./backend/Adapters.ts"
 import type { Answer, Backend } from "./backend/Backend.ts"
-import * as Fleet from "./Fleet.ts"
-import type * as Member from "./Member.ts"
+import * as ServerPool from "./ServerPool.ts"
+import type * as InferenceServer from "./InferenceServer.ts"
 import * as Probed from "./backend/Probed.ts"
 import * as Routing from "./Routing.ts"
 import * as Scripted from "./backend/Scripted.ts"
@@ -124,7 +124,7 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
         const missing = ServerSettings.missingIn(settings)
         if (missing !== undefined) yield* Effect.logWarning(missing)
       }
-      yield* Effect.forEach(members, ({ backend }) => lookedAt(backend, !isDefault), { discard: true })
+      yield* Effect.forEach(members, ({ backend }) => probe(backend, !isDefault), { discard: true })
       return yield* make(members, manager, {
         tokenizer,
         refresh: Effect.forEach(adapters, ({ refresh }) => refresh, { concurrency: "unbounded", discard: true }),
@@ -189,7 +189,7 @@ export const layerScripted = (script: Scripted.Script, options: Scripted.Options
   )
 
 /** No waiting and no timers for a policy in this process. */
-const unlimited = (backend: Backend): Member.MemberSettings => ({
+const unlimited = (backend: Backend): InferenceServer.InferenceServerSettings => ({
   ...ServerSettings.server.complete({}),
   backend,
   timeout: Infinity,
@@ -198,15 +198,18 @@ const unlimited = (backend: Backend): Member.MemberSettings => ({
 })
 
 /** Identifies a server at the start, so that its findings are logged early; retries while it is not available. */
-const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, never, Scope.Scope> => {
+const probe = (backend: Backend, isConfigured: boolean): Effect.Effect<void, never, Scope.Scope> => {
   let failures = 0
   return (backend.identify ?? Effect.void).pipe(
     Effect.tapError(({ message, reason }) =>
       isConfigured && failures++ === 0
-        ? Effect.logWarning(reason === "rejected" ? "inference server refuses" : "inference server is not there yet", {
-            server: backend.server,
-            message
-          })
+        ? Effect.logWarning(
+            reason === "rejected" ? "inference server rejects requests" : "inference server is not up yet",
+            {
+              server: backend.server,
+              message
+            }
+          )
         : Effect.void
     ),
     Effect.retry(
@@ -221,7 +224,7 @@ const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, 
 }
 
 const make = Effect.fn("ServerManager.make")(function* (
-  members: ReadonlyArray<Member.MemberSettings>,
+  members: ReadonlyArray<InferenceServer.InferenceServerSettings>,
   manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait" | "toolCallFormat">,
   around: {
     readonly tokenizer: TokenizerShape | undefined
@@ -232,8 +235,8 @@ const make = Effect.fn("ServerManager.make")(function* (
 ) {
   const { toolCallFormat: format } = manager
   const { advice = "", refresh = Effect.void, serverWait = manager.serverWait, tokenizer } = around
-  const fleet = yield* Fleet.make(members, { serverWait: Duration.seconds(serverWait), advice })
-  const everyone = Routing.backend(fleet, manager)
+  const pool = yield* ServerPool.make(members, { serverWait: Duration.seconds(serverWait), advice })
+  const everyone = Routing.backend(pool, manager)
   const once = (ask: (session: TrackedSession) => Effect.Effect<unknown, InferenceError>) =>
     Effect.gen(function* () {
       // The servers determine whether tokens or text are requested.
@@ -259,9 +262,9 @@ const make = Effect.fn("ServerManager.make")(function* (
     ),
     tracked: (settings = {}) =>
       Effect.map(everyone.identify, () => {
-        const prefer = fleet.roomiest(({ backend }) => backend.capabilities.tokens) ?? fleet.roomiest(() => true)
+        const prefer = pool.leastLoaded(({ backend }) => backend.capabilities.tokens) ?? pool.leastLoaded(() => true)
         return TrackedSequences.session({
-          backend: Routing.backend(fleet, manager, prefer),
+          backend: Routing.backend(pool, manager, prefer),
           tokenizer,
           refusesPictures: true,
           format,
@@ -271,8 +274,8 @@ const make = Effect.fn("ServerManager.make")(function* (
     serverCount: members.length,
     ...(tokenizer !== undefined && { tokenizer }),
     modelName: everyone.modelName,
-    metrics: fleet.metrics,
-    setWeight: fleet.setWeight,
+    metrics: pool.metrics,
+    setWeight: pool.setWeight,
     refresh
   })
 })

@@ -142,7 +142,7 @@ export const make = ({
     recording,
     trajectories: Recordings.trajectories(backend.server, recording),
     counts: Effect.sync(() => ({ ...counts })),
-    passesWishesOn: true
+    passesConstraintsOn: true
   }
 }
 

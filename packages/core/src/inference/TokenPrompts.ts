@@ -2,7 +2,7 @@
  * Converts requests to token ids: what repeats the session's tree is reused as sampled, what is new is rendered and
  * encoded.
  *
- * Of three ways, the first possible one: a prompt sent before is sent again unchanged; only the new messages are
+ * Uses the first possible way of three: a prompt sent before is sent again unchanged; only the new messages are
  * rendered and appended to the answer they follow; the whole chat is rendered, and the answers that its text still
  * begins with (possibly none) are reused.
  */
@@ -12,14 +12,14 @@ import { type Message, text as textOf } from "../trajectory/Message.ts"
 import * as ChatPrompt from "./tokenizer/ChatPrompt.ts"
 import type { PromptEncoder } from "./tokenizer/PromptEncoder.ts"
 import * as Relation from "./session/Relation.ts"
-import type { Place, Prompt, SessionTree } from "./session/SessionTree.ts"
+import type { Match, Prompt, SessionTree } from "./session/SessionTree.ts"
 import * as TokenText from "./TokenText.ts"
 import * as TokenTree from "./TokenTree.ts"
 import * as Reason from "../base/Reason.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 
 type Tree = SessionTree<TokenTree.PromptTokens, TokenTree.AnswerTokens>
-type TokenPlace = Place<TokenTree.PromptTokens, TokenTree.AnswerTokens>
+type TokenPlace = Match<TokenTree.PromptTokens, TokenTree.AnswerTokens>
 
 /** A prompt ready to be sent. */
 export interface Prepared {
@@ -223,7 +223,7 @@ const rendered = (tokenizer: TokenizerShape, render: () => Option.Option<string>
     Option.match({
       onNone: () =>
         Result.fail(
-          `the chat template of ${tokenizer.name} does not write the last assistant message as it is, so it cannot be continued`
+          `the chat template of ${tokenizer.name} changes the last assistant message, so it cannot be continued`
         ),
       onSome: (text) => Result.succeed(text)
     })

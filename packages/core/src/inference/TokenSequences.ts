@@ -117,7 +117,7 @@ const alterationOf = (links: Links): Recordings.Fault | undefined => {
       const what = sum === prompt.data.checksum ? "sampled as" : "asked for in"
       return {
         reason: "altered",
-        message: `its ids are not those that were ${what} answer ${answer.turn} of the session, link ${index} of its path`
+        message: `its token ids differ from those ${what} answer ${answer.turn} of the session, link ${index} of its path`
       }
     }
     sum = TokenTree.checksum(sum, data.ids, 0, kept)

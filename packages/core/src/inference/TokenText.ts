@@ -52,7 +52,7 @@ export const make = (tokenizer: TokenizerShape, text: string): TextMatch => {
     const prompt = answer.prompt.data
     const { ids, isEnded, isStopped } = answer.data
     const from = endOf(prompt)
-    // The same prompt again is a new sample, whatever was sampled before.
+    // A repeated prompt is a new sample, regardless of earlier ones.
     if (from === -1 || from === text.length) return undefined
     const exact = exactText(tokenizer, answer)
     if (exact !== undefined && text.startsWith(exact, from)) {

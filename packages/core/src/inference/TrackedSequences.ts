@@ -18,7 +18,7 @@ import {
   type ChatRequest,
   type Choice,
   InferenceError,
-  type Listener,
+  type DeltaHandler,
   type SamplingOptions,
   type TextRequest,
   type TokenChoice,
@@ -90,7 +90,7 @@ export const make = (options: Options): TrackedSession => {
     request: ChatRequest | TextRequest,
     prepared: TokenPrompts.Prepared,
     answer: (inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Answers.Read>,
-    growing?: (inputIds: ReadonlyArray<number>) => Listener<ReadonlyArray<number>> | undefined
+    growing?: (inputIds: ReadonlyArray<number>) => DeltaHandler<ReadonlyArray<number>> | undefined
   ) {
     const { prompt, relation } = prepared
     const asked = yield* Clock.currentTimeMillis
@@ -132,12 +132,12 @@ export const make = (options: Options): TrackedSession => {
       refusesPictures && request.messages.some(hasPicture) ? Result.fail(pictures) : prompts.chat(request)
     )
     if (prepared.warning !== undefined) {
-      yield* Effect.logWarning("chat template rewrites earlier turns, so the chat became a new sequence", {
+      yield* Effect.logWarning("chat template rewrites earlier turns; started a new sequence", {
         tokenizer: tokenizer.name,
         ...prepared.warning
       })
     } else if (prepared.relation === "rewritten") {
-      yield* Effect.logInfo("the history of a chat is not the one that was recorded, so it became a new sequence")
+      yield* Effect.logInfo("chat history differs from the recorded one; started a new sequence")
     }
     // With several answers, or reasoning inside of the content, nothing is streamed.
     const isHeard = reasoning === "apart" && (request.n ?? 1) === 1 && request.messages.at(-1)?.role !== "assistant"
@@ -170,7 +170,7 @@ const hasPicture = ({ content }: Message): boolean =>
   Array.isArray(content) && content.some(({ type }) => type !== "text")
 
 const pictures =
-  "a chat with pictures or other parts than text has no exact tokens, as ids do not carry them: send text, or take a server without token-level answers"
+  "a chat with images or other non-text parts has no exact tokens, because token ids cannot represent them: send text, or use a server without token-level answers"
 
 /** Failures of the template or this session to build a prompt are the request's fault. */
 const prepare = (

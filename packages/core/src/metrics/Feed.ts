@@ -11,11 +11,11 @@ import * as Waiting from "../base/Waiting.ts"
 import type { Entry, Sink, SinkError, Source, Writer } from "./Sink.ts"
 
 const entriesCounter = Metric.counter("atropos.metrics.entries.total", {
-  description: "Entries of metrics by sink and outcome (written, dropped)",
+  description: "Metrics entries by sink and outcome (written, dropped)",
   incremental: true
 })
 const failuresCounter = Metric.counter("atropos.metrics.failures.total", {
-  description: "Attempts at a metrics sink that failed",
+  description: "Failed attempts of a metrics sink",
   incremental: true
 })
 
@@ -78,7 +78,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
       isOver = true
       drop(waiting.length)
       waiting = []
-      yield* Effect.logError("metrics sink stopped; the run continues without it", { ...about, reason: error.message })
+      yield* Effect.logError("metrics sink stopped; continuing without it", { ...about, reason: error.message })
     })
 
   let refusals = 0
@@ -93,7 +93,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
     drop(entries.length)
     if (written.failure.reason === "final") return yield* stop(written.failure)
     if (refusals++ === 0) {
-      yield* Effect.logWarning("metrics refused by their sink", { ...about, reason: written.failure.message })
+      yield* Effect.logWarning("metrics rejected by the sink", { ...about, reason: written.failure.message })
     }
   })
 
@@ -114,13 +114,13 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
     }
     const finished = yield* persistently.attempt(writer.finish(yield* Deferred.await(ended)))
     if (Result.isFailure(finished)) {
-      yield* Effect.logWarning("metrics not finished at their sink", { ...about, reason: finished.failure.message })
+      yield* Effect.logWarning("metrics sink could not finish", { ...about, reason: finished.failure.message })
     }
   }).pipe(
     Effect.catchCause((cause) =>
       Effect.suspend(() => {
         isOver = true
-        return Effect.logError("metrics sink failed; the run continues without it", {
+        return Effect.logError("metrics sink failed; continuing without it", {
           ...about,
           reason: Reason.ofCause(cause)
         })
@@ -152,7 +152,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
         isOver = true
         yield* Scope.close(scope, exit)
         yield* countDropped
-        if (dropped > 0) yield* Effect.logWarning("metrics lost", { ...about, entries: dropped })
+        if (dropped > 0) yield* Effect.logWarning("metrics dropped", { ...about, entries: dropped })
       })
   }
   yield* Effect.addFinalizer(feed.finish)
@@ -177,7 +177,7 @@ const retrying = (
         const { message, reason, retryAfterMillis = 0 } = result.failure
         yield* Metric.update(Metric.withAttributes(failuresCounter, { sink: about.sink }), 1)
         if (reason !== "passing") return result
-        if (!isOut) yield* Effect.logWarning("metrics sink fails; trying again", { ...about, reason: message })
+        if (!isOut) yield* Effect.logWarning("metrics sink failed; retrying", { ...about, reason: message })
         isOut = true
         onAway()
         yield* Effect.sleep(yield* Retry.backoffMillis(tries, { atLeast: retryAfterMillis }))

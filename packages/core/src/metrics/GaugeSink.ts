@@ -20,7 +20,7 @@ const gauge = (name: string): Metric.Gauge<number> => {
   return fresh
 }
 
-const step = Metric.gauge("atropos.step", { description: "Trainer's step of the newest figures" })
+const step = Metric.gauge("atropos.step", { description: "Trainer step of the newest metrics" })
 
 export const sink: Sink = {
   name: "gauges",

@@ -39,7 +39,7 @@ export const metricsFields = {
   otlpEndpoint: field(
     text,
     null,
-    "OpenTelemetry collector for metrics and traces (OTLP over HTTP, such as http://localhost:4318); if unset, OTEL_EXPORTER_OTLP_ENDPOINT is used"
+    "OpenTelemetry collector for metrics and traces (OTLP over HTTP, for example http://localhost:4318); if unset, OTEL_EXPORTER_OTLP_ENDPOINT is used"
   ),
   traceSample: field(share, 1, "share of items to trace if there is a collector; trainer steps are always traced"),
   flushSeconds: field(
@@ -49,11 +49,7 @@ export const metricsFields = {
   ),
   wandbProject: field(text, null, "Weights & Biases project; if unset, the one the trainer announced, or atropos"),
   wandbGroup: field(text, null, "Weights & Biases group; if unset, the one the trainer announced"),
-  wandbName: field(
-    text,
-    null,
-    "Weights & Biases run name; if unset, made of the source's name, the date and six letters"
-  ),
+  wandbName: field(text, null, "Weights & Biases run name; if unset, the source's name, the date and six letters"),
   wandbEntity: field(text, null, "Weights & Biases user or team; if unset, WANDB_ENTITY, or the owner of the key"),
   wandbMode: field(
     Schema.NullOr(Schema.Literals(["online", "offline", "disabled"])),

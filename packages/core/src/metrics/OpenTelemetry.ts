@@ -26,21 +26,21 @@ const telling = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, (client) => {
     let isOut = false
-    const tell = (reason: string) =>
+    const warn = (reason: string) =>
       Effect.suspend(() => {
         if (isOut) return Effect.void
         isOut = true
-        return Effect.logWarning("cannot send telemetry; the run continues without it", { reason })
+        return Effect.logWarning("telemetry could not be sent; continuing without it", { reason })
       })
     return HttpClient.transformResponse(
       client,
       flow(
         Effect.tap(({ request, status }) => {
-          if (status >= 300) return tell(`${request.url} answered ${status}`)
+          if (status >= 300) return warn(`${request.url} answered ${status}`)
           isOut = false
           return Effect.void
         }),
-        Effect.tapError(({ message }) => tell(message))
+        Effect.tapError(({ message }) => warn(message))
       )
     )
   })

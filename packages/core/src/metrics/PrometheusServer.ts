@@ -46,7 +46,10 @@ export const start = Effect.fnUntraced(function* (options: Options) {
     const result = yield* Effect.result(Layer.buildWithScope(server, attempt))
     if (Result.isSuccess(result)) return true
     if (!isTold) {
-      yield* Effect.logWarning("metrics are not served; trying again", { ...options, reason: result.failure.message })
+      yield* Effect.logWarning("metrics server failed to start; retrying", {
+        ...options,
+        reason: result.failure.message
+      })
     }
     isTold = true
     return false

@@ -36,7 +36,7 @@ const tellSettings = Effect.fnUntraced(
   Effect.mapError(failure),
   Effect.catchIf(
     ({ reason }) => reason === "refused",
-    ({ message }) => Effect.logDebug("the service does not keep settings", { reason: message })
+    ({ message }) => Effect.logDebug("the service does not store settings", { reason: message })
   )
 )
 

@@ -38,12 +38,12 @@ const most = 32
 /** Describes why a value is not valid as components; undefined if it is. Filters check that the numbers are usable. */
 export const faultOf = (given: unknown): string | undefined => {
   if (!Predicate.isReadonlyObject(given))
-    return "rewards must be an object of numbers, such as { correct: 1, format: 0.5 }"
+    return "rewards must be an object of numbers, for example { correct: 1, format: 0.5 }"
   const components = Object.entries(given)
-  if (components.length > most) return `rewards may have ${most} components, not ${components.length}`
+  if (components.length > most) return `rewards may have at most ${most} components, not ${components.length}`
   const misnamed = components.find(([component]) => !name.test(component))?.[0]
   if (misnamed !== undefined) {
-    return `a component is named ${JSON.stringify(misnamed.slice(0, 80))}; a name has up to 64 letters, digits, "_", "." and "-", and begins with a letter or "_"`
+    return `a component is named ${JSON.stringify(misnamed.slice(0, 80))}; a name has up to 64 letters, digits, "_", "." and "-", and starts with a letter or "_"`
   }
   const odd = components.find(([, value]) => typeof value !== "number")
   return odd === undefined
@@ -55,7 +55,7 @@ export const faultOf = (given: unknown): string | undefined => {
 export const faultOfScore = (given: unknown): string | undefined =>
   faultOf(given) ??
   (Predicate.isReadonlyObject(given) && Object.keys(given).length === 0
-    ? "it names no component, and would silently count as 0; give a number, or components such as { correct: 1, format: 0.5 }"
+    ? "it names no component, and would silently count as 0; give a number, or components, for example { correct: 1, format: 0.5 }"
     : undefined)
 
 /**
@@ -86,7 +86,7 @@ export interface Total {
 }
 
 /** Bound for environments that generate component names from their items. */
-const mostTotals = 64
+const maxTotals = 64
 
 /** Totals by component; at the limit, components already in `known` are kept. */
 export const totals = (
@@ -97,7 +97,7 @@ export const totals = (
   for (const rewards of all) {
     for (const [component, value] of Object.entries(rewards)) {
       const { count, sum } = found.get(component) ?? { count: 0, sum: 0 }
-      if (count > 0 || found.size < mostTotals) found.set(component, { count: count + 1, sum: sum + value })
+      if (count > 0 || found.size < maxTotals) found.set(component, { count: count + 1, sum: sum + value })
     }
   }
   return found

@@ -15,7 +15,7 @@ export class ConstantRewards extends Schema.TaggedError<ConstantRewards>()("Cons
   tolerance: Schema.Finite
 }) {
   override get message() {
-    return `the standard deviation of the rewards (${this.standardDeviation}) is below ${this.tolerance}: nothing to learn from`
+    return `the standard deviation of the rewards (${this.standardDeviation}) is below ${this.tolerance}: no learning signal`
   }
 }
 
@@ -89,7 +89,7 @@ export class TurnMismatch extends Schema.TaggedError<TurnMismatch>()("TurnMismat
   advantages: Schema.Natural
 }) {
   override get message() {
-    return `the sequence has ${this.answers} trained spans and ${this.advantages} advantages: there must be one for each answer`
+    return `the sequence has ${this.answers} trained spans but ${this.advantages} advantages: one per answer is required`
   }
 }
 

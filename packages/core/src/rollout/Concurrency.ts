@@ -54,7 +54,7 @@ export interface QueueState {
 }
 
 /** Groups that may be on their way to the queue, by the off-policy cap and the reserved share. */
-export const queueRoom = (state: QueueState): number => {
+export const queueCapacity = (state: QueueState): number => {
   const { batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, share = 1, status } = state
   const derived =
     share < 1 ? batchSize * share : derivedBatchSize(batchSize, status.unallocatedFraction, minBatchAllocation)
@@ -62,7 +62,7 @@ export const queueRoom = (state: QueueState): number => {
   // original's floor.
   const round = maxBatchesOffpolicy <= 0 || share < 1 ? Math.ceil : Math.floor
   const shared = round((Math.max(1, maxBatchesOffpolicy) * derived) / groupSize) - queuedOf(status, share)
-  return minBatchAllocation === null ? shared : Math.max(shared, reservedRoom(state, minBatchAllocation))
+  return minBatchAllocation === null ? shared : Math.max(shared, reservedCapacity(state, minBatchAllocation))
 }
 
 /** Groups that count against the limit: the whole queue, or the environment's own with a share. */
@@ -72,7 +72,7 @@ const queuedOf = (
 ): number => (share < 1 ? selfQueueSize : queueSize)
 
 /** Groups needed to fill the reserved share of every batch even if others overfill the queue. */
-const reservedRoom = (
+const reservedCapacity = (
   { batchSize, groupSize, maxBatchesOffpolicy, status }: QueueState,
   minBatchAllocation: number
 ): number => {
@@ -114,7 +114,7 @@ export const partsOf = (
 /**
  * Groups that may be on their way to the queue so that none is sampled from weights more than `stepsAhead` steps stale.
  */
-export const policyRoom = (
+export const policyCapacity = (
   version: number,
   stepsAhead: number,
   {
@@ -156,7 +156,7 @@ const goldenRatio = (Math.sqrt(5) - 1) / 2
  * (8 groups of 8 make a batch of 64, but not with one of 7 among them) and nothing in progress can complete it. At most
  * one batch is queued beyond the cap.
  */
-export const oddRoom = (
+export const oddCapacity = (
   steps: { readonly total: number; readonly version: number | undefined },
   {
     batchSize,

@@ -157,13 +157,16 @@ export const recordOf = (
  * Sends the record to the service, if it stores evaluations. Failures are only logged: metrics go through their sinks,
  * which wait for the service, and samples are in files if requested.
  */
-export const tell = ({ telemetry }: TelemetryClientShape, record: () => EvaluationRecord): Effect.Effect<void> =>
+export const sendToService = (
+  { telemetry }: TelemetryClientShape,
+  record: () => EvaluationRecord
+): Effect.Effect<void> =>
   telemetry.pipe(
     Effect.flatMap(
       Option.match({ onNone: () => Effect.void, onSome: ({ recordEvaluation }) => recordEvaluation(record()) })
     ),
     Effect.catch(({ message }) =>
-      Effect.logWarning("the samples of an evaluation were not sent to the service", { reason: message })
+      Effect.logWarning("evaluation samples could not be sent to the service", { reason: message })
     )
   )
 

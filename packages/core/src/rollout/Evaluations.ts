@@ -52,7 +52,7 @@ export const make = Effect.fn("Evaluations.make")(function* (options: Evaluation
       const figures = EvaluationRun.metrics(evaluated.value)
       yield* Effect.logInfo("evaluation finished", { step, ...figures })
       yield* record(step, figures)
-      yield* EvaluationRun.tell(options.telemetry, () =>
+      yield* EvaluationRun.sendToService(options.telemetry, () =>
         EvaluationRun.recordOf(evaluated.value, { name: options.registeredName(), model: servers.modelName, step })
       )
       const { dataDirToSaveEvals: directory, maxTokenLength } = environment.settings

@@ -74,7 +74,7 @@ export const make = (options: Options): GroupSender => {
       log("group dropped", { item, reason, because }),
       isPowerOfTen(inARow)
         ? Effect.andThen(
-            Effect.logWarning("all groups are dropped, so nothing is sent", {
+            Effect.logWarning("all groups are dropped; nothing is sent", {
               inARow,
               last: { item, reason, because }
             }),
@@ -113,7 +113,9 @@ export const make = (options: Options): GroupSender => {
     yield* groupFile
       .write(accepted)
       .pipe(
-        Effect.catch((error) => Effect.logError("groups not saved", { reason: error.message, groups: accepted.length }))
+        Effect.catch((error) =>
+          Effect.logError("groups could not be saved", { reason: error.message, groups: accepted.length })
+        )
       )
   })
   return { send, skip }

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { GroupSender } from "./GroupSender.ts"
-import * as Occurrences from "../base/Occurrences.ts"
+import * as LogThrottle from "../base/LogThrottle.ts"
 import type { Failure, Task } from "./pool/Task.ts"
 import type { Outcomes } from "./pool/WorkerPool.ts"
 import type { Session } from "./Session.ts"
@@ -15,7 +15,7 @@ export const make = (
   groups: GroupSender,
   viewers: Pick<Viewers, "failed">
 ): Outcomes => {
-  const reasons = Occurrences.make()
+  const reasons = LogThrottle.make()
 
   const onFailure = Effect.fnUntraced(function* (
     task: Task,
@@ -26,7 +26,7 @@ export const make = (
     const { failures, index, work } = task
     metrics.item(kind, millis)
     const times = reasons.count(reason)
-    if (Occurrences.isWorthLogging(times)) {
+    if (LogThrottle.isWorthLogging(times)) {
       yield* Effect.logWarning("rollout failed", { item: work.label, kind, reason, attempt: failures, times })
     }
     yield* Effect.logDebug("cause of the failed rollout", cause)

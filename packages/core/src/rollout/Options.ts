@@ -80,7 +80,7 @@ export const checkSettings = (
 ): Effect.Effect<void, RolloutError> => {
   const refuse = (message: string) => Effect.fail(new RolloutError({ environment, reason: "settings", message }))
   if (batchSize <= 0) {
-    return refuse("the service does not say the run's batch size: register the trainer first, or set batch_size")
+    return refuse("the service does not report the run's batch size: register the trainer first, or set batch_size")
   }
   if (groupSize > batchSize) {
     return refuse(
@@ -89,7 +89,7 @@ export const checkSettings = (
     )
   }
   if (totalSteps === -1) {
-    return refuse("total_steps is -1, and the run has no number of steps either: set total_steps")
+    return refuse("total_steps is -1, but the run has no number of steps: set total_steps")
   }
   return Effect.void
 }

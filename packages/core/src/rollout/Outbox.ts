@@ -74,7 +74,7 @@ export const make = Effect.fnUntraced(function* (
     if (duplicatesInARow < manyDuplicates) return Effect.void
     duplicatesInARow = 0
     return Effect.logWarning(
-      "the service has these groups already: does another process run under the same name? Give each its own wandb_name",
+      "the service already has these groups; does another process use the same name? Give each its own wandb_name",
       { name }
     )
   })

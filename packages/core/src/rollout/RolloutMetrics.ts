@@ -11,6 +11,7 @@ import * as Evaluation from "../evaluation/Statistics.ts"
 import * as RewardComponents from "../reward/RewardComponents.ts"
 import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import * as Scoring from "../definition/Scoring.ts"
+import * as Expected from "./Expected.ts"
 import * as Spread from "./Spread.ts"
 import * as EqualAnswers from "./submit/EqualAnswers.ts"
 import { completionLengths, type DropReason, type FilterOptions, tooShort } from "./submit/GroupFilter.ts"
@@ -26,7 +27,9 @@ const itemsCounter = Metric.counter("atropos.rollout.items.total", {
   incremental: true
 })
 const runningGauge = Metric.gauge("atropos.rollout.running", { description: "items being rolled out" })
-const unsentGauge = Metric.gauge("atropos.rollout.unsent", { description: "groups the service has not answered for" })
+const unsentGauge = Metric.gauge("atropos.rollout.unsent", {
+  description: "groups not yet acknowledged by the service"
+})
 
 export type ItemOutcome = "succeeded" | "failed" | "died" | "timeout" | "given_up" | "unscorable"
 
@@ -75,7 +78,11 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       window.solved += group.solved?.filter(Boolean).length ?? 0
       window.outside += group.scores.filter(isOutside).length
       if (window.equals.length < maxEquals) window.equals.push(...EqualAnswers.find(group))
-      for (const score of group.scores) window.range.add(score)
+      const isExpected = Expected.of(group)
+      for (const [rollout, score] of group.scores.entries()) {
+        window.range.add(score)
+        if (isExpected !== undefined) (isExpected(rollout) ? window.expected : window.others).add(score)
+      }
       window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
     kept: (group, step) => {
@@ -152,6 +159,9 @@ interface Window {
   /** Repeated answers within a group, and the scores of all rollouts. */
   readonly equals: Array<EqualAnswers.Equals>
   readonly range: Spread.Spread
+  /** Scores of answers that match the expected one of their item, and of the others. */
+  readonly expected: Spread.Spread
+  readonly others: Spread.Spread
   /** Rollouts of items, and those that failed, died or timed out. */
   attempts: number
   failedAttempts: number
@@ -180,6 +190,8 @@ const emptyWindow = (): Window => ({
   outside: 0,
   equals: [],
   range: Spread.make(),
+  expected: Spread.make(),
+  others: Spread.make(),
   attempts: 0,
   failedAttempts: 0,
   judged: 0,
@@ -215,6 +227,10 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
   const { max, min } = window.range.figures()
   const contradicting = EqualAnswers.contradicting(window.equals, max - min)
   if (contradicting !== undefined) figures["train/contradicting_fraction"] = contradicting
+  if (max > min && window.expected.count() > 0 && window.others.count() > 0) {
+    const [expected, others] = [window.expected.figures().mean, window.others.figures().mean]
+    figures["train/expected_gain"] = (expected - others) / (max - min)
+  }
   if (window.attempts > 0) figures["train/failed_fraction"] = window.failedAttempts / window.attempts
   if (window.judged > 0) figures["train/solved_fraction"] = window.solved / window.judged
   if (window.scores.length > 0) {

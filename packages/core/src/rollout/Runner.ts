@@ -10,12 +10,12 @@ import * as Outbox from "./Outbox.ts"
 import * as Permits from "./Permits.ts"
 import * as WorkerPool from "./pool/WorkerPool.ts"
 import * as QueueView from "./QueueView.ts"
-import * as Room from "./Room.ts"
+import * as Capacity from "./Capacity.ts"
 import * as Session from "./Session.ts"
 import * as Shutdown from "./Shutdown.ts"
 import * as StepFigures from "./StepFigures.ts"
 import * as TrainerStep from "./TrainerStep.ts"
-import * as Upkeep from "./Upkeep.ts"
+import * as Heartbeat from "./Heartbeat.ts"
 
 /** Min consecutive failures before rollouts slow down. */
 const minFailuresBeforeSlowdown = 8
@@ -32,14 +32,14 @@ export const run = Effect.fn("Runner.run")(
     const { metrics, progress } = session
     const scope = yield* Effect.scope
     const workScope = yield* Scope.fork(scope)
-    const { evaluations, outbox, permits, pool, queue, room, step } = yield* assemble(session, workScope, part)
+    const { evaluations, outbox, permits, pool, queue, capacity, step } = yield* assemble(session, workScope, part)
     const load = { running: pool.running, unsent: outbox.submitter.unsent, finished: metrics.finished }
-    const upkeep = Upkeep.make(session, outbox, load, step.now)
+    const heartbeat = Heartbeat.make(session, outbox, load, step.now)
 
     if (options.evaluateAtStart && Option.isNone(progress.resumedFrom)) evaluations.request(step.now())
     const sending = yield* Effect.forkIn(outbox.submitter.run, scope)
     const attending = yield* Effect.all(
-      [evaluations.run, upkeep.run, step.follow, room.follow, queue.run, permits.run, outbox.viewers.run(load)],
+      [evaluations.run, heartbeat.run, step.follow, capacity.follow, queue.run, permits.run, outbox.viewers.run(load)],
       { concurrency: "unbounded", discard: true }
     ).pipe(Effect.forkIn(scope))
     const work = Effect.gen(function* () {
@@ -53,7 +53,7 @@ export const run = Effect.fn("Runner.run")(
       work,
       Effect.andThen(Effect.raceFirst(Fiber.join(sending), Fiber.join(attending)), Effect.never)
     )
-    const shutdown = { session, pool, workScope, outbox, sending, upkeep, load, step: step.now }
+    const shutdown = { session, pool, workScope, outbox, sending, heartbeat, load, step: step.now }
     yield* Effect.onExit(Effect.mapError(supervised, failing(name, "items")), (exit) => Shutdown.run(shutdown, exit))
 
     const summary: Summary = {
@@ -111,7 +111,7 @@ const assemble = Effect.fnUntraced(function* (
     record: (step) => StepFigures.record(session, step),
     onChange
   })
-  const room = Room.make({
+  const capacity = Capacity.make({
     settings,
     serverCount: servers.serverCount,
     onPolicy: options.onPolicy,
@@ -133,7 +133,7 @@ const assemble = Effect.fnUntraced(function* (
       from: progress.frontier,
       requeued: progress.restored,
       isDone: progress.isDone,
-      room: room.left,
+      capacity: capacity.left,
       onBegin: permits.begun,
       news,
       timeoutSeconds: settings.workerTimeout,
@@ -145,5 +145,5 @@ const assemble = Effect.fnUntraced(function* (
     },
     workScope
   )
-  return { queue, outbox, evaluations, step, room, permits, pool }
+  return { queue, outbox, evaluations, step, capacity, permits, pool }
 })

@@ -169,7 +169,7 @@ const register = Effect.fnUntraced(function* (client: EnvironmentClientShape, na
   yield* checkSettings(name, settings.groupSize, batchSize(), totalSteps)
   const longest = connection.maxTokenLength()
   if (longest > 0 && longest <= settings.maxTokenLength) {
-    yield* Effect.logInfo("generations are limited so that prompt and answer fit the trainer's seq_len", {
+    yield* Effect.logInfo("limiting generations so that prompt and answer fit the trainer's seq_len", {
       seq_len: longest,
       max_token_length: settings.maxTokenLength
     })

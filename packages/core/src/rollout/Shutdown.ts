@@ -10,7 +10,7 @@ import type { Pool } from "./pool/WorkerPool.ts"
 import type { Session } from "./Session.ts"
 import * as StepFigures from "./StepFigures.ts"
 import type { Load } from "./submit/Reports.ts"
-import type { Upkeep } from "./Upkeep.ts"
+import type { Heartbeat } from "./Heartbeat.ts"
 
 const requestTimeout: Duration.Input = "5 seconds"
 
@@ -20,13 +20,13 @@ export interface Parts {
   readonly workScope: Scope.Closeable
   readonly outbox: Outbox
   readonly sending: Fiber.Fiber<never>
-  readonly upkeep: Upkeep
+  readonly heartbeat: Heartbeat
   readonly load: Load
   readonly step: () => number
 }
 
 export const run = Effect.fnUntraced(function* (parts: Parts, exit: Exit.Exit<unknown, unknown>) {
-  const { load, outbox, pool, sending, session, step, upkeep, workScope } = parts
+  const { load, outbox, pool, sending, session, step, heartbeat, workScope } = parts
   const { client, connection, options, recorder } = session
   const { spans, submitter, viewers } = outbox
   pool.stop()
@@ -37,17 +37,18 @@ export const run = Effect.fnUntraced(function* (parts: Parts, exit: Exit.Exit<un
   yield* Fiber.interrupt(sending)
   yield* spans.endAll
   const left = yield* submitter.persist
-  if (left > 0) yield* Effect.logError("groups could not be kept; their items are rolled out again", { groups: left })
-  yield* Waiting.within(upkeep.save, requestTimeout)
+  if (left > 0)
+    yield* Effect.logError("groups could not be spooled; their items will be rolled out again", { groups: left })
+  yield* Waiting.within(heartbeat.save, requestTimeout)
   yield* Waiting.within(
     Effect.suspend(() => StepFigures.record(session, step())),
     requestTimeout
   )
   yield* recorder.finish(exit)
   yield* Waiting.within(viewers.farewell(load), requestTimeout)
-  yield* upkeep.publish
+  yield* heartbeat.publish
   const parted = yield* Waiting.within(client.disconnectEnvironment(connection.registration().envId), requestTimeout)
   if (Exit.isFailure(parted)) {
-    yield* Effect.logWarning("not disconnected from the service", { reason: Reason.ofCause(parted.cause) })
+    yield* Effect.logWarning("could not deregister from the service", { reason: Reason.ofCause(parted.cause) })
   }
 })

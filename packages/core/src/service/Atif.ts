@@ -48,7 +48,7 @@ const contentOf = Effect.fnUntraced(function* (content: Message["content"], at: 
     if (type === "text" && text !== undefined) parts.push({ type, text })
     else if (url !== undefined && mediaType !== undefined) {
       parts.push({ type: "image", source: { media_type: mediaType, path: url } })
-    } else return yield* fail(`${at} has a part of the type ${type} that ATIF has no place for`)
+    } else return yield* fail(`${at} has a part of type ${type}, which ATIF does not support`)
   }
   return parts
 })
@@ -62,7 +62,7 @@ const callsOf = Effect.fnUntraced(function* (calls: ReadonlyArray<ToolCall>, at:
   const written: Array<NonNullable<Step["tool_calls"]>[number]> = []
   for (const [index, { function: called, id }] of calls.entries()) {
     const value = argumentsOf(called.arguments)
-    if (value === undefined) return yield* fail(`${at}: the arguments of call ${index} are no JSON object`)
+    if (value === undefined) return yield* fail(`${at}: the arguments of call ${index} are not a JSON object`)
     written.push({ tool_call_id: id ?? `call_${index}`, function_name: called.name, arguments: value })
   }
   return written
@@ -110,7 +110,7 @@ export const ofSequence = Effect.fn("Atif.ofSequence")(function* (
         ({ tool_calls: calls }) => calls?.some(({ tool_call_id }) => tool_call_id === message.tool_call_id) === true
       )
       const step = steps[caller]
-      if (step === undefined) return yield* fail(`${at} is the result of a call that is not there`)
+      if (step === undefined) return yield* fail(`${at} is the result of an unknown call`)
       steps[caller] = { ...step, observation: { results: [...(step.observation?.results ?? []), result] } }
     } else if (message.role === "assistant") {
       const calls = yield* callsOf(message.tool_calls ?? [], at)
@@ -125,7 +125,7 @@ export const ofSequence = Effect.fn("Atif.ofSequence")(function* (
       })
     } else steps.push({ step_id, source: message.role === "user" ? "user" : "system", message: content })
   }
-  if (steps.length === 0) return yield* fail("it has no message")
+  if (steps.length === 0) return yield* fail("it has no messages")
   return {
     schema_version: version,
     session_id: sessionId ?? null,
@@ -203,7 +203,7 @@ export const toSequence = Effect.fn("Atif.toSequence")(function* (
 ): Effect.fn.Return<Sequence, AtifError> {
   const document = yield* Effect.mapError(
     decode(json),
-    ({ message }) => new AtifError({ message: `is no document of ATIF: ${message}` })
+    ({ message }) => new AtifError({ message: `is not an ATIF document: ${message}` })
   )
   const { extra, session_id: sessionId, steps } = document
   const score = extra?.["score"]

@@ -81,7 +81,7 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Envir
               Stream.fail(
                 new TrajectoryError({
                   reason: "unreachable",
-                  message: `no sign of life for ${Duration.format(silence)}`
+                  message: `no events for ${Duration.format(silence)}`
                 })
               )
           }),

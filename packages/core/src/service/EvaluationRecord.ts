@@ -27,9 +27,9 @@ export interface Part {
   readonly samples: ReadonlyArray<object>
 }
 
-const mostSamples = 250
+const maxSamples = 250
 /** Max characters of JSON text per part. */
-const mostLength = 4 * 1024 * 1024
+const maxLength = 4 * 1024 * 1024
 
 /** Splits samples into one part per request. */
 export const parts = (samples: ReadonlyArray<object>): ReadonlyArray<Part> => {
@@ -38,7 +38,7 @@ export const parts = (samples: ReadonlyArray<object>): ReadonlyArray<Part> => {
   for (const [from, sample] of samples.entries()) {
     const own = JSON.stringify(sample).length
     const last = all.at(-1)
-    if (last === undefined || last.samples.length === mostSamples || length + own > mostLength) {
+    if (last === undefined || last.samples.length === maxSamples || length + own > maxLength) {
       all.push({ from, samples: [sample] })
       length = own
     } else {

@@ -204,7 +204,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
   Result.gen(function* () {
     const opened = yield* open(bytes)
     const { shape } = opened
-    if (JsonSpans.isTooDeep(opened.rest)) return yield* failed("rest", "this nests too deep")
+    if (JsonSpans.isTooDeep(opened.rest)) return yield* failed("rest", "is nested too deeply")
     const rest = yield* Result.mapError(
       decodeRest(decoder.decode(opened.rest)),
       (error) => new PackedGroupError({ field: "rest", message: error.message })
@@ -218,7 +218,8 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
     if (masks === undefined) return yield* failed("masks", "this section is missing")
     if (scores === undefined) return yield* failed("scores", "this section is missing")
     const count = lengths.reduce((sum, length) => sum + length, 0)
-    if (count !== shape.tokens) return yield* failed("shape.tokens", `says ${shape.tokens}, the sections have ${count}`)
+    if (count !== shape.tokens)
+      return yield* failed("shape.tokens", `is ${shape.tokens}, but the sections have ${count}`)
     const floatMatrix = (name: string) => readMatrix(bytes, opened, name, floats(bytes, opened, name), lengths)
     const advantages = yield* floatMatrix("advantages")
     const refLogprobs = yield* floatMatrix("ref_logprobs")

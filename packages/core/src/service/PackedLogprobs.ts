@@ -34,15 +34,15 @@ export interface RecordedLogprobs {
 const magic = 0x54505441 // "ATPT"
 
 /** Larger records are not of a step, and are rejected. */
-const mostRows = 65_536
-const mostTokens = 100_000_000
+const maxRows = 65_536
+const maxTokens = 100_000_000
 
 const place = Schema.Natural.check(Schema.isLessThanOrEqualTo(0x7fff_ffff))
-const length = Schema.Natural.check(Schema.isLessThanOrEqualTo(mostTokens))
+const length = Schema.Natural.check(Schema.isLessThanOrEqualTo(maxTokens))
 const Head = Schema.Struct({
   lease_token: Schema.NonEmptyString.check(Schema.isMaxLength(256)),
   policy_version: Schema.Natural,
-  rows: Schema.Array(Schema.Tuple([place, place, length, length])).check(Schema.isMaxLength(mostRows))
+  rows: Schema.Array(Schema.Tuple([place, place, length, length])).check(Schema.isMaxLength(maxRows))
 })
 const decodeHead = Schema.decodeUnknownResult(Schema.fromJsonString(Head))
 
@@ -89,25 +89,25 @@ export const decode = (bytes: Uint8Array): Result.Result<RecordedLogprobs, Packe
     const { first: headLength, second: count } = yield* readPrelude(bytes, magic, "a record of logprobs")
     const start = Sections.align(preludeBytes + headLength)
     if (start + count * Sections.width.f32 > bytes.length) {
-      return yield* failed("prelude", `head and floats need more than the ${bytes.length} bytes that are there`)
+      return yield* failed("prelude", `head and floats need more than ${bytes.length} bytes`)
     }
     const headBytes = bytes.subarray(preludeBytes, preludeBytes + headLength)
-    if (JsonSpans.isTooDeep(headBytes)) return yield* failed("head", "this nests too deep")
+    if (JsonSpans.isTooDeep(headBytes)) return yield* failed("head", "is nested too deeply")
     const head = yield* Result.mapError(
       decodeHead(new TextDecoder().decode(headBytes)),
       (error) => new PackedGroupError({ field: "head", message: error.message })
     )
     const floats = floatsOf(bytes.subarray(start, start + count * Sections.width.f32))
-    if (!areLogprobs(floats)) return yield* failed("floats", "a logprob is a number up to 0, or NaN")
+    if (!areLogprobs(floats)) return yield* failed("floats", "logprobs must be at most 0, or NaN")
     const rows: Array<RecordedRow> = []
     let at = 0
     for (const [group, sequence, from, length] of head.rows) {
       rows.push({ group, sequence, from, logprobs: floats.subarray(at, at + length) })
       at += length
     }
-    if (at !== count) return yield* failed("head", `rows have ${at} floats together, the prelude says ${count}`)
+    if (at !== count) return yield* failed("head", `rows have ${at} floats in total, but the prelude states ${count}`)
     if (new Set(rows.map(({ group, sequence }) => `${group} ${sequence}`)).size !== rows.length) {
-      return yield* failed("head", "a sequence comes twice")
+      return yield* failed("head", "duplicate sequence")
     }
     return { leaseToken: head.lease_token, policyVersion: head.policy_version, rows }
   })

@@ -27,15 +27,15 @@ const has = (sums: Sums, sum: number): boolean => (sums >> BigInt(sum)) % 2n ===
 
 /** Positions of the groups that matter: per environment and size, as many as fit into a batch. */
 const relevant = (groups: ReadonlyArray<QueuedGroup>, batchSize: number): Array<number> => {
-  const room = new Map<string, number>()
+  const slots = new Map<string, number>()
   const positions: Array<number> = []
   for (let i = 0; i < groups.length; i++) {
     const { envId, size } = groups[i]!
     if (size < 1 || size > batchSize) continue
-    const lane = `${envId}/${size}`
-    const left = room.get(lane) ?? Math.floor(batchSize / size)
+    const key = `${envId}/${size}`
+    const left = slots.get(key) ?? Math.floor(batchSize / size)
     if (left === 0) continue
-    room.set(lane, left - 1)
+    slots.set(key, left - 1)
     positions.push(i)
   }
   return positions
@@ -85,36 +85,36 @@ const oldestFill = (groups: ReadonlyArray<QueuedGroup>, batchSize: number): Read
 }
 
 /** The groups of one environment with a minimum, or of all others together. */
-interface Lane {
+interface Partition {
   readonly positions: Array<number>
-  /** Sequences guaranteed to this lane in the batch. */
+  /** Sequences guaranteed to this partition in the batch. */
   readonly need: number
   /** Sequences it would get by age alone. */
   readonly natural: number
 }
 
-const lanesOf = (
+const partitionsOf = (
   groups: ReadonlyArray<QueuedGroup>,
   batchSize: number,
   minimums: MinimumShares,
   natural: ReadonlyArray<number>
-): ReadonlyArray<Lane> => {
+): ReadonlyArray<Partition> => {
   const positions = new Map<number | null, Array<number>>()
   for (const i of relevant(groups, batchSize)) {
     const { envId } = groups[i]!
-    const lane = envId !== null && minimums.has(envId) ? envId : null
-    const others = positions.get(lane)
-    if (others === undefined) positions.set(lane, [i])
+    const key = envId !== null && minimums.has(envId) ? envId : null
+    const others = positions.get(key)
+    if (others === undefined) positions.set(key, [i])
     else others.push(i)
   }
   const promised = (envId: number | null) =>
     envId === null ? 0 : Math.max(0, Math.floor(batchSize * (minimums.get(envId) ?? 0)))
   const total = [...positions.keys()].reduce<number>((sum, envId) => sum + promised(envId), 0)
   const scale = total > batchSize ? batchSize / total : 1
-  return [...positions].map(([envId, lane]) => ({
-    positions: lane,
+  return [...positions].map(([envId, partition]) => ({
+    positions: partition,
     need: Math.floor(promised(envId) * scale),
-    natural: natural.reduce((sum, i) => sum + (lane.includes(i) ? groups[i]!.size : 0), 0)
+    natural: natural.reduce((sum, i) => sum + (partition.includes(i) ? groups[i]!.size : 0), 0)
   }))
 }
 
@@ -128,17 +128,19 @@ interface Split {
 const better = (a: Split, b: Split | undefined): boolean =>
   b === undefined || a.met > b.met || (a.met === b.met && a.distance < b.distance)
 
-/** Satisfies the guaranteed shares as far as any exact fill can, with a dynamic program over lanes and sums. */
+/** Satisfies the guaranteed shares as far as any exact fill can, with a dynamic program over partitions and sums. */
 const shareFill = (
   groups: ReadonlyArray<QueuedGroup>,
   batchSize: number,
-  lanes: ReadonlyArray<Lane>
+  partitions: ReadonlyArray<Partition>
 ): ReadonlyArray<number> | undefined => {
-  const sizes = lanes.map(({ positions }) => positions.map((i) => groups[i]!.size))
-  const sums = sizes.map((lane) => suffixSums(lane, batchSize))
+  const sizes = partitions.map(({ positions }) => positions.map((i) => groups[i]!.size))
+  const sums = sizes.map((partition) => suffixSums(partition, batchSize))
   let splits = new Map<number, Split>([[0, { met: 0, distance: 0, amounts: [] }]])
-  for (const [lane, { natural, need }] of lanes.entries()) {
-    const amounts = Array.from({ length: batchSize + 1 }, (_, sum) => sum).filter((sum) => has(sums[lane]![0]!, sum))
+  for (const [partition, { natural, need }] of partitions.entries()) {
+    const amounts = Array.from({ length: batchSize + 1 }, (_, sum) => sum).filter((sum) =>
+      has(sums[partition]![0]!, sum)
+    )
     const next = new Map<number, Split>()
     for (const [filled, split] of splits) {
       for (const amount of amounts) {
@@ -155,8 +157,8 @@ const shareFill = (
   }
   return splits
     .get(batchSize)
-    ?.amounts.flatMap((amount, lane) =>
-      oldestSubset(sizes[lane]!, sums[lane]!, amount).map((i) => lanes[lane]!.positions[i]!)
+    ?.amounts.flatMap((amount, partition) =>
+      oldestSubset(sizes[partition]!, sums[partition]!, amount).map((i) => partitions[partition]!.positions[i]!)
     )
     .toSorted((a, b) => a - b)
 }
@@ -170,8 +172,10 @@ export const fill = (
   if (batchSize < 1) return undefined
   const natural = oldestFill(groups, batchSize)
   if (natural === undefined || minimums.size === 0) return natural
-  const lanes = lanesOf(groups, batchSize, minimums, natural)
-  return lanes.every((lane) => lane.natural >= lane.need) ? natural : shareFill(groups, batchSize, lanes)
+  const partitions = partitionsOf(groups, batchSize, minimums, natural)
+  return partitions.every((partition) => partition.natural >= partition.need)
+    ? natural
+    : shareFill(groups, batchSize, partitions)
 }
 
 /**

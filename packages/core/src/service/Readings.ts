@@ -14,7 +14,7 @@ export interface LeftOut {
 }
 
 /** Longer names are rejected. */
-const longestName = 256
+const maxNameLength = 256
 
 const notFinite: ReadonlyMap<unknown, number> = new Map<unknown, number>([
   ["NaN", Number.NaN],
@@ -37,16 +37,16 @@ export const decode = (values: {
   const leftOut: Array<readonly [string, string]> = []
   for (const [name, value] of Object.entries(values)) {
     const number = numberOf(value)
-    if (name.length > longestName)
-      leftOut.push([`${name.slice(0, 40)}…`, `a name of more than ${longestName} characters`])
+    if (name.length > maxNameLength)
+      leftOut.push([`${name.slice(0, 40)}…`, `a name of more than ${maxNameLength} characters`])
     else if (number === undefined)
-      leftOut.push([name, `expected a number, "NaN", "Infinity" or "-Infinity", got ${shown(value)}`])
+      leftOut.push([name, `expected a number, "NaN", "Infinity" or "-Infinity", got ${formatValue(value)}`])
     else figures.push([name, number])
   }
   return { values: Object.fromEntries(figures), leftOut: Object.fromEntries(leftOut) }
 }
 
-const shown = (value: unknown): string => {
+const formatValue = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === "boolean") return `${value}`
   return Array.isArray(value) ? "an array" : "an object"

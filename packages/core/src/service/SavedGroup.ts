@@ -116,7 +116,8 @@ const itemIdOf = (line: Fields, isSample: boolean): Pick<ScoredGroup, "itemId"> 
   return typeof id === "string" && ContentId.isPlain(id) ? { itemId: id } : {}
 }
 
-const spell = (names: ReadonlyArray<string>): string => (names.length === 0 ? "nothing" : names.slice(0, 12).join(", "))
+const listNames = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? "nothing" : names.slice(0, 12).join(", ")
 
 /** Reports unknown keys, once per file. */
 export const unknownFields = () => {
@@ -126,7 +127,7 @@ export const unknownFields = () => {
     for (const name of news) known.add(`${file}\0${name}`)
     return news.length === 0
       ? undefined
-      : `${file}, line ${line}: a group has no field ${news.join(", ")}, ignored from here on (it has ${[...keys].join(", ")})`
+      : `${file}, line ${line}: unknown fields of a group, ignored from here on: ${news.join(", ")} (known: ${[...keys].join(", ")})`
   }
 }
 
@@ -144,7 +145,7 @@ export const parse = (
   if (!Predicate.isReadonlyObject(value)) return Result.fail(`is ${kindOf(value)}; expected ${expected}`)
   const names = Object.keys(value)
   if (!("scores" in value) || !("tokens" in value || "messages" in value)) {
-    return Result.fail(`is not a group: it has ${spell(names)}; expected ${expected}`)
+    return Result.fail(`is not a group: it has ${listNames(names)}; expected ${expected}`)
   }
   const bad = notFinite ? [...keys].flatMap((key) => PythonJson.notFiniteIn(value[key], [key]))[0] : undefined
   if (bad !== undefined) return Result.fail(`${bad.loc.join(".")}: expected a finite number, got ${bad.word}`)
@@ -190,7 +191,7 @@ export const rewritten = (line: Uint8Array, values: { readonly [key: string]: un
   const spans = JsonSpans.members(line, () => undefined)
   const end = line.lastIndexOf(closeBrace)
   // Both were accepted when the line was read.
-  if (spans === undefined || end < 0) throw new Error("the line is no JSON object that was read")
+  if (spans === undefined || end < 0) throw new Error("the line is not a parsed JSON object")
   const known = Object.keys(values)
     .flatMap((key) => {
       const span = spans.get(key)
@@ -223,7 +224,7 @@ export const ofLine = (line: JsonLines.Line): Entry => {
   if (line._tag === "Faulty") return { _tag: "Fault", problem: line.problem, ...place }
   const parsed = parse(line.text)
   if (Result.isSuccess(parsed)) return { _tag: "Saved", ...parsed.success, ...place }
-  const problem = line.isTerminated ? parsed.failure : `is cut off: the file ends in it. It ${parsed.failure}`
+  const problem = line.isTerminated ? parsed.failure : `is truncated at the end of the file. It ${parsed.failure}`
   return { _tag: "Fault", problem, ...place }
 }
 

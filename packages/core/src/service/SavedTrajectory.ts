@@ -61,7 +61,7 @@ export const SavedTrajectory: Schema.Codec<Trajectory, unknown> = Schema.Struct(
     Schema.makeFilter(
       ({ logprobs, mask, tokens }) =>
         (mask.length === tokens.length && (logprobs === undefined || logprobs.length === tokens.length)) ||
-        "tokens, mask and logprobs must be of one length"
+        "tokens, mask and logprobs must have the same length"
     )
   )
   .pipe(

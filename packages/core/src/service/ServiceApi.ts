@@ -38,7 +38,8 @@ const failure = (error: Failure, sentTo: Option.Option<string>): TrajectoryError
   if (error instanceof TrajectoryError) return error
   const cause = error instanceof Error ? error : new Error(error._tag)
   return Option.match(sentTo, {
-    onNone: () => new TrajectoryError({ reason: "rejected", message: `cannot be sent: ${cause.message}`, cause }),
+    onNone: () =>
+      new TrajectoryError({ reason: "rejected", message: `cannot encode the request: ${cause.message}`, cause }),
     onSome: (where) => ServiceHttp.unreadable(where, cause)
   })
 }

@@ -84,7 +84,8 @@ const bodyFor: ServiceHttp["bodyFor"] = (schema) => {
     Effect.map(
       Effect.mapError(
         encode(value),
-        (cause) => new TrajectoryError({ reason: "rejected", message: `cannot be sent: ${cause.message}`, cause })
+        (cause) =>
+          new TrajectoryError({ reason: "rejected", message: `cannot encode the request: ${cause.message}`, cause })
       ),
       (json) => HttpBody.text(json, "application/json")
     )
@@ -115,7 +116,7 @@ const causeText = (cause: unknown): string => {
 export const unreadable = (where: string, cause: { readonly message: string }): TrajectoryError =>
   new TrajectoryError({
     reason: "unsupported",
-    message: `${where} sent an answer that does not follow the protocol: ${Reason.oneLine(cause)}`,
+    message: `${where} sent an invalid answer: ${Reason.oneLine(cause)}`,
     cause
   })
 
@@ -125,7 +126,7 @@ export const fromTransport =
     new TrajectoryError({
       reason:
         error.reason._tag === "InvalidUrlError" || error.reason._tag === "EncodeError" ? "rejected" : "unreachable",
-      message: `${where} cannot be reached: ${"cause" in error.reason && error.reason.cause !== undefined ? causeText(error.reason.cause) : error.message}`,
+      message: `${where} is unreachable: ${"cause" in error.reason && error.reason.cause !== undefined ? causeText(error.reason.cause) : error.message}`,
       cause: error
     })
 

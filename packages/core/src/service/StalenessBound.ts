@@ -38,7 +38,7 @@ const sum = (values: ReadonlyArray<number>): number => values.reduce((total, val
 const queuedOf = ({ queued }: BoundedRun): number => sum(queued.map(({ groups, sequences }) => groups * sequences))
 
 /** Sequences that may be started; negative if the bound is exceeded. */
-export const room = (run: BoundedRun, underWay: number): number =>
+export const capacity = (run: BoundedRun, underWay: number): number =>
   (run.maxStaleness + 1 - run.untrained) * run.batchSize - queuedOf(run) - underWay
 
 /** An environment's share is proportional to this. */
@@ -65,7 +65,7 @@ const isStuck = (run: BoundedRun, underWay: number): boolean => {
 export const granted = (run: BoundedRun, own: Roller, others: ReadonlyArray<Roller>, more: number): number => {
   const all = [own, ...others]
   const underWay = sum(all.map((one) => one.underWay * one.groupSize))
-  const left = Math.ceil(room(run, underWay) / own.groupSize)
+  const left = Math.ceil(capacity(run, underWay) / own.groupSize)
   const share = Math.ceil((shareOf(own, all) * (run.maxStaleness + 1) * run.batchSize) / own.groupSize)
   const fair = Math.max(1, share) - own.underWay
   const usual = Math.max(0, Math.min(more, left, fair))

@@ -44,7 +44,7 @@ export class TrainerClient extends Context.Service<TrainerClient, TrainerClientS
 ) {}
 
 const notPacked = (message: string, cause?: unknown) =>
-  new TrajectoryError({ reason: "unsupported", message: `the service's batch cannot be read: ${message}`, cause })
+  new TrajectoryError({ reason: "unsupported", message: `the service's batch is invalid: ${message}`, cause })
 
 const decodeHead = Schema.decodeUnknownEffect(Schema.toCodecStringTree(Api.BatchHead))
 

@@ -119,7 +119,7 @@ export const make = Effect.fnUntraced(function* (
         : Effect.fail(
             new TrajectoryError({
               reason: "unsupported",
-              message: `a run named ${spec.name} needs a service with the /v1 API; this one has only the run "default"`
+              message: `a run named ${spec.name} needs a service with the /v1 API; this one only has the run "default"`
             })
           ),
     claim: claims.claim,

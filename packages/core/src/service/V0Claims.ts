@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* (http: ServiceHttp) {
       Effect.mapError(
         Effect.fromResult(WireGroup.decode(group)),
         (cause) =>
-          new TrajectoryError({ reason: "unsupported", message: `a group cannot be read: ${cause.message}`, cause })
+          new TrajectoryError({ reason: "unsupported", message: `a group is invalid: ${cause.message}`, cause })
       )
     )
     const step = yield* takeStep

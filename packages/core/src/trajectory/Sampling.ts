@@ -10,7 +10,7 @@ import { Equal, Schema } from "effect"
 /**
  * Definition of a sampled token's logprob, with z the model's raw logits:
  *
- *     raw         log softmax(z), whatever the temperature
+ *     raw         log softmax(z), at any temperature
  *     tempered    log softmax(z / temperature) over the whole vocabulary
  *     processed   the distribution that was drawn from: after penalties, bias, temperature, top-k, top-p and min-p
  *
@@ -125,8 +125,8 @@ export const areEqual = (a: Sampling | undefined, b: Sampling | undefined): bool
 
 /** Warning for parts of one sequence that were sampled differently. */
 export const mixed =
-  "its turns were sampled at different temperatures, top-p, top-k, min-p, penalties or constraints, so no trainer can compute their probabilities: " +
-  "sample the turns of one sequence alike, or in sessions of their own"
+  "its turns were sampled at different temperatures, top-p, top-k, min-p, penalties or constraints, so their probabilities cannot be recomputed: " +
+  "sample the turns of one sequence with the same options, or in separate sessions"
 
 /** One human-readable line: `temperature 0.7, top-p 0.95, raw logprobs`. */
 export const describe = (sampling: Sampling): string =>
@@ -139,7 +139,7 @@ export const describe = (sampling: Sampling): string =>
     ...(sampling.presencePenalty === undefined ? [] : [`presence penalty ${sampling.presencePenalty}`]),
     ...(sampling.frequencyPenalty === undefined ? [] : [`frequency penalty ${sampling.frequencyPenalty}`]),
     ...(sampling.logitBias === undefined ? [] : [`bias on ${Object.keys(sampling.logitBias).length} tokens`]),
-    ...(sampling.isConstrained === true ? ["held to a form"] : []),
+    ...(sampling.isConstrained === true ? ["constrained output"] : []),
     `${sampling.logprobs} logprobs`
   ].join(", ")
 

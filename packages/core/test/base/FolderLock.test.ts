@@ -74,7 +74,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("FolderLock", (it) => {
       yield* fs.chmod(join(target, "lock.sqlite"), 0o444)
       const error = yield* Effect.flip(asNobody(FolderLock.hold(target)))
       assert.isFalse(error.isHeld)
-      assert.include(error.message, `${target}: this user may not write lock.sqlite there`)
+      assert.include(error.message, `${target}: no write permission for lock.sqlite`)
     })
   )
 

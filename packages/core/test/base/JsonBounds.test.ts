@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import * as JsonBounds from "../../src/base/JsonBounds.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
-const small: JsonBounds.Bounds = { levels: 3, opened: 4, keys: 3, values: 8 }
+const small: JsonBounds.Bounds = { levels: 3, opened: 4, keys: 3, values: 8, digits: 5 }
 
 describe("JsonBounds", () => {
   it.effect.each([
@@ -15,8 +15,11 @@ describe("JsonBounds", () => {
     ["[[], [], [], []]", "has over 4 lists and maps"],
     ["[1, 2, 3, 4, 5, 6, 7, 8]", undefined],
     ["[1, 2, 3, 4, 5, 6, 7, 8, 9]", "has over 8 elements of lists and maps"],
+    ["[12345, 1.2345e12345, 12345.67890]", undefined],
+    ["[1, -123456]", "has a number of over 5 digits"],
+    ["[0.123456", "has a number of over 5 digits"],
     // Texts cost nothing, whatever they hold.
-    ['["{{{{::::,,,,,,,,", "\\"[[[[", "\\\\", "\\\\\\"::::"]', undefined],
+    ['["{{{{::::,,,,,,,,", "123456789", "\\"[[[[", "\\\\", "\\\\\\"::::"]', undefined],
     ['"no end [[[[', undefined],
     ["[[[[", "nests deeper than 3 levels"]
   ] as const)("of %s: %s", ([text, found]) =>
@@ -43,7 +46,7 @@ describe("JsonBounds", () => {
 
   it.effect.prop(
     "are the same however a body is cut",
-    [Schema.Array(Schema.Literals(["[", "]", "{", "}", ":", ",", '"', "\\", "x"]))],
+    [Schema.Array(Schema.Literals(["[", "]", "{", "}", ":", ",", '"', "\\", "12", "x"]))],
     ([parts]) =>
       Effect.sync(() => {
         const json = bytes(parts.join(""))

@@ -133,7 +133,7 @@ describe("OpenTelemetry", () => {
       assert.strictEqual(Number(inner?.attributes["answer"]), 42)
       assert.strictEqual(outer?.name, Trace.roots.item)
       yield* exporting("http://127.0.0.1:9")
-      assert.strictEqual(said.filter((line) => line.includes("cannot send telemetry")).length, 1)
+      assert.strictEqual(said.filter((line) => line.includes("telemetry could not be sent")).length, 1)
     })
   )
 })

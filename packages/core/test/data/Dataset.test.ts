@@ -204,7 +204,7 @@ describe("Dataset, files", () => {
       text: '[{"question": "q"}]',
       row: 1,
       field: "answer",
-      says: 'missing.json, row 1: there is no column "answer"; there are question'
+      says: 'missing.json, row 1: unknown column "answer"; the columns are question'
     },
     {
       name: "cut.json",
@@ -261,9 +261,9 @@ describe("Dataset, files", () => {
         const said: Array<string> = []
         const logger = Logger.layer([Logger.make(({ message }) => void said.push(String(message)))])
         assert.deepStrictEqual(yield* rowsOf(lines, Problem).pipe(Effect.provide(logger)), problems.slice(0, 1))
-        assert.match(said[0] ?? "", /deep\.jsonl, line 1: not JSON: nested deeper than 200 levels/)
+        assert.match(said[0] ?? "", /deep\.jsonl, line 1: not JSON: nested more than 200 levels deep/)
         const list = yield* written(folder, "deep.json", `[${deep}]`)
-        assert.match((yield* Effect.flip(rowsOf(list, Problem))).message, /row 1: not JSON: nested deeper/)
+        assert.match((yield* Effect.flip(rowsOf(list, Problem))).message, /row 1: not JSON: nested more than/)
       })
     )
   )
@@ -272,7 +272,7 @@ describe("Dataset, files", () => {
     inFolder((folder) =>
       Effect.gen(function* () {
         const path = yield* written(folder, "words.jsonl", "one\ntwo\n")
-        assert.include((yield* Effect.flip(rowsOf(path, Problem))).message, "no line can be read")
+        assert.include((yield* Effect.flip(rowsOf(path, Problem))).message, "no valid lines")
       })
     )
   )
@@ -299,7 +299,7 @@ describe("Dataset, files", () => {
           for (const bytes of [Buffer.from(text, "latin1"), Buffer.from(`\ufeff${text}`, "utf16le").swap16(), ...cut]) {
             yield* fs.writeFile(file, bytes)
             const refused = yield* Effect.flip(rowsOf(file, Schema.Unknown)).pipe(Effect.provide(Logger.layer([])))
-            assert.match(refused.message, /not text in UTF-8|is text in UTF-16; .*convert it to UTF-8/)
+            assert.match(refused.message, /not UTF-8 text|is text in UTF-16; .*convert it to UTF-8/)
           }
         }
         const utf16 = path.join(folder, "encoded.csv")
@@ -321,13 +321,13 @@ describe("Dataset, files", () => {
   }
 
   for (const [name, text, says] of [
-    ["semicolons.csv", "question;answer\na;1\n", /one column is named "question;answer": .*these are by semicolons/],
-    ["tabs.csv", "question\tanswer\na\t1\n", /these are by tabs/],
-    ["twice.csv", "question,answer,answer\na,1,2\n", /two columns are named "answer": give one of them another name/],
+    ["semicolons.csv", "question;answer\na;1\n", /one column is named "question;answer": .*not by semicolons/],
+    ["tabs.csv", "question\tanswer\na\t1\n", /not by tabs/],
+    ["twice.csv", "question,answer,answer\na,1,2\n", /two columns are named "answer": rename one of them/],
     ["nameless.csv", "question,answer,\na,1,\n", /column 3 has no name/],
-    ["rows.json", JSON.stringify({ rows: problems }), /is one object, whose "rows" holds the rows/],
-    ["named.json", JSON.stringify({ version: 1, data: problems }), /whose "data" holds the rows/],
-    ["single.json", JSON.stringify({ my_rows: problems }), /whose "my_rows" holds the rows/]
+    ["rows.json", JSON.stringify({ rows: problems }), /is one object, whose "rows" contains the rows/],
+    ["named.json", JSON.stringify({ version: 1, data: problems }), /whose "data" contains the rows/],
+    ["single.json", JSON.stringify({ my_rows: problems }), /whose "my_rows" contains the rows/]
   ] as const) {
     it.effect(`names what is wrong with ${name}, which would leave every column undefined`, () =>
       inFolder((folder) =>
@@ -360,7 +360,7 @@ describe("Dataset, files", () => {
         const path = yield* written(folder, "text.parquet", "question,answer\nq,a\n")
         assert.include(
           (yield* Effect.flip(rowsOf(path, Problem))).message,
-          "text.parquet cannot be read: it is no parquet file, or a damaged one"
+          "text.parquet cannot be read: it is not a parquet file, or is corrupt"
         )
       })
     )
@@ -474,7 +474,7 @@ describe("Dataset, hub", () => {
       const error = yield* Effect.flip(inFolder(() => rowsOf("owner/sums/train", Row), env))
       assert.include(error.message, "main/train, other/train, other/test")
       const typo = yield* Effect.flip(inFolder(() => rowsOf("owner/sums/main/trian", Row), env))
-      assert.include(typo.message, "no such configuration or split; there are main/train")
+      assert.include(typo.message, "unknown configuration or split; available: main/train")
       const unknown = yield* Effect.flip(inFolder(() => rowsOf("owner/nothing/main/train", Row), env))
       assert.include(unknown.message, "404")
     }).pipe(Effect.scoped)
@@ -532,7 +532,7 @@ describe("Dataset, hub", () => {
 
   const refusals: ReadonlyArray<readonly [status: number, says: string]> = [
     [401, "set HF_TOKEN to an access token"],
-    [403, "agree to the repository's conditions"],
+    [403, "accept the repository's conditions"],
     [400, "check HF_ENDPOINT"]
   ]
   for (const [status, says] of refusals) {

@@ -234,7 +234,7 @@ describe("the gateway and the openai package", () => {
         const session = yield* gateway.open()
         const closed = yield* failing(client(open), {})
         assert.instanceOf(closed, NotFoundError)
-        assert.match(closed.message, /this session is over/)
+        assert.match(closed.message, /this session has ended/)
         const unknown = yield* failing(client({ ...session, baseURL: `${gateway.url}/s/none/v1` }), {})
         assert.instanceOf(unknown, NotFoundError)
         assert.match(unknown.message, /base URL of an open session/)

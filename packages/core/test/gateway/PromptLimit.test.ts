@@ -50,7 +50,7 @@ describe("prompts that are longer than any may be", () => {
           for (const [what, path, body] of requests) {
             const { status, text } = yield* TestGateway.post(`${base}/${path}`, { model: "any", ...body })
             assert.deepStrictEqual([what, path, status], [what, path, 400])
-            assert.match(text, /longer than the 256 tokens that a prompt may have/)
+            assert.match(text, /exceed the prompt limit of 256 tokens/)
           }
         }
         assert.strictEqual(asked, 0)

@@ -52,7 +52,7 @@ describe("sessions of the gateway", () => {
               assert.deepStrictEqual([third.status, ended], [201, [second.id]])
               const late = yield* post(`${second.base_url}/chat/completions`, chat("Hi"))
               assert.strictEqual(late.status, 404)
-              assert.include(messageOf(late.text), "others needed its place")
+              assert.include(messageOf(late.text), "it was idle for the longest time")
               yield* opened
               assert.deepStrictEqual(ended, [second.id, first.id])
               yield* Deferred.succeed(gate, undefined)
@@ -85,8 +85,8 @@ describe("sessions of the gateway", () => {
           { rewards: JSON.parse('{"__proto__": 1, "brief": 2}') as {}, turn: 0 }
         ])
         for (const [body, said] of [
-          [{}, /one of "reward" and "rewards"/],
-          [{ reward: 1, rewards: { a: 1 } }, /one of/],
+          [{}, /"reward" or "rewards"/],
+          [{ reward: 1, rewards: { a: 1 } }, /"reward" or "rewards"/],
           [{ reward: "1" }, /^reward: a finite number/],
           [{ rewards: { a: null } }, /^rewards\.a: a finite number/],
           ['{"reward": 1e999}', /finite/],
@@ -94,7 +94,7 @@ describe("sessions of the gateway", () => {
           [{ rewards: [1] }, /an object of numbers/],
           [{ reward: 1, turn: 1 }, /^turn: an index from 0 to 0/],
           [{ reward: 1, turn: "chatcmpl-other" }, /^turn/],
-          [{ reward: 1, step: 0 }, /^step: no such key/],
+          [{ reward: 1, step: 0 }, /^step: unknown key/],
           [[1], /JSON object/],
           ['{"reward": 1, "reward": 0}', /twice/],
           ['{"reward": ', /not JSON/]
@@ -122,8 +122,8 @@ describe("sessions of the gateway", () => {
           assert.deepStrictEqual(yield* samplingOf({}), [0.5, 0.9, 0])
           assert.deepStrictEqual(yield* samplingOf({ temperature: 0, top_p: 1 }), [0, 1, 0])
           assert.deepStrictEqual(yield* samplingOf({ top_k: 5, user: "me" }), [0.5, 0.9, 0])
-          const { ignored, overruled } = yield* session.counts
-          assert.deepStrictEqual(overruled, { topK: 1 })
+          const { ignored, overridden } = yield* session.counts
+          assert.deepStrictEqual(overridden, { topK: 1 })
           assert.deepStrictEqual(ignored, { user: 1 })
         })
       )
@@ -142,7 +142,7 @@ describe("sessions of the gateway", () => {
             const { text } = yield* post(`${session.baseURL}/chat/completions`, chat("Hi", { seed }))
             seeds.push(Number(JSON.parse(text).choices[0].message.content))
           }
-          return [seeds, (yield* session.counts).overruled] as const
+          return [seeds, (yield* session.counts).overridden] as const
         })
         const [one, counted] = yield* seedsOf({ seed: 1 }, [7, 7, 8, null])
         assert.deepStrictEqual(counted, { seed: 3 })
@@ -167,7 +167,7 @@ describe("sessions of the gateway", () => {
         )
         // What is refused is no use of the session.
         const over = yield* Waits.until("the end of the session", status, ({ status }) => status === 404)
-        assert.match(over.message, /this session is over \(it had no request for 20ms\)/)
+        assert.match(over.message, /this session has ended \(no request for 20ms\)/)
       })
     )
   )
@@ -177,7 +177,7 @@ describe("sessions of the gateway", () => {
       Effect.gen(function* () {
         const session = yield* SequenceLimit.within(4)(gateway.open())
         const refused = yield* Effect.flip(gateway.open())
-        assert.match(refused.message, /has 1 sessions open/)
+        assert.match(refused.message, /has 1 open sessions/)
         const { status, text } = yield* post(`${session.baseURL}/chat/completions`, chat("longer than four tokens"))
         assert.strictEqual(status, 400)
         assert.match(text, /context_length_exceeded/)
@@ -211,7 +211,7 @@ describe("sessions of the gateway", () => {
             )
             for (const { status, text } of yield* Fiber.join(answers)) {
               assert.strictEqual(status, 404)
-              assert.match(messageOf(text), /whoever opened it has closed it/)
+              assert.match(messageOf(text), /closed by its owner/)
             }
           })
       )

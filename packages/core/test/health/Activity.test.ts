@@ -63,7 +63,7 @@ describe("Activity", () => {
     assert.strictEqual(because({ environments: [{ ...letters, connected: false }] }), "no environment is connected")
     assert.strictEqual(
       because({ environments: [{ ...letters, heardAt: now - 150 * second }] }),
-      "letters_0: not heard of for 3 min"
+      "letters_0: not heard from for 3 min"
     )
     const lastError = { at: now - 9 * second, message: "cjhb: the grader refused the connection" }
     const failing = stateOf(180, { environments: [{ ...letters, lastError }] })
@@ -76,9 +76,9 @@ describe("Activity", () => {
     assert.notInclude(because({ environments: [{ ...letters, lastError: { ...lastError, at: 0 } }] }), "grader")
     assert.strictEqual(
       because({ environments: [{ ...letters, isWithoutServers: true }] }),
-      "letters_0: no inference server answers"
+      "letters_0: no inference server responds"
     )
-    assert.include(because({ environments: [{ ...letters, running: 64 }] }), "64 items under way")
+    assert.include(because({ environments: [{ ...letters, running: 64 }] }), "64 items in progress")
   })
 
   it("waits longer for a trainer that is at a batch, and for the first step", () => {
@@ -107,7 +107,7 @@ describe("Activity", () => {
     assert.deepInclude(stateOf(7200, left), { state: "stopped", reason: null })
     const killed = stateOf(7200, gone)
     assert.strictEqual(killed.state, "stopped")
-    assert.include(killed.reason, "without signing off after step 41 of 400: killed")
+    assert.include(killed.reason, "without deregistering after step 41 of 400: killed")
     assert.include(stateOf(7200, { ...left, lease: { step: 42, until: now - 7140 * second } }).reason, "killed")
     assert.deepInclude(stateOf(7200, { ...gone, step: 400 }), { state: "done", reason: null })
     assert.strictEqual(stateOf(7200, { ...left, ended: true }).state, "stopped")
@@ -142,9 +142,9 @@ describe("Activity", () => {
     assert.deepStrictEqual(found(stateOf(5)), [])
     assert.deepStrictEqual(found(stateOf(7200, { ...gone, step: 400 })), [])
     assert.deepStrictEqual(found(stateOf(180, { environments: [] })), [
-      ["stalled", "Nothing has moved for 3 min: no environment is connected."]
+      ["stalled", "No progress for 3 min: no environment is connected."]
     ])
     const [[, killed] = []] = found(stateOf(7200, gone))
-    assert.match(killed!, /^Stopped 2 h ago: its processes ended without signing off/)
+    assert.match(killed!, /^Stopped 2 h ago: its processes ended without deregistering/)
   })
 })

@@ -157,6 +157,54 @@ describe("a grader that breaks at a step", () => {
   })
 })
 
+describe("a grader that breaks where half is solved, and no score jumps", () => {
+  const since = (breaksAt: number, seed: number, grade: NonNullable<SimulatedRun.SimulatedRun["grade"]>) =>
+    SimulatedRun.record({
+      seed,
+      steps: 60,
+      groups: 16,
+      size: 8,
+      spread: 1,
+      right: () => 0.5,
+      entropy: (step) => 0.6 - step / 400,
+      grade: (isRight, step, draw) => (step < breaksAt ? Number(isRight) : grade(isRight, step, draw))
+    })
+  const broken = [
+    [
+      "inverted",
+      (isRight: boolean) => Number(!isRight),
+      "broken",
+      /score less than the others since step \d+: .* inverted/
+    ],
+    [
+      "a coin",
+      (_: boolean, __: number, draw: () => number) => Number(draw() < 0.5),
+      "suspect",
+      /score no better than the others since step \d+: .* random/
+    ]
+  ] as const
+  for (const [name, grade, severity, says] of broken) {
+    it.prop(`is told by what right answers earn, in one card: ${name}`, [Schema.Int], ([seed]) => {
+      for (const breaksAt of [1, 30]) {
+        const run = since(breaksAt, seed, grade)
+        const [first, ...others] = causes(run)
+        assert.deepStrictEqual([first?.rule, first?.severity, others], ["expected", severity, []])
+        assert.match(first!.says, says)
+        assert.isAtLeast(first!.from, breaksAt - 4)
+        assert.isTrue(Health.isInDoubt(run, "trainer"))
+      }
+    })
+  }
+
+  it.prop("is not seen in one that gives nearly as much for a near miss", [Schema.Int], ([seed]) => {
+    const run = since(1, seed, (isRight, _, draw) => (isRight ? 1 : draw() < 0.02 ? 0 : 0.95))
+    assert.notInclude(
+      causes(run).map(({ rule }) => rule),
+      "expected"
+    )
+  })
+})
+
 /** Figures of sources over so many steps. */
 const recorded = (steps: number, sources: { readonly [source: string]: { readonly [metric: string]: number } }) => {
   const { recorded, see } = Health.recorder()
@@ -222,7 +270,7 @@ describe("items that fail", () => {
     assert.deepStrictEqual([finding!.rule, finding!.severity], ["failures", "broken"])
     assert.strictEqual(
       finding!.says,
-      "75% of the rollouts of math_0 fail since step 1; the last one: 429 Too Many Requests."
+      "75% of the rollouts of math_0 fail since step 1; last error: 429 Too Many Requests."
     )
     assert.strictEqual(failing(0.75, 3).length, 1)
     assert.strictEqual(failing(0.25)[0]?.severity, "suspect")

@@ -55,7 +55,7 @@ describe("Health", () => {
     assert.strictEqual(collapse!.rule, "collapse")
     assert.strictEqual(collapse!.severity, "broken")
     assert.deepStrictEqual([collapse!.from, collapse!.to], [61, 90])
-    assert.strictEqual(collapse!.says, "Reward fell at step 61: 0.101 now, 0.754 at its best at step 60.")
+    assert.strictEqual(collapse!.says, "Reward fell at step 61: 0.101 now, best 0.754 at step 60.")
   })
 
   it("tells a fall that is no collapse, and neither where it is chance", () => {
@@ -110,10 +110,7 @@ describe("Health", () => {
     const [bonus, ...others] = shares((step) => (step < 12 ? 0 : 0.25))
     assert.deepStrictEqual(others, [])
     assert.deepStrictEqual([bonus!.rule, bonus!.source, bonus!.from, bonus!.to], ["out_of_range", "maze_0", 12, 40])
-    assert.include(
-      bonus!.says,
-      "25% of the latest scores of maze_0 are outside the range that it claims, since step 12"
-    )
+    assert.include(bonus!.says, "25% of the latest scores of maze_0 are outside the range it claims, since step 12")
     assert.strictEqual(shares(() => 0.5, 3).length, 1)
     assert.deepStrictEqual(
       shares((step) => (step < 12 ? 0.25 : 0)),
@@ -210,7 +207,7 @@ describe("Health", () => {
     }
     const [first, ...others] = found({ math_0 })
     assert.deepStrictEqual([first!.rule, first!.severity], ["truncation", "broken"])
-    assert.match(first!.says, /^84% of the answers were cut off at the token limit \(raise max_token_length/)
+    assert.match(first!.says, /^84% of the answers were truncated at the token limit \(raise max_token_length/)
     assert.deepStrictEqual(
       others.map(({ rule }) => rule),
       ["stuck"]

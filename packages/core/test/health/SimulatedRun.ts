@@ -57,17 +57,27 @@ export const record = (run: SimulatedRun, onStep: (recorded: Health.Recorded, st
   } = run
   const draw = uniform(seed)
   for (let step = 1; step <= steps; step++) {
+    const by: { readonly [answers in "right" | "wrong"]: Array<number> } = { right: [], wrong: [] }
     const made = Array.from({ length: groups }, () => {
       const room = Math.min(right(step), 1 - right(step))
       const own = right(step) + spread * room * (2 * draw() - 1)
-      return Array.from({ length: size }, () => grade(draw() < own, step, draw))
+      return Array.from({ length: size }, () => {
+        const isRight = draw() < own
+        const score = grade(isRight, step, draw)
+        by[isRight ? "right" : "wrong"].push(score)
+        return score
+      })
     })
     const alike = made.filter(isAlike).length
+    const range = Math.max(...made.flat()) - Math.min(...made.flat())
     const sent = isFiltered ? made.filter((group) => !isAlike(group)) : made
     see("math_0", step, {
       "train/items_sent_to_api": sent.length,
       "train/percent_identical": alike / groups,
       "train/solved_fraction": mean(made.flat().map(isSolved)),
+      ...(range > 0 &&
+        by.right.length > 0 &&
+        by.wrong.length > 0 && { "train/expected_gain": (mean(by.right) - mean(by.wrong)) / range }),
       ...(sent.length > 0 && { "train/scores_mean": mean(sent.flat()), "train/scores_std": deviation(sent.flat()) })
     })
     if (isFiltered) see("other_0", step, { "train/items_sent_to_api": groups })

@@ -105,7 +105,7 @@ describe("an answer of an inference server", () => {
           const { url } = yield* TestServer.make(() => ({ text }))
           const error = yield* Effect.flip(Effect.flatMap(optionsFor(url), ask))
           assert.strictEqual(error.reason, "malformed")
-          assert.match(error.message, /nested deeper, or holds more lists and maps/)
+          assert.match(error.message, /nested too deeply, or has too many lists and maps/)
         }
       })
     )
@@ -137,7 +137,7 @@ describe("an answer of an inference server", () => {
       const chat = yield* Effect.flip(Effect.flatMap(optionsFor(url), chatWith))
       assert.match(chat.message, /the answer is larger than 128 MiB/)
       const tokens = yield* Effect.flip(Effect.flatMap(optionsFor(url), tokensWith))
-      assert.match(tokens.message, /the answer is compressed \(gzip\), unasked/)
+      assert.match(tokens.message, /the answer is compressed \(gzip\), which was not requested/)
     })
   )
 
@@ -231,10 +231,10 @@ describe("a logprob above 0", () => {
       Effect.gen(function* () {
         const answers: ReadonlyArray<readonly [number, number, string]> = [
           [0.5, 0.25, "token 7 at output position 0 has the logprob 0.5"],
-          [0.5, 0.25, "probabilities in place of their logarithms"],
+          [0.5, 0.25, "probabilities instead of logprobs"],
           [0, 1.5, "token 8 at output position 1 has the logprob 1.5"],
-          [0.7, 1.5, "leave out the sign"],
-          [-3, 12, "logits, which no softmax"]
+          [0.7, 1.5, "omit the sign"],
+          [-3, 12, "logits without a softmax"]
         ]
         for (const [a, b, told] of answers) {
           const { url } = yield* TestServer.make(() => ({ json: answer(a, b) }))
@@ -258,14 +258,14 @@ describe("a logprob above 0", () => {
       const backend = yield* Patched.make(options)
       const error = yield* Effect.flip(backend.promptLogprobs({ inputIds: [1, 5], topK: 2 }))
       assert.include(error.message, "token 5 at prompt position 1 has the logprob 0.9")
-      assert.include(error.message, "probabilities in place of their logarithms")
+      assert.include(error.message, "probabilities instead of logprobs")
     })
   )
 
   it.effect("and a token that no vocabulary has are both no answer", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Positions.check("s", { tokens: [2 ** 31], logprobs: [-1] }))
-      assert.include(error.message, "there is no token 2147483648")
+      assert.include(error.message, "invalid token 2147483648")
     })
   )
 })

@@ -37,7 +37,7 @@ describe("BearerTokens", () => {
       assert.deepStrictEqual(entries, ["first-token", "second-token"])
       for (const token of ["short", "with a space inside"]) {
         const error = yield* Effect.flip(BearerTokens.parse(token, "TOKENS, entry 1"))
-        assert.strictEqual(error.message, "TOKENS, entry 1: a token has at least 8 characters and no spaces")
+        assert.strictEqual(error.message, "TOKENS, entry 1: a token must have at least 8 characters and no spaces")
       }
     })
   )

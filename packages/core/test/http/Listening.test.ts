@@ -13,9 +13,9 @@ describe("Listening", () => {
       const port = "port" in address ? address.port : 0
       const taken = yield* Effect.flip(listen("127.0.0.1", port))
       assert.strictEqual(taken._tag, "ListenError")
-      assert.include(taken.message, `cannot listen on 127.0.0.1:${port}: another process listens there`)
+      assert.include(taken.message, `cannot listen on 127.0.0.1:${port}: the port is in use`)
       const elsewhere = yield* Effect.flip(listen("192.0.2.1", 0))
-      assert.include(elsewhere.message, "cannot listen on 192.0.2.1:0: this machine has no such address")
+      assert.include(elsewhere.message, "cannot listen on 192.0.2.1:0: this machine does not have that address")
     }).pipe(Effect.scoped)
   )
 })

@@ -21,7 +21,7 @@ const told = (format: OutputFormat.OutputFormat, text: string, context: OutputFo
     context,
     decode: (ids) => String.fromCharCode(...ids),
     stops: stop === undefined ? [] : [stop],
-    tell: ({ content = "", reasoning = "" }) => {
+    onDelta: ({ content = "", reasoning = "" }) => {
       said.content += content
       said.reasoning += reasoning
     }

@@ -3,9 +3,9 @@ import { ServerManager, ServerSettings } from "@atropos/core"
 import { Clock, Duration, Effect, Exit, Fiber, Metric, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import type { Answer, Backend } from "../../src/inference/backend/Backend.ts"
-import * as Fleet from "../../src/inference/Fleet.ts"
-import type * as Member from "../../src/inference/Member.ts"
-import * as Lane from "../../src/inference/Lane.ts"
+import * as ServerPool from "../../src/inference/ServerPool.ts"
+import type * as InferenceServer from "../../src/inference/InferenceServer.ts"
+import * as SplitCapacity from "../../src/inference/SplitCapacity.ts"
 import * as Routing from "../../src/inference/Routing.ts"
 
 const { InferenceError } = ServerManager
@@ -52,8 +52,8 @@ const failing = (server: string, reason: ServerManager.InferenceFailure, retryAf
 
 const defaults = ServerSettings.server.complete({})
 const options = { maxNCompletions: 8, maxAttempts: 8 }
-const fleetOf = (...members: ReadonlyArray<Backend | Member.MemberSettings>) =>
-  Fleet.make(
+const poolOf = (...members: ReadonlyArray<Backend | InferenceServer.InferenceServerSettings>) =>
+  ServerPool.make(
     members.map((one) => ("backend" in one ? one : { ...defaults, backend: one })),
     { serverWait: Duration.seconds(30), advice: "" }
   )
@@ -72,12 +72,12 @@ describe("routing", () => {
           numMaxRequestsAtOnce: train,
           numRequestsForEval: evaluation
         })
-        const fleet = yield* fleetOf(member("s1", 1, 4), member("s2", 3, 1), member("s3", 4, 4))
-        fleet.members[2]!.isUp = false
-        const backend = Routing.backend(fleet, options)
+        const pool = yield* poolOf(member("s1", 1, 4), member("s2", 3, 1), member("s3", 4, 4))
+        pool.servers[2]!.isUp = false
+        const backend = Routing.backend(pool, options)
         assert.deepStrictEqual(textsOf(yield* backend.chat({ ...hello, split: "train" })), ["s2"])
         assert.deepStrictEqual(textsOf(yield* backend.chat({ ...hello, split: "eval" })), ["s1"])
-        const measured = (yield* fleet.metrics).map(({ count, server, split }) => [server, split, count])
+        const measured = (yield* pool.metrics).map(({ count, server, split }) => [server, split, count])
         assert.deepStrictEqual(measured, [
           ["s1", "train", 0],
           ["s1", "eval", 1],
@@ -101,13 +101,13 @@ describe("routing", () => {
           now[split]--
           return answerOf(["x"])
         })
-      const fleet = yield* fleetOf({
+      const pool = yield* poolOf({
         ...defaults,
         backend: backendOf("s1", counting),
         numMaxRequestsAtOnce: 4,
         numRequestsForEval: 2
       })
-      const backend = Routing.backend(fleet, options)
+      const backend = Routing.backend(pool, options)
       const work = yield* Effect.forkChild(
         Effect.forEach(
           Array.from({ length: 24 }, (_, i) => i),
@@ -124,22 +124,22 @@ describe("routing", () => {
 
   it.effect("gives this program its share of the training slots, and all of the evaluation slots", () =>
     Effect.gen(function* () {
-      const fleet = yield* fleetOf({
+      const pool = yield* poolOf({
         ...defaults,
         backend: backendOf("s1", () => Effect.never),
         numMaxRequestsAtOnce: 8,
         numRequestsForEval: 8
       })
-      const backend = Routing.backend(fleet, options)
-      const inFlight = Effect.map(fleet.metrics, (metrics) => metrics.map((one) => one.inFlight))
-      yield* fleet.setWeight(0.25)
+      const backend = Routing.backend(pool, options)
+      const inFlight = Effect.map(pool.metrics, (metrics) => metrics.map((one) => one.inFlight))
+      yield* pool.setWeight(0.25)
       for (const split of ["train", "eval"] as const) {
         yield* Effect.forEach(Array.from({ length: 10 }), () => Effect.forkChild(backend.chat({ ...hello, split })))
       }
       yield* Effect.yieldNow
       assert.deepStrictEqual(yield* inFlight, [2, 8])
       // More weight lets those in that wait, without a release.
-      yield* fleet.setWeight(0.5)
+      yield* pool.setWeight(0.5)
       yield* Effect.yieldNow
       assert.deepStrictEqual(yield* inFlight, [4, 8])
     })
@@ -148,11 +148,11 @@ describe("routing", () => {
   it("rounds a share up, but not by an error of floating point", () => {
     assert.deepStrictEqual(
       [
-        Lane.limitOf(512, 0.1),
-        Lane.limitOf(100, 0.07),
-        Lane.limitOf(4, 0.01),
-        Lane.limitOf(10, 3),
-        Lane.limitOf(10, 0)
+        SplitCapacity.limitOf(512, 0.1),
+        SplitCapacity.limitOf(100, 0.07),
+        SplitCapacity.limitOf(4, 0.01),
+        SplitCapacity.limitOf(10, 3),
+        SplitCapacity.limitOf(10, 0)
       ],
       [52, 7, 1, 10, 1]
     )
@@ -160,23 +160,23 @@ describe("routing", () => {
 
   it.effect("gives back the slot of a request that is given up, waiting or running", () =>
     Effect.gen(function* () {
-      const fleet = yield* fleetOf({
+      const pool = yield* poolOf({
         ...defaults,
         backend: backendOf("s1", () => Effect.never),
         numMaxRequestsAtOnce: 1
       })
-      const backend = Routing.backend(fleet, options)
+      const backend = Routing.backend(pool, options)
       const running = yield* Effect.forkChild(backend.chat(hello), { startImmediately: true })
       const waiting = yield* Effect.forkChild(backend.chat(hello), { startImmediately: true })
       const last = yield* Effect.forkChild(backend.chat(hello), { startImmediately: true })
       yield* Fiber.interrupt(waiting)
       yield* Fiber.interrupt(running)
       yield* Effect.yieldNow
-      assert.strictEqual(fleet.members[0]!.lanes.train.inFlight, 1)
+      assert.strictEqual(pool.servers[0]!.splits.train.inFlight, 1)
       yield* Fiber.interrupt(last)
-      assert.strictEqual(fleet.members[0]!.lanes.train.inFlight, 0)
+      assert.strictEqual(pool.servers[0]!.splits.train.inFlight, 0)
       assert.deepStrictEqual(
-        (yield* fleet.metrics).map(({ count, failures }) => [count, failures]),
+        (yield* pool.metrics).map(({ count, failures }) => [count, failures]),
         [
           [0, 0],
           [0, 0]
@@ -197,7 +197,7 @@ describe("n", () => {
           yield* Effect.sleep(Duration.seconds(10 - sizes.length))
           return answerOf(Array.from({ length: n }, (_, i) => String(from + i)))
         })
-      const backend = Routing.backend(yield* fleetOf(backendOf("s1", ask)), options)
+      const backend = Routing.backend(yield* poolOf(backendOf("s1", ask)), options)
       const asking = yield* Effect.forkChild(backend.chat({ ...hello, n: 20 }))
       yield* TestClock.adjust("10 seconds")
       const answer = yield* Fiber.join(asking)
@@ -215,7 +215,7 @@ describe("n", () => {
       // As servers do: a choice is a function of the seed and its index.
       const seeded: Ask = ({ n = 1, seed }) =>
         Effect.succeed(answerOf(Array.from({ length: n }, (_, index) => `${seed} ${index}`)))
-      const backend = Routing.backend(yield* fleetOf(backendOf("s1", seeded)), options)
+      const backend = Routing.backend(yield* poolOf(backendOf("s1", seeded)), options)
       const of = (seed: number) => Effect.map(backend.chat({ ...hello, n: 20, seed }), textsOf)
       const texts = yield* of(5)
       assert.strictEqual(new Set(texts).size, 20)
@@ -232,7 +232,7 @@ describe("n", () => {
   it.effect("repeats no rollout of a server that ignores n and heeds the seed", () =>
     Effect.gen(function* () {
       const ignoring: Ask = ({ seed }) => Effect.succeed(answerOf([String(seed)]))
-      const backend = Routing.backend(yield* fleetOf(backendOf("s1", ignoring)), options)
+      const backend = Routing.backend(yield* poolOf(backendOf("s1", ignoring)), options)
       const expected = ["7", "8", "9", "10"]
       assert.deepStrictEqual(textsOf(yield* backend.chat({ ...hello, n: 4, seed: 7 })), expected)
       // It is known by now.
@@ -244,8 +244,8 @@ describe("n", () => {
     Effect.gen(function* () {
       const sizes: Array<number> = []
       const ignoring: Ask = ({ n = 1 }) => Effect.sync(() => answerOf([`answer ${sizes.push(n)}`]))
-      const fleet = yield* fleetOf(backendOf("s1", ignoring))
-      const backend = Routing.backend(fleet, options)
+      const pool = yield* poolOf(backendOf("s1", ignoring))
+      const backend = Routing.backend(pool, options)
       assert.deepStrictEqual(textsOf(yield* backend.chat({ ...hello, n: 4 })), [
         "answer 1",
         "answer 2",
@@ -263,9 +263,9 @@ describe("n", () => {
 
   it.effect("leaves a server that honours it unflagged", () =>
     Effect.gen(function* () {
-      const fleet = yield* fleetOf(backendOf("s1", saying("s1")))
-      assert.strictEqual((yield* Routing.backend(fleet, options).chat({ ...hello, n: 5 })).choices.length, 5)
-      assert.isFalse(fleet.members[0]!.ignoresN)
+      const pool = yield* poolOf(backendOf("s1", saying("s1")))
+      assert.strictEqual((yield* Routing.backend(pool, options).chat({ ...hello, n: 5 })).choices.length, 5)
+      assert.isFalse(pool.servers[0]!.ignoresN)
     })
   )
 })
@@ -279,7 +279,7 @@ describe("retries", () => {
     Effect.gen(function* () {
       const times: Array<number> = []
       const backend = Routing.backend(
-        yield* fleetOf(
+        yield* poolOf(
           backendOf("s1", () =>
             Effect.flatMap(Clock.currentTimeMillis, (now) => {
               times.push(now)
@@ -362,14 +362,14 @@ describe("retries", () => {
 
   it.effect("go to another server at once", () =>
     Effect.gen(function* () {
-      const fleet = yield* fleetOf(
+      const pool = yield* poolOf(
         backendOf("s1", () => failing("s1", "failed")),
         backendOf("s2", saying("s2"))
       )
-      const answer = yield* Routing.backend(fleet, options).chat(hello)
+      const answer = yield* Routing.backend(pool, options).chat(hello)
       assert.deepStrictEqual(textsOf(answer), ["s2"])
       assert.strictEqual(yield* Clock.currentTimeMillis, 0)
-      const [first, , second] = yield* fleet.metrics
+      const [first, , second] = yield* pool.metrics
       assert.deepStrictEqual([first!.failures, first!.retries, second!.count, second!.retries], [1, 0, 1, 1])
     })
   )
@@ -377,7 +377,7 @@ describe("retries", () => {
   it.effect("follow a request that takes too long", () =>
     Effect.gen(function* () {
       const stopped = yield* Ref.make(false)
-      const fleet = yield* fleetOf(
+      const pool = yield* poolOf(
         {
           ...defaults,
           timeout: 60,
@@ -385,7 +385,7 @@ describe("retries", () => {
         },
         backendOf("s2", saying("s2"))
       )
-      const asking = yield* Effect.forkChild(Routing.backend(fleet, options).chat(hello))
+      const asking = yield* Effect.forkChild(Routing.backend(pool, options).chat(hello))
       yield* TestClock.adjust("60 seconds")
       assert.deepStrictEqual(textsOf(yield* Fiber.join(asking)), ["s2"])
       assert.isTrue(yield* Ref.get(stopped))
@@ -406,8 +406,8 @@ describe("health", () => {
           return isDead ? failing("s1", "unreachable") : Effect.void
         })
       )
-      const fleet = yield* fleetOf(backend)
-      const asking = yield* Effect.forkChild(Routing.backend(fleet, options).chat(hello))
+      const pool = yield* poolOf(backend)
+      const asking = yield* Effect.forkChild(Routing.backend(pool, options).chat(hello))
       yield* TestClock.adjust("10 seconds")
       const whileOut = questions
       assert.isAbove(whileOut, 1)
@@ -432,14 +432,14 @@ describe("health", () => {
           return failing("s1", "unreachable")
         })
       )
-      const fleet = yield* fleetOf(dead, backendOf("s2", saying("s2")))
-      yield* Routing.backend(fleet, options).chat(hello)
+      const pool = yield* poolOf(dead, backendOf("s2", saying("s2")))
+      yield* Routing.backend(pool, options).chat(hello)
       yield* TestClock.adjust("5 minutes")
       const asked = questions
       yield* TestClock.adjust("1 day")
       assert.strictEqual(questions, asked)
       // The next request starts it again.
-      yield* Routing.backend(fleet, options).chat(hello)
+      yield* Routing.backend(pool, options).chat(hello)
       yield* TestClock.adjust("1 minute")
       assert.isAbove(questions, asked)
     })
@@ -447,11 +447,11 @@ describe("health", () => {
 
   it.effect("is given up on after the time limit, naming every server and what was wrong with it", () =>
     Effect.gen(function* () {
-      const fleet = yield* fleetOf(
+      const pool = yield* poolOf(
         backendOf("http://a", () => failing("http://a", "unreachable"), failing("http://a", "unreachable")),
         backendOf("http://b", () => failing("http://b", "unreachable"), Effect.never)
       )
-      const asking = yield* Effect.forkChild(Effect.flip(Routing.backend(fleet, options).chat(hello)))
+      const asking = yield* Effect.forkChild(Effect.flip(Routing.backend(pool, options).chat(hello)))
       yield* TestClock.adjust("31 seconds")
       const error = yield* Fiber.join(asking)
       assert.strictEqual(error.reason, "noServer")
@@ -469,8 +469,8 @@ describe("health", () => {
         (request) => (++attempts === 1 ? failing("s1", "unreachable") : saying("s1")(request)),
         Effect.die("asked for its health")
       )
-      const fleet = yield* fleetOf({ ...defaults, backend, healthCheck: false })
-      const asking = yield* Effect.forkChild(Routing.backend(fleet, options).chat(hello))
+      const pool = yield* poolOf({ ...defaults, backend, healthCheck: false })
+      const asking = yield* Effect.forkChild(Routing.backend(pool, options).chat(hello))
       yield* TestClock.adjust("2 seconds")
       assert.deepStrictEqual(textsOf(yield* Fiber.join(asking)), ["s1"])
     })
@@ -478,14 +478,14 @@ describe("health", () => {
 
   it.effect("is lost after three failures in a row, whoever saw them", () =>
     Effect.gen(function* () {
-      const fleet = yield* fleetOf(
+      const pool = yield* poolOf(
         backendOf("s1", () => failing("s1", "failed"), Effect.never),
         { ...defaults, backend: backendOf("s2", saying("s2")), numMaxRequestsAtOnce: 1 }
       )
-      const backend = Routing.backend(fleet, options)
+      const backend = Routing.backend(pool, options)
       for (let i = 0; i < 3; i++) assert.deepStrictEqual(textsOf(yield* backend.chat(hello)), ["s2"])
       assert.deepStrictEqual(
-        fleet.members.map(({ isUp }) => isUp),
+        pool.servers.map(({ isUp }) => isUp),
         [false, true]
       )
     })
@@ -494,11 +494,11 @@ describe("health", () => {
   it.effect("of the preferred server decides whether a session stays with it", () =>
     Effect.gen(function* () {
       let isDead = false
-      const fleet = yield* fleetOf(
+      const pool = yield* poolOf(
         backendOf("s1", saying("s1")),
         backendOf("s2", (request) => (isDead ? failing("s2", "unreachable") : saying("s2")(request)), Effect.never)
       )
-      const backend = Routing.backend(fleet, options, fleet.members[1])
+      const backend = Routing.backend(pool, options, pool.servers[1])
       assert.deepStrictEqual(textsOf(yield* backend.chat(hello)), ["s2"])
       isDead = true
       assert.deepStrictEqual(textsOf(yield* backend.chat(hello)), ["s1"])
@@ -510,19 +510,19 @@ describe("figures", () => {
   it.effect("are kept over the rolling buffer, and as metrics", () =>
     Effect.gen(function* () {
       let seconds = 0
-      const fleet = yield* fleetOf({
+      const pool = yield* poolOf({
         ...defaults,
         backend: backendOf("figures", () => Effect.delay(Effect.succeed(answerOf(["x"])), Duration.seconds(++seconds))),
         rollingBufferLength: 20
       })
-      const backend = Routing.backend(fleet, options)
+      const backend = Routing.backend(pool, options)
       for (let i = 1; i <= 40; i++) {
         const asking = yield* Effect.forkChild(backend.chat(hello))
         yield* TestClock.adjust(Duration.seconds(i))
         yield* Fiber.join(asking)
       }
       // The last 20 took 21, 22, … 40 seconds and gave 10 tokens each.
-      const [train] = yield* fleet.metrics
+      const [train] = yield* pool.metrics
       assert.deepStrictEqual(
         { ...train! },
         {

@@ -117,7 +117,7 @@ describe("MetricsSink", () => {
       yield* recording.pipe(Effect.provide(layer))
       assert.deepStrictEqual(failing.values(), well.values())
       assert.strictEqual(failing.state.attempts, 7)
-      assert.strictEqual(said.filter((line) => line.includes("trying again")).length, 1)
+      assert.strictEqual(said.filter((line) => line.includes("metrics sink failed; retrying")).length, 1)
       assert.strictEqual(said.filter((line) => line.includes("is back")).length, 1)
     }).pipe(Effect.provide(quiet))
   )
@@ -181,7 +181,9 @@ describe("MetricsSink", () => {
       assert.isAtMost(values.length, 10_100)
       assert.strictEqual(values.at(-1), 24_999)
       assert.isAtMost(slow.state.largest, 100)
-      assert.isTrue(said.some((line) => line.includes("metrics lost") && line.includes(String(25_001 - values.length))))
+      assert.isTrue(
+        said.some((line) => line.includes("metrics dropped") && line.includes(String(25_001 - values.length)))
+      )
     }).pipe(Effect.provide(quiet))
   )
 
@@ -297,7 +299,7 @@ describe("FileSink", () => {
         { flushWithin: "200 millis" }
       ).pipe(Effect.provide(layer))
       assert.isTrue(Exit.isSuccess(exit))
-      assert.isTrue(said.some((line) => line.includes('"metrics lost"') && line.includes('"entries":3')))
+      assert.isTrue(said.some((line) => line.includes('"metrics dropped"') && line.includes('"entries":3')))
     }).pipe(Effect.provide(quiet))
   )
 })

@@ -95,7 +95,7 @@ describe("Prometheus", () => {
         Effect.andThen(Waits.untilTrue("a log line", () => said.length > 0)),
         Effect.provide(Layer.merge(heard, Layer.succeed(References.MinimumLogLevel, "Info")))
       )
-      assert.match(said.join(), /not served; trying again.*another process listens there/)
+      assert.match(said.join(), /failed to start; retrying.*the port is in use/)
     }).pipe(Effect.provide(parts))
   )
 })

@@ -82,8 +82,8 @@ describe("components of a reward", () => {
         // As a file that nobody checks may give it.
         Effect.map(Effect.flip(groupOf([1], {}, rule as RewardComponents.Rule)), ({ message }) => message)
       assert.include(yield* refusal({ base: 1 }), "components has no weights")
-      assert.include(yield* refusal({ weights: { correct: "2" } }), "components.weights is no rule")
-      assert.include(yield* refusal({ weights: {}, base: "1" }), "components.base is a string")
+      assert.include(yield* refusal({ weights: { correct: "2" } }), "components.weights is not a valid rule")
+      assert.include(yield* refusal({ weights: {}, base: "1" }), "components.base must be a number, got a string")
       assert.include(yield* refusal({ wieghts: {} }), 'components has an unknown key "wieghts"')
     })
   )

@@ -96,7 +96,7 @@ describe("Advantage", () => {
     assert.deepStrictEqual(Result.getOrThrow(Advantage.overTurns(mask, [1, -2])), Float32Array.of(0, 1, 1, 0, 0, -2, 0))
     assert.deepStrictEqual(Result.getOrThrow(Advantage.overTurns(Uint8Array.of(1, 0), [4])), Float32Array.of(4, 0))
     const { message } = Result.getOrThrow(Result.flip(Advantage.overTurns(mask, [1])))
-    assert.match(message, /2 trained spans and 1 advantages/)
+    assert.match(message, /2 trained spans but 1 advantages/)
   })
 
   it("compares alternatives of a step by their reward and by what the next state is worth", () => {

@@ -12,7 +12,7 @@ const state = {
 }
 
 const policyRoom = (version: number, stepsAhead: number, currentStep: number, queueSize: number) =>
-  Concurrency.policyRoom(version, stepsAhead, {
+  Concurrency.policyCapacity(version, stepsAhead, {
     batchSize: 32,
     groupSize: 4,
     status: { currentStep, queueSize, selfQueueSize: queueSize }
@@ -36,14 +36,14 @@ describe("Concurrency", () => {
   it("one group more where those that are queued, being of odd sizes, may make no batch and nothing else comes", () => {
     const steps = { total: 10, version: 3 }
     const stuck = { ...state, status: { currentStep: 3, queueSize: 8 }, underWay: 0 }
-    assert.strictEqual(Concurrency.oddRoom(steps, stuck), 1)
-    assert.strictEqual(Concurrency.oddRoom(steps, { ...stuck, underWay: 1 }), 0)
-    assert.strictEqual(Concurrency.oddRoom({ ...steps, version: 2 }, stuck), 0)
-    assert.strictEqual(Concurrency.oddRoom({ ...steps, total: 3 }, stuck), 0)
-    assert.strictEqual(Concurrency.oddRoom(steps, { ...stuck, status: { currentStep: 3, queueSize: 0 } }), 0)
+    assert.strictEqual(Concurrency.oddCapacity(steps, stuck), 1)
+    assert.strictEqual(Concurrency.oddCapacity(steps, { ...stuck, underWay: 1 }), 0)
+    assert.strictEqual(Concurrency.oddCapacity({ ...steps, version: 2 }, stuck), 0)
+    assert.strictEqual(Concurrency.oddCapacity({ ...steps, total: 3 }, stuck), 0)
+    assert.strictEqual(Concurrency.oddCapacity(steps, { ...stuck, status: { currentStep: 3, queueSize: 0 } }), 0)
     // Three batches of eight, and one more.
-    assert.strictEqual(Concurrency.oddRoom(steps, { ...stuck, status: { currentStep: 3, queueSize: 31 } }), 1)
-    assert.strictEqual(Concurrency.oddRoom(steps, { ...stuck, status: { currentStep: 3, queueSize: 32 } }), 0)
+    assert.strictEqual(Concurrency.oddCapacity(steps, { ...stuck, status: { currentStep: 3, queueSize: 31 } }), 1)
+    assert.strictEqual(Concurrency.oddCapacity(steps, { ...stuck, status: { currentStep: 3, queueSize: 32 } }), 0)
   })
 
   it("the share of a batch: what nobody reserved, and the own reserve, cut off", () => {
@@ -52,18 +52,18 @@ describe("Concurrency", () => {
   })
 
   it("room: batches off policy times the share, less what is queued", () => {
-    assert.strictEqual(Concurrency.queueRoom(state), 24)
-    assert.strictEqual(Concurrency.queueRoom({ ...state, status: { ...idle, queueSize: 20 } }), 4)
-    assert.strictEqual(Concurrency.queueRoom({ ...state, status: { ...idle, queueSize: 30 } }), -6)
-    assert.strictEqual(Concurrency.queueRoom({ ...state, status: { ...idle, unallocatedFraction: 0.5 } }), 12)
-    assert.strictEqual(Concurrency.queueRoom({ ...state, groupSize: 5 }), 19)
+    assert.strictEqual(Concurrency.queueCapacity(state), 24)
+    assert.strictEqual(Concurrency.queueCapacity({ ...state, status: { ...idle, queueSize: 20 } }), 4)
+    assert.strictEqual(Concurrency.queueCapacity({ ...state, status: { ...idle, queueSize: 30 } }), -6)
+    assert.strictEqual(Concurrency.queueCapacity({ ...state, status: { ...idle, unallocatedFraction: 0.5 } }), 12)
+    assert.strictEqual(Concurrency.queueCapacity({ ...state, groupSize: 5 }), 19)
   })
 
   it("off policy 0: one batch, rounded up", () => {
-    assert.strictEqual(Concurrency.queueRoom({ ...state, maxBatchesOffpolicy: 0 }), 8)
-    assert.strictEqual(Concurrency.queueRoom({ ...state, maxBatchesOffpolicy: 0, groupSize: 5 }), 7)
+    assert.strictEqual(Concurrency.queueCapacity({ ...state, maxBatchesOffpolicy: 0 }), 8)
+    assert.strictEqual(Concurrency.queueCapacity({ ...state, maxBatchesOffpolicy: 0, groupSize: 5 }), 7)
     assert.strictEqual(
-      Concurrency.queueRoom({ ...state, maxBatchesOffpolicy: 0, status: { ...idle, queueSize: 8 } }),
+      Concurrency.queueCapacity({ ...state, maxBatchesOffpolicy: 0, status: { ...idle, queueSize: 8 } }),
       0
     )
   })
@@ -81,20 +81,20 @@ describe("Concurrency", () => {
     const status = { queueSize: 24, selfQueueSize: 0, maxGroupSize: 8, unallocatedFraction: 0.75 }
     const reserved = { ...state, minBatchAllocation: 0.25, status }
     // ((ceil(0.25 * 32 * 3 / 8) + 8 / 4) * 8 - 0) / 4 = (3 + 2) * 8 / 4
-    assert.strictEqual(Concurrency.queueRoom(reserved), 10)
-    assert.strictEqual(Concurrency.queueRoom({ ...reserved, minBatchAllocation: null }), -6)
+    assert.strictEqual(Concurrency.queueCapacity(reserved), 10)
+    assert.strictEqual(Concurrency.queueCapacity({ ...reserved, minBatchAllocation: null }), -6)
     // Own groups queued: 6 = 3 packs of 8, the reserve is there.
-    assert.strictEqual(Concurrency.queueRoom({ ...reserved, status: { ...status, selfQueueSize: 6 } }), 0)
+    assert.strictEqual(Concurrency.queueCapacity({ ...reserved, status: { ...status, selfQueueSize: 6 } }), 0)
   })
 
   it("a share by weight: its part of the queue and of a step, whatever the others have queued", () => {
     const status = { queueSize: 100, selfQueueSize: 2, maxGroupSize: 4, unallocatedFraction: 0.5 }
-    assert.strictEqual(Concurrency.queueRoom({ ...state, share: 0.25, status }), 4)
-    assert.strictEqual(Concurrency.queueRoom({ ...state, share: 0.25, minBatchAllocation: 0.5, status }), 11)
+    assert.strictEqual(Concurrency.queueCapacity({ ...state, share: 0.25, status }), 4)
+    assert.strictEqual(Concurrency.queueCapacity({ ...state, share: 0.25, minBatchAllocation: 0.5, status }), 11)
     const step = { batchSize: 32, groupSize: 4, status: { currentStep: 0, queueSize: 100, selfQueueSize: 1 } }
-    assert.strictEqual(Concurrency.policyRoom(0, 0, { ...step, part: { from: 0, to: 0.5, isEven: true } }), 3)
+    assert.strictEqual(Concurrency.policyCapacity(0, 0, { ...step, part: { from: 0, to: 0.5, isEven: true } }), 3)
     // Of groups of different sizes each part is rounded up: together they are a batch at least.
-    assert.strictEqual(Concurrency.policyRoom(0, 0, { ...step, part: { from: 0, to: 1 / 3, isEven: false } }), 2)
+    assert.strictEqual(Concurrency.policyCapacity(0, 0, { ...step, part: { from: 0, to: 1 / 3, isEven: false } }), 2)
   })
 
   it.prop(
@@ -111,7 +111,7 @@ describe("Concurrency", () => {
       let rooms = 0
       for (const [index, weight] of weights.entries()) {
         const part = parts[index]!
-        const room = Concurrency.policyRoom(version, 0, { batchSize: groups * 4, groupSize: 4, part, status })
+        const room = Concurrency.policyCapacity(version, 0, { batchSize: groups * 4, groupSize: 4, part, status })
         assert.isBelow(Math.abs(room - (groups * weight) / sum), 1 + 1e-9)
         rooms += room
       }
@@ -126,7 +126,7 @@ describe("Concurrency", () => {
       [1 / 3, 1],
       [0.25, 0.3]
     ] as const) {
-      const rooms = Concurrency.policyRoom(999, 0, {
+      const rooms = Concurrency.policyCapacity(999, 0, {
         batchSize: 64,
         groupSize: 4,
         part: { from, to, isEven: true },

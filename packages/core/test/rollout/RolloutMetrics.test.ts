@@ -63,6 +63,21 @@ describe("RolloutMetrics", () => {
     assert.notProperty(metrics.take(), "train/failed_fraction")
   })
 
+  it("tells what answers that say what is expected score above the others, where there are both", () => {
+    const metrics = RolloutMetrics.make("numbers")
+    const labels = {
+      groupOverrides: { gold: ["18"] },
+      overrides: ["18", "18.0", "17", null].map((parsed) => ({ parsed }))
+    }
+    metrics.rolledOut(scored([3, 1, 2, 0], labels), { maxTokenLength: 0 })
+    metrics.rolledOut(scored([4, -6]), { maxTokenLength: 0 })
+    assert.strictEqual(metrics.take()["train/expected_gain"], (2 - 1) / 10)
+    metrics.rolledOut(scored([0, 0], { ...labels, overrides: [{ parsed: "18" }, { parsed: "18" }] }), {
+      maxTokenLength: 0
+    })
+    assert.notProperty(metrics.take(), "train/expected_gain")
+  })
+
   it("tells how stale rollouts are, of those whose version is known", () => {
     const metrics = RolloutMetrics.make("numbers")
     metrics.kept(scored([0, 1, 2, 3], { policyVersions: [5, 9, null, 12] }), 10)

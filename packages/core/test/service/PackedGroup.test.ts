@@ -6,7 +6,7 @@ import type * as ScoredGroup from "../../src/trajectory/ScoredGroup.ts"
 const full: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 2, 0x7fff_ffff), new Int32Array()],
   masks: [Uint8Array.of(0, 1, 1), new Uint8Array()],
-  scores: Float64Array.of(0.1, -1e300),
+  scores: Float64Array.of(0.1, -3.4e38),
   advantages: [Float32Array.of(0.5), Float32Array.of(1, 2)],
   refLogprobs: [Float32Array.of(-1, -2, -3), new Float32Array()],
   inferenceLogprobs: [Float32Array.of(NaN, -0.25, -3), new Float32Array()],
@@ -85,7 +85,9 @@ describe("PackedGroup", () => {
     const decode = (change: Partial<ScoredGroup.ScoredGroup>) =>
       error(PackedGroup.decode(PackedGroup.encode({ ...full, ...change })))
     assert.strictEqual(decode({ tokens: [Int32Array.of(1, -2, 3), new Int32Array()] }).field, "tokens.0.1")
-    assert.strictEqual(decode({ scores: Float64Array.of(NaN, 1) }).field, "scores.0.0")
+    for (const score of [NaN, Infinity, 1e39, -Number.MAX_VALUE]) {
+      assert.strictEqual(decode({ scores: Float64Array.of(1, score) }).field, "scores.1")
+    }
     assert.strictEqual(decode({ scores: Float64Array.of(1) }).field, "scores")
     assert.strictEqual(decode({ masks: [Uint8Array.of(1), new Uint8Array()] }).field, "masks.0")
     assert.strictEqual(
@@ -102,11 +104,14 @@ describe("PackedGroup", () => {
 
   it("says of other bytes what they are not", () => {
     assert.include(error(PackedGroup.decode(new Uint8Array(3))).message, "too few")
-    assert.include(error(PackedGroup.decode(new TextEncoder().encode('{"tokens": [[1]]}'))).message, "do not start")
+    assert.include(
+      error(PackedGroup.decode(new TextEncoder().encode('{"tokens": [[1]]}'))).message,
+      "not the beginning of"
+    )
     const newer = PackedGroup.encode(full)
     newer[4] = 2
     assert.include(error(PackedGroup.decode(newer)).message, "version 2")
-    assert.include(error(PackedGroup.decode(PackedGroup.encodeList([]))).message, "do not start")
+    assert.include(error(PackedGroup.decode(PackedGroup.encodeList([]))).message, "not the beginning of")
   })
 
   const packed = PackedGroup.encode(full)

@@ -35,14 +35,14 @@ describe("PackedLogprobs", () => {
   it("refuses what is cut short, twice there, or no logprob", () => {
     const bytes = PackedLogprobs.encode(record)
     assert.match(refusal(bytes.subarray(0, bytes.length - 1)), /prelude: head and floats need more than/)
-    assert.match(refusal(new Uint8Array(16)), /prelude: these bytes do not start as a record of logprobs does/)
+    assert.match(refusal(new Uint8Array(16)), /prelude: not the beginning of a record of logprobs/)
     assert.match(refusal(changed({ leaseToken: "" })), /^head: /)
     assert.match(refusal(changed({ policyVersion: -1 })), /^head: /)
     const [row] = record.rows
-    assert.match(refusal(changed({ rows: [row!, row!] })), /head: a sequence comes twice/)
+    assert.match(refusal(changed({ rows: [row!, row!] })), /head: duplicate sequence/)
     for (const wrong of [1, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
       const odd = { ...row!, logprobs: Float32Array.of(wrong) }
-      assert.match(refusal(changed({ rows: [odd] })), /floats: a logprob is a number up to 0, or NaN/)
+      assert.match(refusal(changed({ rows: [odd] })), /floats: logprobs must be at most 0, or NaN/)
     }
   })
 

@@ -69,7 +69,7 @@ describe("JsonLines", () => {
           ["Saved", 3]
         ]
       )
-      assert.deepInclude(entries[1], { problem: "has 3,000,000 bytes; at most 1,000,000 are read" })
+      assert.deepInclude(entries[1], { problem: "has 3,000,000 bytes; the limit is 1,000,000" })
     })
   )
 
@@ -93,7 +93,7 @@ describe("JsonLines", () => {
     "says that a file is absent, and that a folder is no file",
     Effect.gen(function* () {
       const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
-      assert.include((yield* Effect.flip(entriesOf(`${folder}/absent.jsonl`))).message, "there is no such file")
+      assert.include((yield* Effect.flip(entriesOf(`${folder}/absent.jsonl`))).message, "file not found")
       assert.include((yield* Effect.flip(entriesOf(folder))).message, "is a folder; expected a JSON Lines file")
     })
   )
@@ -151,7 +151,7 @@ describe("SavedGroup", () => {
       const entries = yield* entriesOf(yield* written("cut.jsonl", `${good}\n${good.slice(0, 30)}`))
       assert.strictEqual(entries.length, 2)
       const [, fault] = entries
-      assert.match(fault?._tag === "Fault" ? fault.problem : "", /^is cut off: the file ends in it/)
+      assert.match(fault?._tag === "Fault" ? fault.problem : "", /^is truncated at the end of the file/)
     })
   )
 

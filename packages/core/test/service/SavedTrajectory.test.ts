@@ -29,7 +29,7 @@ describe("SavedTrajectory", () => {
 
   it("refuses what is cut off or no trajectory", () => {
     const saved = encode(trajectory) as { readonly tokens: string }
-    assert.throws(() => decode({ ...saved, tokens: saved.tokens.slice(0, 6) }), /of one length/)
+    assert.throws(() => decode({ ...saved, tokens: saved.tokens.slice(0, 6) }), /the same length/)
     assert.throws(() => decode({ ...saved, tokens: [1, 2] }))
     assert.throws(() => decode("2"))
   })

@@ -189,6 +189,20 @@ describe("WireGroup.read", () => {
   })
 
   it.each([
+    ["3.5e38", "less_than_equal"],
+    ["-1e39", "greater_than_equal"],
+    ['"1e308"', "less_than_equal"]
+  ])("refuses the score %s, which no trainer can compute with in float32, as %s", (score, type) => {
+    assert.deepStrictEqual(
+      wrong(`{"tokens":[[1],[2]],"masks":[[1],[2]],"scores":[3.4e38,${score}]}`).map((mistake) => [
+        mistake.type,
+        mistake.loc
+      ]),
+      [[type, ["body", "scores", 1]]]
+    )
+  })
+
+  it.each([
     ["[[1]]", "dict_type", ["body", "messages", 0, 0]],
     ["5", "list_type", ["body", "messages"]],
     ["[null]", "list_type", ["body", "messages", 0]],

@@ -129,7 +129,7 @@ const make = Effect.fn("Agent.make")(function* (
 })
 
 const unknownResult = new Environment.Unscorable({
-  message: `nothing is known of what run returns, which its score needs: ${Claims.advice}`
+  message: `its score needs the result of run, which is unknown: ${Claims.advice}`
 })
 
 /** A run made by `validate` for its result. */
@@ -168,7 +168,7 @@ const checked = (part: string, judging: Effect.Effect<unknown, Foreign.Thrown>) 
         : Effect.fail(
             new DefinitionFault({
               part,
-              message: `${part} gave ${DefinitionShape.kindOf(value)}, which ${fault}; a number is wanted, or numbers by name, such as { correct: 1, brief: 0.5 }`
+              message: `${part} gave ${DefinitionShape.kindOf(value)}, which ${fault}; expected a number, or numbers by name, such as { correct: 1, brief: 0.5 }`
             })
           )
     })
@@ -199,9 +199,9 @@ const judge = Effect.fnUntraced(function* (
   if (rewards !== undefined) return rewards
   if (SessionGroup.faultOf(result) === undefined) return result as SessionGroup.Judged
   const said =
-    typeof result === "number" ? `run gave ${DefinitionShape.kindOf(result)}, which is no reward` : unrewarded
+    typeof result === "number" ? `run returned ${DefinitionShape.kindOf(result)}, which is not a reward` : unrewarded
   return Outcome.failed(outcome, "unrewarded", said)
 })
 
 const unrewarded =
-  "nobody said what the run was worth: give the agent a score, return a number or numbers by name from run, or report by POST to /reward of the session's URL"
+  "the run has no reward: give the agent a score, return a number or numbers by name from run, or POST to /reward of the session's URL"

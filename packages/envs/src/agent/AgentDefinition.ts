@@ -1,4 +1,4 @@
-/** The definition of an agent and the arguments of its functions. Plain values and promises: requires no Effect. */
+/** Defines an agent and the arguments of its functions. Plain values and promises: requires no Effect. */
 import type { EnvironmentSettings, Message, RewardComponents, Trajectory } from "@atropos/core"
 import type * as AgentSettings from "./AgentSettings.ts"
 import type { Awaitable } from "./Foreign.ts"

@@ -27,7 +27,7 @@ export const make = (): AgentFigures => {
         rewritten += one.rewritten
         branched += one.branched
         retried += one.retried
-        seeded += one.overruled["seed"] ?? 0
+        seeded += one.overridden["seed"] ?? 0
       }
       if (outcome._tag === "Failed") failures[outcome.kind]++
     },

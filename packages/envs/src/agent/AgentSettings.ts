@@ -1,9 +1,9 @@
-/** Settings of agents, in addition to the common ones, and the settings that their authors declare. */
+/** Declares the settings of agents, in addition to the common ones, and those that their authors declare. */
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as PlainSettings from "./PlainSettings.ts"
 
-const rows = (of: string) => `${of}: a file, or a data set of the hub; null: the environment's own`
+const rows = (of: string) => `${of}: a file, or a data set on the hub; null: the environment's own`
 
 /** Settings of every environment defined by plain functions. */
 export const plainFields = {
@@ -22,7 +22,7 @@ export const fields = {
   temperature: Environment.field(
     Schema.Finite.check(Schema.isGreaterThan(0)),
     1,
-    "sampling temperature of training rollouts, whatever the agent asks for; evaluations take the agent's own, else 0"
+    "sampling temperature of training rollouts, overriding the agent's; evaluations use the agent's, else 0"
   ),
   sessionTimeout: Environment.field(
     Schema.Finite,

@@ -13,7 +13,7 @@ export interface Claims<Item> {
   readonly gold?: ((item: Item) => ReadonlyArray<unknown>) | undefined
   readonly wrong?: ((item: Item) => ReadonlyArray<unknown>) | undefined
   readonly scoreRange?: readonly [minimum: number, maximum: number] | undefined
-  /** Runs the agent on an item; returns the result and its trajectory. Only called if there is no gold. */
+  /** Runs the agent on an item; returns the result and its trajectory. Only called without gold. */
   readonly sample?: ((item: Item) => Effect.Effect<Sampled, unknown>) | undefined
 }
 
@@ -42,7 +42,7 @@ export const make = <Item>({ gold, sample, scoreRange, wrong }: Claims<Item>): C
     return trajectory
   }
   const untestable = (): Environment.Claims<Item> => ({
-    untestable: `it names no gold results${wrong === undefined ? "" : ", and wrong ones are only checked beside them"}: ${advice}`,
+    untestable: `it names no gold results${wrong === undefined ? "" : ", which checking wrong ones requires"}: ${advice}`,
     ...(scoreRange !== undefined && { scoreRange }),
     ...(sample !== undefined && {
       sample: (item: Item) =>

@@ -34,7 +34,7 @@ export const check = (maker: string, given: unknown, keys: { readonly [key: stri
   if (unknown !== undefined) {
     const named = hint(unknown, names)
     throw new TypeError(
-      `${maker}: unknown key "${unknown}"${named === "" ? `; it may have ${names.join(", ")}` : named}`
+      `${maker}: unknown key "${unknown}"${named === "" ? `; known keys: ${names.join(", ")}` : named}`
     )
   }
   const values: { readonly [key: string]: unknown } = { ...given }
@@ -49,6 +49,6 @@ export const check = (maker: string, given: unknown, keys: { readonly [key: stri
       any: "a value",
       "any?": "a value"
     }[kind]
-    throw new TypeError(`${maker}: ${key} must be ${wanted} and is ${kindOf(values[key])}`)
+    throw new TypeError(`${maker}: ${key} must be ${wanted}, not ${kindOf(values[key])}`)
   }
 }

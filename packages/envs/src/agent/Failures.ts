@@ -13,7 +13,7 @@ export interface Failures {
 export const labelOf = (agent: Pick<AnyAgent, "label">, item: unknown): string =>
   agent.label?.(item) ?? ItemLabel.of(item)
 
-/** Maximum number of distinct reasons logged; further ones are only counted. */
+/** Maximum number of distinct reasons logged; more are only counted. */
 const most = 100
 
 /** `label` describes an item in a few words. */
@@ -28,7 +28,7 @@ export const make = (agent: string, label: (item: unknown) => string = ItemLabel
         told.add(reason)
         return isKnown
           ? Effect.logDebug("a run of the agent failed", { agent, kind, reason })
-          : Effect.logWarning("a run of the agent failed; the same again is only counted", {
+          : Effect.logWarning("a run of the agent failed; repetitions are only counted", {
               agent,
               kind,
               reason,
@@ -37,7 +37,7 @@ export const make = (agent: string, label: (item: unknown) => string = ItemLabel
       }),
     summary: (runs, kept) =>
       kept === 0
-        ? `${runs === 1 ? "the run" : `all ${runs} runs`} of the agent failed; the last: ${newest}`
-        : `of ${runs} runs of the agent only one has a score, so there is nothing to compare it with; the last failure: ${newest}`
+        ? `${runs === 1 ? "the run" : `all ${runs} runs`} of the agent failed; last failure: ${newest}`
+        : `only one of ${runs} runs of the agent has a score, so it cannot be compared; last failure: ${newest}`
   }
 }

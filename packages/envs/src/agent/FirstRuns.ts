@@ -37,11 +37,11 @@ export const make = (groupSize: number): FirstRuns => {
 
   const fault = ({ kind, reason }: FailedRun["outcome"]): string | undefined => {
     if (!hasReached && unreached >= maxUnreached) {
-      const why = kind === "silent" ? reason : `the last failure: ${reason}; ${advice}`
+      const why = kind === "silent" ? reason : `last failure: ${reason}; ${advice}`
       return `none of the first ${unreached} runs of the agent reached the model: ${why}`
     }
     return failures >= maxFailed
-      ? `none of the first ${failures} runs of the agent succeeded, so there is nothing to train on; the last failure: ${reason}. If failing is to be unlearned, score it by scoreFailure`
+      ? `none of the first ${failures} runs of the agent succeeded, so there is nothing to train on; last failure: ${reason}. To penalize failures, set scoreFailure`
       : undefined
   }
   return {

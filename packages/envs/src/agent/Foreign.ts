@@ -21,13 +21,13 @@ export const call = <A>(run: (signal: AbortSignal) => Awaitable<A>): Effect.Effe
     let isAborted = false
     const late = ({ message }: Thrown) =>
       Effect.runForkWith(context)(
-        Effect.logWarning("an error that nothing awaited came after the function had ended", { reason: message })
+        Effect.logWarning("unawaited error after the function had ended", { reason: message })
       )
     return Effect.tryPromise({
       try: (signal) =>
         new Promise<A>((resolve, reject) => {
           const stray = (cause: unknown): void => {
-            const thrown = new Thrown(cause, "threw where nothing awaited it:")
+            const thrown = new Thrown(cause, "threw an unawaited error:")
             if (!isOver) reject(thrown)
             else if (!isAborted) late(thrown)
           }

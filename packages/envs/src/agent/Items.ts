@@ -113,7 +113,7 @@ const read = Effect.fnUntraced(function* (
     return { _tag: "Rows", rows } satisfies Read
   }
   if (Array.isArray(given)) {
-    if (given.length === 0) return yield* wrong(part, "is an empty array: there is nothing to roll out")
+    if (given.length === 0) return yield* wrong(part, "is an empty array: nothing to roll out")
     return { _tag: "Rows", rows: given } satisfies Read
   }
   if (Predicate.isFunction(given)) {
@@ -130,13 +130,13 @@ const read = Effect.fnUntraced(function* (
   if (isIterator(given)) {
     return yield* wrong(
       part,
-      "is a generator that has started, which can be read once only: give the function that makes it, without calling it"
+      "is a started generator, which can be read only once: pass the generator function without calling it"
     )
   }
   if (isIterable(given)) return { _tag: "Stream", stream: iterated(part, given) } satisfies Read
   return yield* wrong(
     part,
-    "must be a path, a data set of the hub, an array, an iterable or a function that gives one (a generator function, say)"
+    "must be a path, a data set on the hub, an array, an iterable or a function that returns one (for example, a generator function)"
   )
 })
 
@@ -170,9 +170,7 @@ const iterated = (part: string, made: unknown): Stream.Stream<unknown, Definitio
     // One by one: a generator may have no end.
     return Stream.fromAsyncIterable(oneByOne(made as Iterable<unknown>), failed)
   }
-  return Stream.fail(
-    wrong(part, "gave nothing that can be iterated: an array, a generator or another iterable is wanted")
-  )
+  return Stream.fail(wrong(part, "returned nothing iterable: expected an array, a generator or another iterable"))
 }
 
 async function* oneByOne(made: Iterable<unknown>) {
@@ -192,6 +190,6 @@ const located = Effect.fnUntraced(function* (given: string | URL, folder: string
   for (const place of places) if (yield* Effect.orElseSucceed(fs.exists(place), () => false)) return place
   return yield* new Dataset.DatasetError({
     source: given,
-    message: `${given}: there is no such file; looked for ${places.join(" and ")}`
+    message: `${given}: file not found (tried ${places.join(" and ")})`
   })
 })

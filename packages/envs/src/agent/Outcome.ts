@@ -1,5 +1,5 @@
 /**
- * The outcome of an agent's session and what was recorded of it.
+ * Describes the outcome of an agent's session and what was recorded of it.
  *
  * A failing agent is data: it threw, timed out, or never called the model. A failing framework is an error of
  * `SessionRun`, so that the item is retried.

@@ -59,7 +59,7 @@ export const fields = (declaration: Declaration): Schema.Struct.Fields =>
     Object.entries(declaration).map(([key, declared]) => {
       if (!name.test(key)) {
         throw new TypeError(
-          `settings.${key}: a setting has a name in camelCase, of letters and digits, such as maxDepth`
+          `settings.${key}: names of settings are in camelCase, of letters and digits, such as maxDepth`
         )
       }
       const value: unknown = isDescribed(declared) ? declared.default : declared
@@ -73,7 +73,7 @@ export const fields = (declaration: Declaration): Schema.Struct.Fields =>
         ? declared.description
         : common.has(key)
           ? `see --help of any environment; here by default ${JSON.stringify(value)}`
-          : `the agent's own ${Settings.wireName(key).replaceAll("_", " ")}`
+          : `setting of the agent: ${Settings.wireName(key).replaceAll("_", " ")}`
       // The kind was derived from the value.
       return [key, Environment.field(kinds[kind], value as Value, description)]
     })

@@ -30,7 +30,7 @@ export const make = (agent: string): PromptCheck => {
         if (found === undefined || Formatter.formatJson(item).includes(found.mark)) return Effect.void
         runs = maxRuns
         return Effect.logWarning(
-          `a prompt of the agent says "${found.mark}", which its item does not; is a column missing, or an object meant to be a text?`,
+          `a prompt of the agent contains "${found.mark}", unlike its item; is a column missing, or an object used as a text?`,
           {
             agent,
             prompt: found.text.slice(Math.max(0, found.at - 60), found.at + 60),

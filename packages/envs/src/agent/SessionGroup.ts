@@ -25,7 +25,7 @@ const isTotal = (judged: Judged): judged is Total =>
 export const faultOf = (value: unknown): string | undefined => {
   if (typeof value === "number") return RewardComponents.isUsable(value) ? undefined : RewardComponents.unusable(value)
   const fault = RewardComponents.faultOfScore(value)
-  if (fault !== undefined) return `is no reward: ${fault}`
+  if (fault !== undefined) return `is not a reward: ${fault}`
   return RewardComponents.isRewards(value)
     ? undefined
     : "has a component that is NaN, infinite or beyond the range of float32 (3.4e38)"

@@ -34,9 +34,9 @@ export interface Ran<A> {
 }
 
 const silent =
-  "the agent ended without an answer of the model: it must send its requests to model.baseURL (OpenAI's SDKs) or model.anthropicBaseURL (Anthropic's), and await them"
+  "the agent ended without a response of the model: it must send its requests to model.baseURL (OpenAI's SDKs) or model.anthropicBaseURL (Anthropic's), and await them"
 
-const refused = "the agent ended without an answer of the model, as its requests were refused"
+const refused = "the agent ended without a response of the model, because its requests were rejected"
 
 export const run = Effect.fn("SessionRun.run")(function* <A, R>({
   gateway,

@@ -163,7 +163,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       }
     }),
     ...(isCorrect !== undefined && { isCorrect }),
-    judgedLive: "what a run was worth was said where it ran, of what it left there",
+    cannotRescore: "a run is scored where it ran, by the state it left there",
     // The item's number is not part of its identity.
     id: ({ item }: Numbered): unknown => ({ item }),
     metrics: figures.take

@@ -42,7 +42,7 @@ export const make = (
       .pipe(Effect.mapError(inferenceFailure(method)))
     const [choice] = choices
     return choice === undefined
-      ? yield* failure(method, new AiError.InvalidOutputError({ description: "the session gave no answer" }))
+      ? yield* failure(method, new AiError.InvalidOutputError({ description: "no response from the session" }))
       : choice
   })
   return LanguageModel.make({
@@ -84,14 +84,14 @@ const toolsOf = Effect.fnUntraced(function* (
   if (isForced) {
     return yield* unsupported(
       method,
-      "a tool choice that forces a call would change what is sampled; ask for the call in words"
+      "a tool choice that forces a call is not supported: ask for the call in the prompt"
     )
   }
   const foreign = tools.find((tool) => Tool.isProviderDefined(tool))
   if (foreign !== undefined) {
     return yield* unsupported(
       method,
-      `the tool ${foreign.name} is run by its provider, which a policy in training is not`
+      `the tool ${foreign.name} runs at its provider, which a policy in training does not have`
     )
   }
   return tools
@@ -134,11 +134,7 @@ const contentOf = Effect.fnUntraced(function* (method: string, parts: ReadonlyAr
   for (const part of parts) {
     if (part.type === "text") contents.push({ type: "text", text: part.text })
     else if (part.mediaType.startsWith("image/")) contents.push({ type: "image_url", image_url: { url: urlOf(part) } })
-    else
-      return yield* unsupported(
-        method,
-        `a file of the type ${part.mediaType} cannot be shown to the policy; text and images can`
-      )
+    else return yield* unsupported(method, `files of type ${part.mediaType} are not supported: send text or images`)
   }
   return contents.every(({ type }) => type === "text") ? contents.map(({ text }) => text ?? "").join("") : contents
 })

@@ -1,6 +1,6 @@
 /**
- * The answer formats, one per line. Includes all of the original's (answer_format_environment.py), under its names with
- * hyphens; if two of its formats have the same text, both are kept.
+ * Lists the answer formats, one per line. Includes all of the original's (answer_format_environment.py), under its
+ * names with hyphens; if two of its formats have the same text, both are kept.
  */
 import type { Format, Rule } from "./Rule.ts"
 import { sectioned } from "./Sections.ts"

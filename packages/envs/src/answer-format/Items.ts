@@ -31,7 +31,7 @@ export const chosen = (names: ReadonlyArray<string>, own: ReadonlyArray<Format>)
 export const unknownAmong = (names: ReadonlyArray<string>): string | undefined => {
   const there = new Set([...known, ...composed].map(({ name }) => name))
   const missing = names.find((name) => !there.has(name))
-  return missing === undefined ? undefined : `there is no form ${JSON.stringify(missing)}${hint(missing, there)}`
+  return missing === undefined ? undefined : `unknown form ${JSON.stringify(missing)}${hint(missing, there)}`
 }
 
 const isLetter = ({ rule }: Format): boolean => rule.kind === "between" && rule.inner === "letter"

@@ -62,7 +62,7 @@ export const Rule = Schema.Union([
   }),
   /** Only these lines. The last one with a text is the answer. */
   Schema.Struct({ kind: Schema.Literal("lines"), lines: Schema.NonEmptyArray(Line) }),
-  /** Tags in this order, each once, nested if the format says so. */
+  /** Tags in this order, each once, nested if the format requires it. */
   Schema.Struct({ kind: Schema.Literal("sections"), sections: Schema.NonEmptyArray(Section) })
 ])
 export type Rule = typeof Rule.Type

@@ -1,4 +1,4 @@
-/** Answer formats made of several tags: explanations around an answer, reports, scratchpads, gradings. */
+/** Defines answer formats made of several tags: explanations around an answer, reports, scratchpads, gradings. */
 import type { Format, Section } from "./Rule.ts"
 
 const part = (tag: string, words = tag.toLowerCase().replaceAll("_", " ")): Section => ({ tag, for: `the ${words}` })

@@ -1,4 +1,7 @@
-/** A small built-in problem: a function head with a docstring, as in HumanEval, a body that passes, and the tests. */
+/**
+ * Defines a small built-in problem: a function head with a docstring, as in HumanEval, a body that passes, and the
+ * tests.
+ */
 import type { Problem } from "./Problem.ts"
 
 export const problem = (head: string, body: string, tests: string): Problem => {

@@ -60,7 +60,7 @@ const casesOf = (column: string, value: unknown): Result.Result<typeof Cases.Typ
     json = decodeJson(text.success)
   }
   return Option.match(Option.flatMap(json, decodeCases), {
-    onNone: () => Result.fail(`its ${column} are no list of input and output`),
+    onNone: () => Result.fail(`its ${column} are not a list of input and output`),
     onSome: Result.succeed
   })
 }
@@ -75,7 +75,7 @@ interface Row {
   readonly metadata: unknown
 }
 
-/** The cases of a row whose output is short enough, the public ones first; or why there are none. */
+/** The cases of a row whose output is short enough, the public ones first; or the reason if none. */
 const readCases = ({ privateTestCases, publicTestCases }: Row): Result.Result<typeof Cases.Type, string> =>
   Result.gen(function* () {
     const shown = yield* casesOf("public_test_cases", publicTestCases)
@@ -94,7 +94,7 @@ const isJson = (text: string): boolean => Option.isSome(decodeJson(text))
 const isCallable = ({ input, output }: Case): boolean =>
   isJson(output) && input.split("\n").every((line) => line.trim() === "" || isJson(line))
 
-/** The contest of a row, or why there is none. */
+/** The contest of a row, or the reason if none. */
 export const ofRow = (row: Row): Result.Result<Contest, string> =>
   Result.gen(function* () {
     const first = yield* readCases(row)
@@ -108,11 +108,11 @@ export const ofRow = (row: Row): Result.Result<Contest, string> =>
     const call = Option.getOrUndefined(metadata)?.func_name ?? undefined
     if (call === undefined) return yield* Result.fail("its tests are functional, and its metadata has no func_name")
     if (!/^[A-Za-z_]\w{0,100}$/.test(call)) {
-      return yield* Result.fail(`its func_name ${JSON.stringify(call.slice(0, 100))} is no name of a function`)
+      return yield* Result.fail(`its func_name ${JSON.stringify(call.slice(0, 100))} is not a function name`)
     }
     const broken = first.findIndex((one) => !isCallable(one))
     if (broken !== -1) {
-      return yield* Result.fail(`of its functional test ${broken + 1}, arguments or value are no JSON, one a line`)
+      return yield* Result.fail(`in its functional test ${broken + 1}, arguments or value are not JSON, one per line`)
     }
     return { call, cases }
   })

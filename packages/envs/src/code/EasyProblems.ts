@@ -1,4 +1,4 @@
-/** The first half of the bank: one loop or one expression each. */
+/** Defines the first half of the bank: one loop or one expression each. */
 import { problem } from "./BankProblem.ts"
 import type { Problem } from "./Problem.ts"
 

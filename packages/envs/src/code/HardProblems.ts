@@ -1,4 +1,4 @@
-/** The second half of the bank: more edge cases, or a known algorithm. */
+/** Defines the second half of the bank: more edge cases, or a known algorithm. */
 import { problem } from "./BankProblem.ts"
 import type { Problem } from "./Problem.ts"
 

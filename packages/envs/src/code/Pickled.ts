@@ -53,7 +53,7 @@ const follow = (bytes: Buffer): string => {
     if (bytesAfter === undefined) throw new Error(`it holds more than a text: instruction 0x${opcode.toString(16)}`)
     at += bytesAfter
   }
-  throw new Error("it is cut off")
+  throw new Error("it is truncated")
 }
 
 /** The text, or why it cannot be read. */

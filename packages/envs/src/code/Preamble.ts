@@ -1,6 +1,6 @@
 /**
- * Code run before contest programs: the imports that contest sites and LiveCodeBench provide, and features that Python
- * in WebAssembly lacks.
+ * Provides code run before contest programs: the imports that contest sites and LiveCodeBench provide, and features
+ * that Python in WebAssembly lacks.
  *
  * Names are imported in LiveCodeBench's order, and the modules after them, so that `bisect` and `random` are modules
  * and `sub` is the operator. Slow modules are imported only if a program uses one of their names. The rest is for right

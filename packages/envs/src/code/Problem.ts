@@ -1,5 +1,5 @@
 /**
- * A programming problem, from rows of HumanEval or MBPP, or built in (`Bank`).
+ * Reads programming problems: rows of HumanEval, MBPP or LiveCodeBench, or built in (`Bank`).
  *
  * HumanEval (Chen et al. 2021, https://arxiv.org/abs/2107.03374): `prompt`, `canonical_solution`, `test`,
  * `entry_point`. MBPP (Austin et al. 2021, https://arxiv.org/abs/2108.07732): `text` or `prompt`, `code`, `test_list`,
@@ -101,10 +101,10 @@ const LiveCode = Schema.Struct({
 })
 const decodeLiveCode = Schema.decodeUnknownOption(LiveCode)
 
-/** The problem of a LiveCodeBench row, or why there is none. */
+/** The problem of a LiveCodeBench row, or the reason if none. */
 const fromContest = (picked: { readonly [name: string]: unknown }): Result.Result<Problem, string> => {
   const row = decodeLiveCode(picked)
-  if (Option.isNone(row)) return Result.fail("its question_content or starter_code is no text")
+  if (Option.isNone(row)) return Result.fail("its question_content or starter_code is not a text")
   const { question_content: content, starter_code: starter = "" } = row.value
   const contest = Contest.ofRow({
     publicTestCases: picked["public_test_cases"],
@@ -126,7 +126,7 @@ const fromContest = (picked: { readonly [name: string]: unknown }): Result.Resul
 
 const decodeRow = Schema.decodeUnknownOption(Row)
 
-/** The problem of a row, or why there is none. */
+/** The problem of a row, or the reason if none. */
 export const fromColumns = (picked: { readonly [name: string]: unknown }): Result.Result<Problem, string> => {
   const present = Object.fromEntries(Object.entries(picked).filter(([, value]) => value !== null))
   if ("question_content" in present) return fromContest(present)
@@ -181,7 +181,14 @@ const defines = /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m
 
 const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").find((line) => line.trim() !== "") ?? "")
 
-const isPython = ({ language }: Block): boolean => /^(?:python|py)3?$/i.test(language)
+const isPython = ({ language }: Block): boolean => /^(?:i?python|py)3?$/i.test(language)
+
+/** The block, or those inside of a Markdown block. */
+const opened = (block: Block): ReadonlyArray<Block> =>
+  /^(?:markdown|md)$/i.test(block.language) ? blocksOf(block.code) : [block]
+
+/** True if a block begins lines like a program, unlike a program's output or input. */
+const isProgram = ({ code }: Block): boolean => code.split("\n").some((line) => programStart.test(line))
 
 /** True if a block can only show how a program is used. */
 const isTranscript = ({ code }: Block): boolean => /^\s*>>> /.test(code)
@@ -195,8 +202,8 @@ const onlyUses = (code: string, names: ReadonlyArray<string>): boolean => {
 }
 
 /**
- * The program of a reply, after its thinking: its last Python block, else its last block without a language. Without a
- * block, a reply that defines a function is the program itself, and so is an indented one if there is a head to
+ * The program of a reply, after its thinking: its last Python block, else the last one without a language that begins
+ * like a program, or the last. Without a block, a reply that defines a function is the program itself, and so is an indented one if there is a head to
  * continue (`preamble`). A transcript (`>>> `), and a block that uses what is asked for without defining it, are
  * examples and no programs if there is another block.
  */
@@ -204,15 +211,17 @@ export const programOf = (
   reply: string,
   { asks = [], preamble }: Pick<Problem, "preamble"> & Partial<Pick<Problem, "asks">>
 ): string | undefined => {
-  const answer = Thinking.spoken(reply)
+  const answer = Thinking.visibleText(reply)
   const goesOn = preamble !== "" && isIndented(answer)
-  const all = blocksOf(answer, goesOn ? indented : programStart)
+  const all = blocksOf(answer, goesOn ? indented : programStart).flatMap(opened)
   const blocks = all.every(isTranscript) ? all : all.filter((block) => !isTranscript(block))
   const bare = blocks.filter(({ isBare }) => isBare)
   const fenced = blocks.filter(isPython)
   // After a program without an opening fence, a fenced block may be an example of its use.
   const isExample = bare.length > 0 && !defines.test(fenced.at(-1)?.code ?? "")
-  const plain = blocks.filter(({ language }) => language === "")
+  const unnamed = blocks.filter(({ language }) => language === "")
+  const programs = unnamed.filter((block) => isProgram(block) || (preamble !== "" && isIndented(block.code)))
+  const plain = programs.length > 0 ? programs : unnamed
   const ranked = isExample ? [bare] : [fenced, bare, plain]
   const match =
     ranked.flatMap((one) => one.findLast(({ code }) => !onlyUses(code, asks)) ?? [])[0] ??

@@ -16,14 +16,14 @@ import * as Confinement from "./Confinement.ts"
 import * as Judging from "./Judging.ts"
 import * as Program from "./Program.ts"
 import * as Variables from "./Variables.ts"
-import type { ProgramError, Warden } from "./Warden.ts"
+import type { ProgramError, ProcessSupervisor } from "./ProcessSupervisor.ts"
 import * as WorkingFolder from "./WorkingFolder.ts"
 
 export interface Options {
   readonly item: unknown
   readonly line: CommandLine
   readonly settings: Settings
-  readonly warden: Warden
+  readonly supervisor: ProcessSupervisor
 }
 
 type Services = FileSystem.FileSystem | Path.Path
@@ -32,16 +32,16 @@ type Services = FileSystem.FileSystem | Path.Path
 const failureOf = ({ complaint, ending }: Program.Printed): string | undefined => {
   if (ending === undefined || (ending._tag === "Exited" && ending.code === 0)) return undefined
   const how = ending._tag === "Exited" ? `exited with ${ending.code}` : ending.why
-  return `the program ${how}${complaint === "" ? "" : `; it says: ${complaint.slice(-500)}`}`
+  return `the program ${how}${complaint === "" ? "" : `; its output: ${complaint.slice(-500)}`}`
 }
 
 export const begin = Effect.fn("Attempt.begin")(function* ({
   item,
   line,
   settings,
-  warden
+  supervisor
 }: Options): Effect.fn.Return<Attempt<Program.Printed, ProgramError, Services>, ProgramError, Services | Scope.Scope> {
-  const folder = yield* WorkingFolder.scoped({ warden, copyOf: settings.workspace, keptIn: settings.keepFoldersIn })
+  const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: settings.workspace, keptIn: settings.keepFoldersIn })
   const output = Program.makeOutput()
   let ended: Program.Ending | undefined
   let broken: ProgramError | undefined
@@ -56,7 +56,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
     run({
       item,
       settings,
-      warden,
+      supervisor,
       folder,
       words: line.program,
       output,
@@ -87,7 +87,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
       })!
       // The program may have removed its working directory.
       return Effect.ignore(FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder.path, { recursive: true }))).pipe(
-        Effect.andThen(run({ item, settings, warden, folder, words, output: said, input })),
+        Effect.andThen(run({ item, settings, supervisor, folder, words, output: said, input })),
         Effect.timeoutOption(settings.scorerTimeout * 1000),
         Effect.map((ending): Program.Printed => ({
           ending: Option.getOrUndefined(ending),
@@ -114,7 +114,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
   }
 })
 
-interface Running extends Pick<Options, "item" | "settings" | "warden"> {
+interface Running extends Pick<Options, "item" | "settings" | "supervisor"> {
   readonly folder: WorkingFolder.WorkingFolder
   readonly words: ReadonlyArray<string>
   readonly output: Program.Output
@@ -123,7 +123,7 @@ interface Running extends Pick<Options, "item" | "settings" | "warden"> {
 }
 
 /** Runs a program in the folder, with the limits of the settings. */
-const run = ({ folder, input, item, model, output, settings, warden, words }: Running) => {
+const run = ({ folder, input, item, model, output, settings, supervisor, words }: Running) => {
   const isConfined = settings.sandbox === "bubblewrap"
   const startedIn = process.cwd()
   const variables = Variables.make({
@@ -136,7 +136,7 @@ const run = ({ folder, input, item, model, output, settings, warden, words }: Ru
     ...(model !== undefined && { model })
   })
   return Program.run({
-    warden,
+    supervisor,
     words: isConfined
       ? Confinement.words({
           words,

@@ -6,7 +6,7 @@ import { resolve } from "node:path"
 import type { Settings } from "./CommandSettings.ts"
 import * as Confinement from "./Confinement.ts"
 import * as Variables from "./Variables.ts"
-import { ProgramError } from "./Warden.ts"
+import { ProgramError } from "./ProcessSupervisor.ts"
 import * as Words from "./Words.ts"
 
 export interface CommandLine {
@@ -26,17 +26,17 @@ export const read = Effect.fn("CommandLine.read")(function* (settings: Settings)
   }
   if (items === null) return yield* mistake("items: name a file or a data set, as in --env.items tasks.jsonl")
   if (reward === "scorer" && scorer === null) {
-    return yield* mistake('reward is "scorer", and there is none: name it, as in --env.scorer "python check.py"')
+    return yield* mistake('reward is "scorer", but no scorer is set: name it, as in --env.scorer "python check.py"')
   }
   if (scorer !== null && reward !== "scorer" && reward !== "auto") {
-    return yield* mistake(`reward is "${reward}", so the scorer would never be asked: leave one of them out`)
+    return yield* mistake(`reward is "${reward}", so the scorer would never run: remove one of them`)
   }
   if (sandbox === "bubblewrap") {
     yield* Effect.try({ try: Jail.bubblewrap, catch: (cause) => mistake(`sandbox: ${Reason.of(cause)}`) })
   }
   const fs = yield* FileSystem.FileSystem
   if (workspace !== null && !(yield* Effect.orElseSucceed(fs.exists(workspace), () => false))) {
-    return yield* mistake(`workspace: there is no folder ${resolve(workspace)}`)
+    return yield* mistake(`workspace: folder not found: ${resolve(workspace)}`)
   }
   return {
     program: yield* wordsOf("command", command),
@@ -56,7 +56,7 @@ const wordsOf = Effect.fnUntraced(function* (setting: string, line: string) {
   if (Confinement.pathOf(program, path) !== undefined) return located
   return yield* mistake(
     program.includes("/")
-      ? `${setting}: there is no program ${resolve(folder, program)}`
-      : `${setting}: there is no program ${program} in the folders of PATH (${path})`
+      ? `${setting}: program not found: ${resolve(folder, program)}`
+      : `${setting}: program ${program} not found in PATH (${path})`
   )
 })

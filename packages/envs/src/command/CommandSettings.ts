@@ -1,4 +1,4 @@
-/** Settings of the command environment, in addition to those of all agents. */
+/** Declares the settings of the command environment, in addition to those of all agents. */
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as AgentSettings from "../agent/AgentSettings.ts"
@@ -14,17 +14,17 @@ export const settings = Environment.settings({
   command: Environment.field(
     Schema.String,
     "",
-    'the program that is run for every rollout, with its arguments, such as "python agent.py"; quotes work as in a shell, pipes and variables need sh -c'
+    'the program to run for every rollout, with its arguments, such as "python agent.py"; quotes work as in a shell, pipes and variables need sh -c'
   ),
   scorer: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "a second program that judges each rollout: reads JSON, prints a number or numbers by name as its last line"
+    "a second program that scores each rollout: reads JSON, prints a number or numbers by name as its last line"
   ),
   reward: Environment.field(
     RewardFrom,
     "auto",
-    "who says what a rollout was worth: the scorer, the file named by REWARD_FILE, POST to REWARD_URL, or the exit code (0 is 1, others 0); auto: the first of these that says something"
+    "source of the reward: the scorer, the file named by REWARD_FILE, POST to REWARD_URL, or the exit code (0 is 1, others 0); auto: the first of these that provides one"
   ),
   scoreRange: Environment.field(
     Schema.NullOr(Schema.Tuple([Schema.Finite, Schema.Finite])),
@@ -34,18 +34,18 @@ export const settings = Environment.settings({
   solvedAt: Environment.field(
     Schema.NullOr(Schema.Finite),
     null,
-    "a score from this on counts as solved; if neither this nor score_range is set, nothing is called solved"
+    "a score at or above this counts as solved; if neither this nor score_range is set, nothing does"
   ),
   scorerTimeout: Environment.field(positive, 60, "time limit for the scorer, in seconds"),
   workspace: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "a folder that every working folder begins as a copy of; if unset, working folders are empty"
+    "a folder that is copied into every working directory; if unset, working directories start empty"
   ),
   keepFoldersIn: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "a folder in which working folders are made and kept; if unset, they are temporary"
+    "a folder in which working directories are created and kept; if unset, they are temporary"
   ),
   variables: Environment.field(
     Schema.Record(Schema.String, Schema.String),
@@ -55,24 +55,24 @@ export const settings = Environment.settings({
   passVariables: Environment.field(
     texts,
     [],
-    "names of environment variables that programs get from this process; without it, none but PATH, HOME and the like"
+    "names of environment variables that programs inherit from this process; if unset, only PATH, HOME and the like"
   ),
   maxOutputBytes: Environment.field(
     positive,
     10_000_000,
-    "most that a program may print, on both of its outputs together; one that prints more is ended"
+    "maximum bytes that a program may print, on both outputs together; it is killed beyond"
   ),
   maxMemoryMb: Environment.field(
     Schema.NullOr(positive),
     4096,
-    "most memory that a program and what it starts may take, in megabytes; more ends it; None: no limit"
+    "maximum memory of a program and its child processes, in megabytes; it is killed beyond; None: no limit"
   ),
   sandbox: Environment.field(
     Schema.Literals(["none", "bubblewrap"]),
     "none",
-    "bubblewrap (Linux): programs see the system and their own files read-only, and write in their working folder alone"
+    "bubblewrap (Linux): programs see the system and their own files read-only, and write only in their working directory"
   ),
-  visible: Environment.field(texts, [], "further folders and files that programs in a sandbox may read")
+  visible: Environment.field(texts, [], "additional folders and files that sandboxed programs may read")
 })
 
 export type Settings = Parameters<typeof settings.encode>[0]

@@ -1,5 +1,5 @@
 /**
- * Confines a program by Linux namespaces (bubblewrap): it sees the system's programs, the folders of its own that its
+ * Confines a program by Linux namespaces (bubblewrap): it sees the system's programs, its own folders that its
  * words name, and the paths from the settings, all read-only; it writes only to its working directory and a private
  * /tmp. It has its own processes and only the variables it is started with. The network is this machine's, since the
  * gateway is there: a program can reach other machines.

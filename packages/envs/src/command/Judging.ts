@@ -9,12 +9,12 @@ import type { Judged } from "../agent/SessionGroup.ts"
 import type { RewardFrom } from "./CommandSettings.ts"
 import type * as Program from "./Program.ts"
 import * as Verdict from "./Verdict.ts"
-import type { ProgramError } from "./Warden.ts"
+import type { ProgramError } from "./ProcessSupervisor.ts"
 
 export interface Options<R> {
   readonly reward: RewardFrom
   readonly outcome: Outcome.Outcome<unknown>
-  /** How the program ended; undefined if it timed out. */
+  /** The end of the program; undefined if it timed out. */
   readonly ending: Program.Ending | undefined
   readonly rewardFile: string
   /** Absent: no scorer. */
@@ -25,7 +25,7 @@ type Said = Result.Result<Option.Option<Verdict.Verdict>, string>
 
 const nothing: Said = Result.succeed(Option.none())
 
-/** The judgement, or why there is none. */
+/** The judgement, or the reason if none. */
 export const judge = Effect.fn("Judging.judge")(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Judged | Outcome.Failed, ProgramError, R | FileSystem.FileSystem> {
@@ -53,16 +53,16 @@ const failedOf = (outcome: Outcome.Outcome<unknown>, reason: string): Outcome.Fa
   outcome._tag === "Failed" ? outcome : Outcome.failed(outcome, "unrewarded", reason)
 
 const silent = (ending: Program.Ending | undefined): string =>
-  `the program asked the model nothing (it ${ending?._tag === "Exited" ? `exited with ${ending.code}` : "was stopped"}): its SDK must take its base URL from OPENAI_BASE_URL or ANTHROPIC_BASE_URL`
+  `the program made no request to the model (it ${ending?._tag === "Exited" ? `exited with ${ending.code}` : "was stopped"}): its SDK must take its base URL from OPENAI_BASE_URL or ANTHROPIC_BASE_URL`
 
 const ofScorer = ({ complaint, ending, stdout }: Program.Printed): Said => {
-  const told = complaint === "" ? "" : `; it says: ${complaint.slice(-500)}`
-  if (ending === undefined) return Result.fail(`the scorer took too long (scorer_timeout)${told}`)
+  const told = complaint === "" ? "" : `; its output: ${complaint.slice(-500)}`
+  if (ending === undefined) return Result.fail(`the scorer timed out (scorer_timeout)${told}`)
   if (ending._tag === "Stopped") return Result.fail(`the scorer ${ending.why}${told}`)
   if (ending.code !== 0) return Result.fail(`the scorer exited with ${ending.code}${told}`)
   return Result.mapBoth(Verdict.readPrinted(stdout), {
     onSuccess: Option.some,
-    onFailure: (fault) => `the scorer printed what is no reward; ${fault}`
+    onFailure: (fault) => `the scorer's output is not a reward; ${fault}`
   })
 }
 
@@ -74,17 +74,15 @@ const ofFile = Effect.fnUntraced(
     const fs = yield* FileSystem.FileSystem
     const { size, type } = yield* fs.stat(path)
     if (type !== "File" || size > longestFile) {
-      return Result.fail(`what REWARD_FILE names is no file of up to ${longestFile} bytes (${type}, ${size} bytes)`)
+      return Result.fail(`REWARD_FILE is not a file of up to ${longestFile} bytes (${type}, ${size} bytes)`)
     }
     return Result.mapBoth(Verdict.read(yield* fs.readFileString(path)), {
       onSuccess: Option.some,
-      onFailure: (fault) => `the reward file holds no reward; ${fault}`
+      onFailure: (fault) => `the reward file does not contain a reward; ${fault}`
     })
   },
   Effect.catchTag("PlatformError", ({ message, reason }) =>
-    Effect.succeed<Said>(
-      reason._tag === "NotFound" ? nothing : Result.fail(`the reward file cannot be read: ${message}`)
-    )
+    Effect.succeed<Said>(reason._tag === "NotFound" ? nothing : Result.fail(`cannot read the reward file: ${message}`))
   )
 ) satisfies (path: string) => Effect.Effect<Said, never, FileSystem.FileSystem>
 
@@ -92,9 +90,9 @@ const ofExit = (ending: Program.Ending | undefined): Said =>
   ending?._tag === "Exited" ? Result.succeed(Option.some(ending.code === 0 ? 1 : 0)) : nothing
 
 const unsaid: { readonly [K in RewardFrom]: string } = {
-  auto: "the program was stopped before anybody had said what the rollout was worth",
-  scorer: "there is no scorer",
-  file: "the program wrote no reward into the file that REWARD_FILE names",
+  auto: "the program was stopped before the rollout had a reward",
+  scorer: "no scorer is set",
+  file: "the program wrote no reward to REWARD_FILE",
   post: "the program posted no reward to REWARD_URL",
   exit: "the program was stopped, so it has no exit code"
 }

@@ -1,18 +1,19 @@
 /**
  * Runs a program once: its input, its output, and how it ended.
  *
- * It leads its own process group, and nothing of it outlives the run, even if this process is killed (`Warden`). It is
- * started through a shell that waits for a signal: the program begins only once it is watched.
+ * It leads its own process group, and nothing of it outlives the run, even if this process is killed
+ * (`ProcessSupervisor`). It is started through a shell that waits for a signal: the program begins only once it is
+ * watched.
  */
 import { spawn } from "node:child_process"
 import type { Readable, Writable } from "node:stream"
 import * as Reason from "@atropos/core/base/Reason"
 import { Deferred, Effect, type Scope } from "effect"
-import { ProgramError, type Warden } from "./Warden.ts"
+import { ProgramError, type ProcessSupervisor } from "./ProcessSupervisor.ts"
 import * as Words from "./Words.ts"
 
 export interface Options {
-  readonly warden: Warden
+  readonly supervisor: ProcessSupervisor
   readonly words: ReadonlyArray<string>
   readonly folder: string
   readonly variables: { readonly [name: string]: string }
@@ -80,11 +81,11 @@ export const run = Effect.fn("Program.run")((options: Options) =>
 )
 
 const start = Effect.fnUntraced(function* (
-  { folder, holdsInput = false, input, memoryBytes, output, outputBytes, variables, warden, words }: Options,
+  { folder, holdsInput = false, input, memoryBytes, output, outputBytes, variables, supervisor, words }: Options,
   closed: Deferred.Deferred<void>
 ): Effect.fn.Return<Deferred.Deferred<Ending, ProgramError>, ProgramError, Scope.Scope> {
   const ending = yield* Deferred.make<Ending, ProgramError>()
-  const watch = yield* warden.watch(memoryBytes === undefined ? {} : { memoryBytes })
+  const watch = yield* supervisor.watch(memoryBytes === undefined ? {} : { memoryBytes })
   const stop = (why: string): void => void Deferred.doneUnsafe(ending, Effect.succeed<Ending>({ _tag: "Stopped", why }))
   const child = yield* Effect.try({
     try: () =>
@@ -118,7 +119,7 @@ const start = Effect.fnUntraced(function* (
     .once("error", (cause) => Deferred.doneUnsafe(ending, Effect.fail(cannotRun(words, cause))))
     .once("exit", (code, signal) =>
       code === null
-        ? stop(`was ended by ${signal}`)
+        ? stop(`was killed by ${signal}`)
         : Deferred.doneUnsafe(ending, Effect.succeed<Ending>({ _tag: "Exited", code }))
     )
     .once("close", () => {
@@ -131,7 +132,7 @@ const start = Effect.fnUntraced(function* (
     else stdin.end(input)
   }
   yield* Deferred.await(watch.tooLarge).pipe(
-    Effect.map((bytes) => stop(`took ${Math.round(bytes / 1e6)} MB of memory`)),
+    Effect.map((bytes) => stop(`used ${Math.round(bytes / 1e6)} MB of memory`)),
     Effect.forkScoped
   )
   return ending

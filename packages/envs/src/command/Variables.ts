@@ -1,6 +1,6 @@
 /**
- * The environment variables of a program: the basic ones of this process, the model's in the names of each SDK, the
- * item, and those from the settings. Nothing else is passed on: keys and tokens of this process stay here unless a
+ * Builds the environment variables of a program: the basic ones of this process, the model's in the names of each SDK,
+ * the item, and those from the settings. Nothing else is passed on: keys and tokens of this process stay here unless a
  * setting names them.
  */
 import { ExactJson } from "@atropos/core"

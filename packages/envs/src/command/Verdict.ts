@@ -16,7 +16,7 @@ export const read = (text: string): Result.Result<Verdict, string> => {
   const trimmed = text.trim()
   if (trimmed === "") return Result.fail("it is empty")
   const parsed = parse(trimmed)
-  const wanted = 'a JSON number is wanted, or numbers by name, such as {"correct": 1, "format": 0.5}'
+  const wanted = 'expected a JSON number, or numbers by name, such as {"correct": 1, "format": 0.5}'
   if (Result.isFailure(parsed)) return Result.fail(`${shown(trimmed)} is not JSON; ${wanted}`)
   const value = parsed.success
   if (typeof value === "number") return Result.succeed(value)

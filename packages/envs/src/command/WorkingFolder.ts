@@ -1,12 +1,12 @@
 /**
- * A fresh folder for one rollout of a program: empty, or a copy of a folder from the settings. It is removed after the
- * rollout, and when this process is killed; or it is kept for inspection.
+ * Creates a folder for one rollout of a program: empty, or a copy of a folder from the settings. It is removed after
+ * the rollout, and when this process is killed; or it is kept for inspection.
  */
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
-import { ProgramError, type Warden } from "./Warden.ts"
+import { ProgramError, type ProcessSupervisor } from "./ProcessSupervisor.ts"
 
 export interface Options {
-  readonly warden: Warden
+  readonly supervisor: ProcessSupervisor
   /** A folder whose content is copied into it. */
   readonly copyOf: string | null
   /** Its parent if it is to be kept; null: among the system's temporary files, and removed. */
@@ -22,13 +22,13 @@ export interface WorkingFolder {
 }
 
 const failed = (cause: { readonly message: string }) =>
-  new ProgramError({ message: `a working folder cannot be made: ${cause.message}`, cause })
+  new ProgramError({ message: `cannot create a working directory: ${cause.message}`, cause })
 
 export const scoped = Effect.fn("WorkingFolder.scoped")(
   function* ({
     copyOf,
     keptIn,
-    warden
+    supervisor
   }: Options): Effect.fn.Return<
     WorkingFolder,
     ProgramError | PlatformError.PlatformError,
@@ -40,14 +40,14 @@ export const scoped = Effect.fn("WorkingFolder.scoped")(
     if (keptIn !== null) yield* fs.makeDirectory(keptIn, { recursive: true })
     const made = resolve(yield* fs.makeTempDirectory({ prefix, ...(keptIn !== null && { directory: keptIn }) }))
     if (keptIn === null) {
-      yield* warden.folder(made)
+      yield* supervisor.folder(made)
       // A program may have made its folders unreadable, which fails no rollout.
       yield* Effect.addFinalizer(() =>
         fs
           .remove(made, { recursive: true, force: true })
           .pipe(
             Effect.catch(({ message }) =>
-              Effect.logWarning("a working folder stays", { folder: made, reason: message })
+              Effect.logWarning("working directory not removed", { folder: made, reason: message })
             )
           )
       )

@@ -42,7 +42,7 @@ const templated = (column: string): string => `template:${column}`
 const withSystem = (messages: ReadonlyArray<Message.Message>, prompt: string | null): ReadonlyArray<Message.Message> =>
   prompt === null || messages.some(({ role }) => role === "system") ? messages : [Message.system(prompt), ...messages]
 
-/** The item of a row, or why there is none. */
+/** The item of a row, or the reason if none. */
 export const make =
   ({ answerAfter, promptTemplate, systemPrompt }: Mapping): ItemSource.Make<Wanted, Item> =>
   (picked) => {

@@ -47,7 +47,7 @@ const reply = Effect.fnUntraced(function* (
     Message.system(persona(task)),
     ...said.map((text, index) => (index % 2 === 0 ? Message.user(text) : Message.assistant(text)))
   ]
-  const answer = Thinking.spoken(
+  const answer = Thinking.visibleText(
     yield* customer.say({ messages, temperature: customerTemperature, maxTokens: 512 })
   ).trim()
   if (answer.includes(mark)) return undefined
@@ -55,7 +55,7 @@ const reply = Effect.fnUntraced(function* (
   return yield* new InferenceError({
     reason: "malformed",
     server: customer.modelName,
-    message: "the customer said nothing"
+    message: "the customer's message is empty"
   })
 })
 
@@ -106,7 +106,7 @@ export const play = Effect.fn("Conversation.play")(function* (
       if (Option.isNone(answer)) break
       const { message, toolCalls } = answer.value
       messages = [...messages, message]
-      if (toolCalls.length === 0) words = Thinking.spoken(Message.text(message)).trim()
+      if (toolCalls.length === 0) words = Thinking.visibleText(Message.text(message)).trim()
       else {
         const served = serve(shop, toolCalls)
         shop = served.shop
@@ -148,7 +148,7 @@ export const judge = ({ goal, shop, told }: Task, { messages }: Pick<Trajectory.
   const end = answers.reduce((state, { tool_calls: calls = [] }) => serve(state, calls).shop, shop)
   const words = answers
     .filter(({ tool_calls: calls = [] }) => calls.length === 0)
-    .map((one) => Thinking.spoken(Message.text(one)))
+    .map((one) => Thinking.visibleText(Message.text(one)))
   return {
     orders: Number(comparable(end.orders) === comparable(goal)),
     // Amounts stated before the verification do not count.

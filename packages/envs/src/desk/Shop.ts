@@ -1,6 +1,6 @@
 /**
- * A small shop with customers and their orders, and the clerk's tools. Pure: a call maps one state to the next, so that
- * the result of an episode follows from its calls alone.
+ * Models a small shop with customers and their orders, and the clerk's tools. Pure: a call maps one state to the next,
+ * so that the result of an episode follows from its calls alone.
  *
  * The tools enforce the rules: nothing about orders is shown or changed before the customer has been verified by name
  * and postcode; only pending orders can be cancelled or redirected; only items of delivered orders can be returned.

@@ -16,13 +16,13 @@ export type Call = readonly [name: Shop.ToolName, args: { readonly [name: string
 export interface Task {
   readonly shop: Shop.Shop
   readonly customer: Shop.Customer
-  /** The wishes, as told to the model that plays the customer. */
+  /** The wishes, for the prompt of the model that plays the customer. */
   readonly wishes: ReadonlyArray<string>
   /** Calls that fulfil them. */
   readonly calls: ReadonlyArray<Call>
   /** The orders afterwards. */
   readonly goal: ReadonlyArray<Shop.Order>
-  /** An amount that the customer must be told, in cents, with other amounts that may be mentioned. */
+  /** An amount to state to the customer, in cents, with other amounts that may be mentioned. */
   readonly told?: { readonly cents: number; readonly others: ReadonlyArray<number> }
 }
 
@@ -154,5 +154,5 @@ export const draw = (random: Random): Task => {
       ...(wish.told !== undefined && { told: wish.told })
     }
   }
-  throw new Error("no wish fits any of the shops that were drawn")
+  throw new Error("no wish fits any of the drawn shops")
 }

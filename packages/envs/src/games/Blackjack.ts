@@ -1,5 +1,5 @@
 /**
- * Blackjack: hit or stick until the hand is over, one decision per turn.
+ * Plays blackjack: hit or stick until the hand is over, one decision per turn.
  *
  * Gymnasium's rules and rewards (`BlackjackRules`). Score: 1 won, 0 drawn, -1 lost (1.5 for a natural under `natural`).
  * With `mode: stepwise` a decision scores r + V(s') - V(s); V is the expected return under optimal play from the
@@ -40,7 +40,7 @@ export const characters = `${totals}0123456789+-=hs`
 /** The decision of an answer: the last one between tags, after the thinking; in the compact form its only character. */
 export const actionOf = (answer: string, style: Settings["promptStyle"]): BlackjackRules.Action | undefined => {
   if (style === "compact") return answer === "h" ? "hit" : answer === "s" ? "stick" : undefined
-  const told = Array.from(Thinking.spoken(answer).matchAll(/<action>\s*(hit|stick)\s*<\/action>/gi)).at(-1)?.[1]
+  const told = Array.from(Thinking.visibleText(answer).matchAll(/<action>\s*(hit|stick)\s*<\/action>/gi)).at(-1)?.[1]
   return told === undefined ? undefined : told.toLowerCase() === "hit" ? "hit" : "stick"
 }
 

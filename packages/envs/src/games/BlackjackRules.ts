@@ -1,6 +1,6 @@
 /**
- * The rules of Gymnasium's Blackjack-v1: an infinite deck, an ace counts 11 unless that busts, the dealer draws below
- * 17.
+ * Implements the rules of Gymnasium's Blackjack-v1: an infinite deck, an ace counts 11 unless that busts, the dealer
+ * draws below 17.
  *
  * Pure: a state holds the cards by position, so a seed and the actions determine the game. `value` is the expected
  * return under optimal play from the visible cards: the dealer's open card and the player's hand, but neither the

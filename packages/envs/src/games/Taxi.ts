@@ -1,5 +1,5 @@
 /**
- * Taxi: fetch a passenger at one landmark of a small town and drop them off at another, one action per turn.
+ * Plays taxi: fetch a passenger at one landmark of a small town and drop them off at another, one action per turn.
  *
  * Gymnasium's rules, map and rewards (`TaxiRules`). Score: the return divided by the best return from the start if the
  * passenger was delivered (at least 0), -0.5 if only picked up, -1 otherwise. With `mode: stepwise` an action scores r
@@ -27,7 +27,7 @@ const action = new RegExp(`<action>\\s*(${TaxiRules.actions.join("|")})\\s*</act
 
 /** The action of an answer: the last one between tags, after the thinking. */
 export const actionOf = (answer: string): TaxiRules.Action | undefined =>
-  Array.from(Thinking.spoken(answer).matchAll(action))
+  Array.from(Thinking.visibleText(answer).matchAll(action))
     .at(-1)?.[1]!
     // The pattern matches only actions.
     .toLowerCase() as TaxiRules.Action | undefined

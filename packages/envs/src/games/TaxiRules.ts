@@ -1,6 +1,6 @@
 /**
- * The rules of Gymnasium's Taxi (without rain and fickle passengers): five by five squares with walls, four landmarks,
- * one passenger.
+ * Implements the rules of Gymnasium's Taxi (without rain and fickle passengers): five by five squares with walls, four
+ * landmarks, one passenger.
  *
  * A state is Gymnasium's number: ((row * 5 + column) * 5 + passenger) * 4 + destination; passenger 4 is in the taxi.
  * Every action costs 1, picking up or dropping off in a wrong place 10; delivering pays 20. Source:

@@ -1,5 +1,5 @@
 /**
- * Wordle: a hidden word of five letters, six guesses, marks for every letter.
+ * Plays Wordle: a hidden word of five letters, six guesses, marks for every letter.
  *
  * Score of an episode: 1 for the word at the first guess, 0.1 less for each additional one; at most 0.3 if it is not
  * found, by the information of the guesses. With `mode: stepwise` alternatives of each guess are scored by the
@@ -25,7 +25,7 @@ export interface State {
 
 /** The guess of an answer: the last one between tags, after the thinking. */
 export const guessOf = (answer: string): string | undefined =>
-  Array.from(Thinking.spoken(answer).matchAll(/<guess>\s*([a-z]{5})\s*<\/guess>/gi))
+  Array.from(Thinking.visibleText(answer).matchAll(/<guess>\s*([a-z]{5})\s*<\/guess>/gi))
     .at(-1)?.[1]!
     .toLowerCase()
 

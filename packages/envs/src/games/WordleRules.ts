@@ -1,6 +1,6 @@
 /**
- * The rules of Wordle: guess a hidden word of five letters within six guesses; each letter is marked as right,
- * elsewhere or absent.
+ * Implements the rules of Wordle: guess a hidden word of five letters within six guesses; each letter is marked as
+ * right, elsewhere or absent.
  *
  * Pure. A letter that occurs once in the hidden word is marked once, right places first. `known` is the share of
  * information gained so far, by the logarithm of the number of words left. It depends on the marks alone, never on the

@@ -1,4 +1,4 @@
-/** Common English words of five letters: the hidden words and valid guesses of `wordle`. */
+/** Lists common English words of five letters: the hidden words and valid guesses of `wordle`. */
 export const words: ReadonlyArray<string> = `
   about above actor acute adapt admit adopt adult after again agent agree ahead alarm album alert alike alive
   allow alone along alter amber among ample angel anger angle angry ankle apart apple apply apron arena argue

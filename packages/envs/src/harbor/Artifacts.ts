@@ -26,7 +26,7 @@ export const paths = Effect.fnUntraced(function* ({ name }: Task, named: Readonl
   )
   if (taken !== undefined) {
     return yield* new HarborError({
-      message: `the task ${name} wants ${taken} to be copied to its tests (artifacts, or its working folder), which is not the agent's: name a folder such as /app`
+      message: `the task ${name} copies ${taken} to its tests (artifacts, or its working directory), which does not belong to the agent: use a folder such as /app`
     })
   }
   return all.filter((path) => !all.some((other) => path.startsWith(`${other}/`)))
@@ -48,7 +48,7 @@ const straight = Effect.fnUntraced(function* (
   const { ending } = yield* verifier.exec({ script, user: "root", seconds: 60 })
   if (ending?._tag === "Exited" && ending.code === 0) return
   return yield* new HarborError({
-    message: `the task ${name}: the way to one of its artifacts (${paths.join(", ")}) leads through a link in the machine of its tests: name where it leads to`
+    message: `the task ${name}: the path of an artifact (${paths.join(", ")}) contains a symbolic link on the machine of its tests: use the target's path`
   })
 })
 
@@ -77,7 +77,7 @@ export const copy = Effect.fnUntraced(function* ({ docker, from, paths, staging,
     const isCopied = ending?._tag === "Exited" && ending.code === 0
     // Missing files are for the tests to judge.
     if (!isCopied && !/could not find|no such file|not found/i.test(complaint)) {
-      return yield* new HarborError({ message: `${source} of the task ${task.name} cannot be copied: ${complaint}` })
+      return yield* new HarborError({ message: `cannot copy ${source} of the task ${task.name}: ${complaint}` })
     }
     const kept = `${held}/${basename(source)}`
     const isLink =
@@ -94,7 +94,7 @@ export const copy = Effect.fnUntraced(function* ({ docker, from, paths, staging,
     if (!isCopied || isLink) continue
     yield* docker.call({
       words: ["cp", kept, `${to.name}:${dirname(source)}/`],
-      what: `${source} of the task ${task.name} cannot be copied`,
+      what: `cannot copy ${source} of the task ${task.name}`,
       seconds: callSeconds
     })
   }

@@ -1,5 +1,5 @@
 /**
- * The machine in which a task is worked on and graded: a container, or namespaces of this machine.
+ * Defines the machine in which a task runs and is graded: a container, or namespaces of this machine.
  *
  * The agent's commands see the task's machine without `tests/` and `solution/`. Grading ends all processes they have
  * left running before the tests are added.
@@ -7,7 +7,7 @@
 import { type Effect, Result, type Scope } from "effect"
 import type { Judged } from "../agent/SessionGroup.ts"
 import type * as Program from "../command/Program.ts"
-import type { ProgramError, Warden } from "../command/Warden.ts"
+import type { ProgramError, ProcessSupervisor } from "../command/ProcessSupervisor.ts"
 import type { HarborError } from "./HarborError.ts"
 import * as RewardFile from "./RewardFile.ts"
 import type { Settings } from "./HarborSettings.ts"
@@ -27,13 +27,13 @@ export interface Box {
   readonly run: (run: Run) => Effect.Effect<Program.Printed, ProgramError | HarborError>
   /** Copies `solution/` of the task to `/solution`. */
   readonly putSolution: Effect.Effect<void, ProgramError | HarborError>
-  /** Ends the agent's work, runs the tests, and returns the reward or why there is none. */
+  /** Ends the agent's work, runs the tests, and returns the reward or the reason if none. */
   readonly grade: Effect.Effect<Result.Result<Judged, string>, ProgramError | HarborError>
 }
 
 export interface OpenOptions {
   readonly task: Task
-  readonly warden: Warden
+  readonly supervisor: ProcessSupervisor
   /** True if an agent in the machine calls the model over the network. */
   readonly needsGateway: boolean
   /** A folder of this machine with the agent's program, visible at `/agent`. */
@@ -82,7 +82,7 @@ export const hasNetwork = (
 
 /** The error for an agent's program that could not reach the model. */
 export const unreachable = ({ name }: Task): string =>
-  `the task ${name} wants no network (or --env.network none does), so an agent's program in there could not reach the model: leave --env.command out, and the model is asked from outside`
+  `the task ${name} (or --env.network none) has no network, so an agent's program in it cannot reach the model: remove --env.command, so that the model is called from outside`
 
 /** Exit code if the machine's own `timeout` ended it. */
 const killed = 137

@@ -9,7 +9,7 @@ import * as Platform from "@atropos/core/base/Platform"
 import { Deferred, Effect, type Scope } from "effect"
 import * as Program from "../command/Program.ts"
 import * as CommandVariables from "../command/Variables.ts"
-import type { ProgramError } from "../command/Warden.ts"
+import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import * as Box from "./Box.ts"
 import type { Docker } from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
@@ -113,14 +113,17 @@ export const scoped = Effect.fn("Container.scoped")(function* ({
   ]
   yield* docker.run({ words, env: ofCall(env), holdsInput: true, output }).pipe(
     Effect.flatMap(({ complaint }) =>
-      Deferred.fail(isReady, new HarborError({ message: `${what}: ${complaint.slice(-1000) || "it ended at once"}` }))
+      Deferred.fail(
+        isReady,
+        new HarborError({ message: `${what}: ${complaint.slice(-1000) || "it exited immediately"}` })
+      )
     ),
     Effect.catch((error) => Deferred.fail(isReady, error)),
     Effect.forkScoped
   )
   yield* Effect.timeoutOrElse(Deferred.await(isReady), {
     duration: startSeconds * 1000,
-    orElse: () => Effect.fail(new HarborError({ message: `${what}: it did not start in ${startSeconds} seconds` }))
+    orElse: () => Effect.fail(new HarborError({ message: `${what}: it did not start within ${startSeconds} seconds` }))
   })
   return {
     name,
@@ -141,7 +144,7 @@ export const scoped = Effect.fn("Container.scoped")(function* ({
         ...(seconds !== undefined && { seconds: seconds + 5 })
       }),
     stop: Effect.asVoid(
-      docker.call({ words: ["stop", "--time", "0", name], what: "a container cannot be stopped", seconds: callSeconds })
+      docker.call({ words: ["stop", "--time", "0", name], what: "cannot stop a container", seconds: callSeconds })
     )
   }
 })
@@ -158,7 +161,7 @@ export const sweep = Effect.fn("Container.sweep")(function* ({ call, run }: Dock
       ["rmi", "--force"]
     ]
   ] as const) {
-    const lines = (yield* call({ words: list, what: "containers cannot be listed", seconds: callSeconds })).split("\n")
+    const lines = (yield* call({ words: list, what: "cannot list containers", seconds: callSeconds })).split("\n")
     for (const line of lines) {
       const [id, owner = ""] = line.split(" ")
       // The label itself, or the name of a snapshot.

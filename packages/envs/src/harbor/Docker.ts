@@ -9,7 +9,7 @@ import { Effect, Option } from "effect"
 import { tmpdir } from "node:os"
 import * as Program from "../command/Program.ts"
 import * as Variables from "../command/Variables.ts"
-import type { ProgramError, Warden } from "../command/Warden.ts"
+import type { ProgramError, ProcessSupervisor } from "../command/ProcessSupervisor.ts"
 import { HarborError } from "./HarborError.ts"
 
 export interface Call {
@@ -59,7 +59,7 @@ export const within = (
 ): Effect.Effect<Program.Ending | undefined, ProgramError> =>
   seconds === undefined ? running : Effect.map(Effect.timeoutOption(running, seconds * 1000), Option.getOrUndefined)
 
-export const make = (program: ReadonlyArray<string>, warden: Warden): Docker => {
+export const make = (program: ReadonlyArray<string>, supervisor: ProcessSupervisor): Docker => {
   const run: Docker["run"] = Effect.fnUntraced(function* ({
     env = {},
     holdsInput = false,
@@ -69,7 +69,7 @@ export const make = (program: ReadonlyArray<string>, warden: Warden): Docker => 
     words
   }) {
     const running = Program.run({
-      warden,
+      supervisor,
       words: [...program, ...words],
       folder: tmpdir(),
       variables: { ...Variables.kept(own), ...env },
@@ -98,4 +98,4 @@ export const make = (program: ReadonlyArray<string>, warden: Warden): Docker => 
 }
 
 export const answers = ({ call }: Docker): Effect.Effect<string, HarborError | ProgramError> =>
-  call({ words: ["version", "--format", "{{.Server.Version}}"], what: "no Docker daemon answers", seconds: 30 })
+  call({ words: ["version", "--format", "{{.Server.Version}}"], what: "no Docker daemon responds", seconds: 30 })

@@ -10,7 +10,7 @@ import { randomBytes } from "node:crypto"
 import { chmodSync } from "node:fs"
 import { Effect, FileSystem, type Path, type Scope } from "effect"
 import * as WorkingFolder from "../command/WorkingFolder.ts"
-import type { ProgramError } from "../command/Warden.ts"
+import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import * as Artifacts from "./Artifacts.ts"
 import * as Box from "./Box.ts"
 import * as Container from "./Container.ts"
@@ -35,10 +35,10 @@ const callSeconds = 300
 
 export const open =
   ({ docker, grading, images }: Options): Box.Open<Services> =>
-  ({ agentFolder, keptIn, needsGateway, network, passed, task, warden }) =>
+  ({ agentFolder, keptIn, needsGateway, network, passed, task, supervisor }) =>
     Effect.gen(function* () {
       const services = yield* Effect.context<Services>()
-      const folder = yield* WorkingFolder.scoped({ warden, copyOf: null, keptIn })
+      const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: null, keptIn })
       const image = yield* images(task, task.machine)
       const env = yield* Templates.resolve(task, "environment.env", task.machine.env, passed)
       if (needsGateway && !Box.hasNetwork(task.machine, network, true)) {
@@ -64,7 +64,7 @@ export const open =
         yield* Effect.provide(Tree.check(`${task.folder}/solution`), services)
         yield* docker.call({
           words: ["cp", `${task.folder}/solution`, `${agent.name}:/`],
-          what: `the solution of the task ${task.name} cannot be copied`,
+          what: `cannot copy the solution of the task ${task.name}`,
           seconds: callSeconds
         })
         yield* agent.exec({ script: "chmod -R a+rX /solution; chmod +x /solution/solve.sh", user: "root" })
@@ -137,7 +137,7 @@ const same = Effect.fnUntraced(function* ({
   )
   yield* docker.call({
     words: ["commit", "--change", `LABEL ${Container.label()}`, agent.name, snapshot],
-    what: "the agent's files cannot be kept for the verifier",
+    what: "cannot save the agent's files for the verifier",
     seconds: callSeconds
   })
   return yield* Container.scoped({
@@ -195,11 +195,11 @@ const workdirOf = Effect.fnUntraced(function* (docker: Docker, image: string, { 
     machine.workdir ??
     (yield* docker.call({
       words: ["image", "inspect", "--format", "{{.Config.WorkingDir}}", image],
-      what: `the image of the task ${name} cannot be looked at`,
+      what: `cannot inspect the image of the task ${name}`,
       seconds: callSeconds
     }))
   if (found !== "" && found !== "/") return found
   return yield* new HarborError({
-    message: `the task ${name} says of no folder that it is the agent's (environment.workdir in its task.toml, or WORKDIR of its image), so grading "separate" would know none of its files`
+    message: `the task ${name} defines no folder of the agent (environment.workdir in its task.toml, or WORKDIR of its image), so grading "separate" would have none of its files`
   })
 })

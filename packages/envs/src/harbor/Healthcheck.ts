@@ -1,6 +1,6 @@
 /** Waits until a container is ready for the agent, by the task's own check (`environment.healthcheck`). */
 import { Clock, Effect } from "effect"
-import type { ProgramError } from "../command/Warden.ts"
+import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import type { Box } from "./Box.ts"
 import { HarborError } from "./HarborError.ts"
 import type { Task } from "./Task.ts"

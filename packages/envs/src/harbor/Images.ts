@@ -1,7 +1,7 @@
 /** Builds or pulls each image of a task once per environment, even if several rollouts request it simultaneously. */
 import { createHash } from "node:crypto"
 import { Effect, FileSystem, Semaphore } from "effect"
-import type { ProgramError } from "../command/Warden.ts"
+import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import type { Docker } from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
 import type { Machine, Task } from "./Task.ts"
@@ -27,7 +27,7 @@ export const make = Effect.fnUntraced(function* (
   const prepare = Effect.fnUntraced(function* ({ name }: Task, { buildSeconds: seconds, image }: Machine) {
     if (image._tag === "None") {
       return yield* new HarborError({
-        message: `the task ${name} describes no container: it has neither environment/Dockerfile nor environment.docker_image`
+        message: `the task ${name} has no container: neither environment/Dockerfile nor environment.docker_image`
       })
     }
     if (image._tag === "Built") {
@@ -35,14 +35,14 @@ export const make = Effect.fnUntraced(function* (
       const tag = nameOf(image.folder)
       yield* docker.call({
         words: ["build", "--tag", tag, image.folder],
-        what: `the image of the task ${name} cannot be built (${image.folder})`,
+        what: `cannot build the image of the task ${name} (${image.folder})`,
         seconds
       })
       return tag
     }
     const { ending } = yield* docker.run({ words: ["image", "inspect", image.name], seconds: 60 })
     if (ending?._tag === "Exited" && ending.code === 0) return image.name
-    yield* docker.call({ words: ["pull", image.name], what: `the image of the task ${name} cannot be had`, seconds })
+    yield* docker.call({ words: ["pull", image.name], what: `cannot pull the image of the task ${name}`, seconds })
     return image.name
   })
 

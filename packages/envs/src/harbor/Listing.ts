@@ -17,7 +17,7 @@ const ofTask = ({ agent, hasSolution, machine, notes, refusal, verifier }: Task)
         `agent ${agent.seconds === undefined ? "no limit" : `${agent.seconds} s`}`,
         `tests ${verifier.seconds} s${verifier.own === undefined ? "" : ", apart"}`,
         ...(machine.hasNetwork ? [] : ["no network"]),
-        ...(machine.asksForNetwork ? ["asks for the network"] : []),
+        ...(machine.asksForNetwork ? ["needs the network"] : []),
         ...(hasSolution ? [] : ["no solution"]),
         ...notes
       ].join("; ")

@@ -15,7 +15,7 @@ import * as CommandVariables from "../command/Variables.ts"
 import * as Confinement from "../command/Confinement.ts"
 import * as Program from "../command/Program.ts"
 import * as WorkingFolder from "../command/WorkingFolder.ts"
-import type { ProgramError, Warden } from "../command/Warden.ts"
+import type { ProgramError, ProcessSupervisor } from "../command/ProcessSupervisor.ts"
 import * as Box from "./Box.ts"
 import * as Docker from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
@@ -41,7 +41,7 @@ const workdirOf = (dockerfile: string): string | undefined => {
 }
 
 const failed = (cause: { readonly message: string }) =>
-  new HarborError({ message: `a working folder cannot be made: ${cause.message}`, cause })
+  new HarborError({ message: `cannot create a working directory: ${cause.message}`, cause })
 
 /** Paths of the namespaces that cannot be a task's working directory, nor contain it, nor lie in it. */
 const reserved = ["/tmp", "/proc", "/dev", "/sys", "/logs", "/tests", "/solution", "/agent"]
@@ -76,7 +76,7 @@ const setting = (env: Variables, words: ReadonlyArray<string>) => {
 type Mount = readonly [kind: "--bind" | "--ro-bind", from: string, to: string]
 
 interface Running {
-  readonly warden: Warden
+  readonly supervisor: ProcessSupervisor
   readonly task: Task
   readonly workdir: string
   readonly mounts: ReadonlyArray<Mount>
@@ -87,7 +87,7 @@ interface Running {
 }
 
 const run = Effect.fnUntraced(function* (
-  { env, hasNetwork, home, mounts, task, visible, warden, workdir }: Running,
+  { env, hasNetwork, home, mounts, task, visible, supervisor, workdir }: Running,
   { env: own = {}, input = "", script, seconds }: Box.Run
 ): Effect.fn.Return<Program.Printed, ProgramError> {
   const folders = new Set([...Jail.system, ...Confinement.network])
@@ -109,7 +109,7 @@ const run = Effect.fnUntraced(function* (
   const output = Program.makeOutput()
   const kept = CommandVariables.kept([])
   const running = Program.run({
-    warden,
+    supervisor,
     words,
     folder: "/",
     variables: { PATH: kept["PATH"] ?? "", LANG: "C.UTF-8", HOME: home, ...inside.env },
@@ -125,11 +125,11 @@ const run = Effect.fnUntraced(function* (
 
 export const open =
   ({ visible }: Options): Box.Open<Services> =>
-  ({ agentFolder, keptIn, needsGateway, network, passed, task, warden }) =>
+  ({ agentFolder, keptIn, needsGateway, network, passed, task, supervisor }) =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const copy = (from: string, to: string) => Effect.provideService(Tree.copy(from, to), FileSystem.FileSystem, fs)
-      const folder = yield* WorkingFolder.scoped({ warden, copyOf: null, keptIn })
+      const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: null, keptIn })
       const { machine } = task
       // A user's program implies a network: it calls the model over this machine's.
       if (needsGateway && !Box.hasNetwork(machine, network, true))
@@ -143,12 +143,12 @@ export const open =
       const workdir = posix.resolve("/", machine.workdir ?? workdirOf(dockerfile) ?? "/app")
       if (isReserved(workdir, visible)) {
         return yield* new HarborError({
-          message: `the task ${task.name} works in ${workdir}, which is taken without a container: --env.where docker, or another environment.workdir, such as /app`
+          message: `the task ${task.name} works in ${workdir}, which is in use without a container: set --env.where docker, or another environment.workdir, such as /app`
         })
       }
       const [temporary, agentLogs, artifacts] = yield* Effect.all([made("tmp"), made("agent"), made("artifacts")])
       const env = yield* Templates.resolve(task, "environment.env", machine.env, passed)
-      const shared = { warden, task, workdir, visible, env }
+      const shared = { supervisor, task, workdir, visible, env }
       let solution: ReadonlyArray<Mount> = []
       const agent = (): Running => ({
         ...shared,

@@ -26,7 +26,7 @@ const textOf = (path: string): string | undefined => {
   }
   try {
     const status = fstatSync(file)
-    if (!status.isFile() || status.size > longest) throw new Error(`it is no file of up to ${longest} bytes`)
+    if (!status.isFile() || status.size > longest) throw new Error(`it is not a file of up to ${longest} bytes`)
     const bytes = Buffer.alloc(status.size)
     return bytes.toString("utf8", 0, readSync(file, bytes, 0, status.size, 0))
   } finally {
@@ -40,23 +40,23 @@ export const ofText = (text: string): Result.Result<SessionGroup.Judged, string>
   const value = number.test(text.trim()) ? Number(text) : Number.NaN
   return RewardComponents.isUsable(value)
     ? Result.succeed(value)
-    : Result.fail(`reward.txt holds ${shown(text)}: one number is wanted, at most 3.4e38, such as 1 or 0.5`)
+    : Result.fail(`reward.txt contains ${shown(text)}: expected one number, at most 3.4e38, such as 1 or 0.5`)
 }
 
 const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
 
 export const ofJson = (text: string): Result.Result<SessionGroup.Judged, string> => {
   const parsed = parse(text)
-  const wanted = 'numbers by name are wanted, such as {"reward": 1}'
-  if (Result.isFailure(parsed)) return Result.fail(`reward.json holds ${shown(text)}, which is not JSON; ${wanted}`)
+  const wanted = 'expected numbers by name, such as {"reward": 1}'
+  if (Result.isFailure(parsed)) return Result.fail(`reward.json contains ${shown(text)}, which is not JSON; ${wanted}`)
   if (!Predicate.isReadonlyObject(parsed.success) || Array.isArray(parsed.success)) {
-    return Result.fail(`reward.json holds ${shown(text)}; ${wanted}`)
+    return Result.fail(`reward.json contains ${shown(text)}; ${wanted}`)
   }
-  // As in Harbor, true is 1.
+  // Like in Harbor, true is 1.
   const rewards = Object.fromEntries(
     Object.entries(parsed.success).map(([name, value]) => [name, typeof value === "boolean" ? Number(value) : value])
   )
-  if (Object.keys(rewards).length === 0) return Result.fail(`reward.json names no reward; ${wanted}`)
+  if (Object.keys(rewards).length === 0) return Result.fail(`reward.json has no reward; ${wanted}`)
   const fault = SessionGroup.faultOf(rewards)
   if (fault !== undefined) return Result.fail(`reward.json ${fault}; ${wanted}`)
   // Checked above: an object of finite numbers.
@@ -68,14 +68,14 @@ export const ofJson = (text: string): Result.Result<SessionGroup.Judged, string>
 
 const shown = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
 
-/** The reward in the folder of a verifier's logs, or why there is none. */
+/** The reward in the folder of a verifier's logs, or the reason if none. */
 export const read = (folder: string): Result.Result<SessionGroup.Judged, string> => {
   for (const [name, of] of [
     ["reward.json", ofJson],
     ["reward.txt", ofText]
   ] as const) {
     const text = Result.try({ try: () => textOf(join(folder, name)), catch: Reason.of })
-    if (Result.isFailure(text)) return Result.fail(`${name} cannot be read: ${text.failure}`)
+    if (Result.isFailure(text)) return Result.fail(`cannot read ${name}: ${text.failure}`)
     if (text.success === undefined) continue
     return text.success.trim() === "" ? Result.fail(`${name} is empty`) : of(text.success)
   }
@@ -85,6 +85,6 @@ export const read = (folder: string): Result.Result<SessionGroup.Judged, string>
       () => undefined
     )?.trim() ?? ""
   return Result.fail(
-    `the verifier wrote neither /logs/verifier/reward.json nor /logs/verifier/reward.txt${said === "" ? "" : `; it says: ${said.slice(-300)}`}`
+    `the verifier wrote neither /logs/verifier/reward.json nor /logs/verifier/reward.txt${said === "" ? "" : `; its output: ${said.slice(-300)}`}`
   )
 }

@@ -83,7 +83,7 @@ const megabytes = (path: string, key: string, size: string): Effect.Effect<numbe
   const [, number, unit] = /^\s*(\d+(?:\.\d+)?)\s*([GMK])B?\s*$/i.exec(size) ?? []
   if (number === undefined || unit === undefined) {
     return Effect.fail(
-      new HarborError({ message: `${path}: ${key}: ${JSON.stringify(size)} is no size, such as "2G"` })
+      new HarborError({ message: `${path}: ${key}: ${JSON.stringify(size)} is not a valid size (example: "2G")` })
     )
   }
   return Effect.succeed(
@@ -128,18 +128,17 @@ const refusalOf = (file: TaskFile.TaskFile, has: (name: string) => boolean): str
   const machines = [environment, ...(verifier.environment === undefined ? [] : [verifier.environment])]
   const modes = [agent.network_mode, verifier.network_mode, ...machines.map(modeOf)]
   const os = machines.map((one) => one.os?.toLowerCase() ?? "linux").find((name) => name !== "linux")
-  if (steps.length > 0) return "it has several steps ([[steps]])"
-  if (has("environment/docker-compose.yaml") || has("tests/docker-compose.yaml")) return "it needs docker compose"
-  if (os !== undefined) return `it is for ${os} (environment.os)`
-  if (machines.some(({ tpu }) => tpu !== undefined)) return "it needs a TPU (environment.tpu)"
-  if (machines.some(({ mcp_servers = [] }) => mcp_servers.length > 0))
-    return "it has MCP servers (environment.mcp_servers)"
-  if (modes.includes("allowlist")) return 'its network is an allowlist (network_mode = "allowlist")'
-  if (verifier.collect !== undefined && verifier.collect.length > 0) return "it has collect hooks (verifier.collect)"
+  if (steps.length > 0) return "multiple steps ([[steps]])"
+  if (has("environment/docker-compose.yaml") || has("tests/docker-compose.yaml")) return "docker compose"
+  if (os !== undefined) return `the operating system ${os} (environment.os)`
+  if (machines.some(({ tpu }) => tpu !== undefined)) return "a TPU (environment.tpu)"
+  if (machines.some(({ mcp_servers = [] }) => mcp_servers.length > 0)) return "MCP servers (environment.mcp_servers)"
+  if (modes.includes("allowlist")) return 'a network allowlist (network_mode = "allowlist")'
+  if (verifier.collect !== undefined && verifier.collect.length > 0) return "collect hooks (verifier.collect)"
   if (artifacts.some((one) => typeof one !== "string" && one.service !== undefined && one.service !== "main")) {
-    return "it has artifacts of other services (artifacts.service)"
+    return "artifacts of other services (artifacts.service)"
   }
-  return has("trajectory.json") ? "it begins with a trajectory of another agent (trajectory.json)" : undefined
+  return has("trajectory.json") ? "an initial trajectory of another agent (trajectory.json)" : undefined
 }
 
 const userOf = (user: string | number | undefined) => (user === undefined ? {} : { user: String(user) })
@@ -185,7 +184,7 @@ export const read = Effect.fn("Task.read")(function* (
   const separate = verifier.environment_mode === "separate" || verifier.environment !== undefined
   if (verifier.environment_mode === "shared" && verifier.environment !== undefined) {
     return yield* new HarborError({
-      message: `${path}: verifier.environment_mode is "shared", and there is a [verifier.environment]: leave one of them out`
+      message: `${path}: verifier.environment_mode is "shared", but [verifier.environment] is set: remove one of them`
     })
   }
   const ownImage = verifier.environment?.docker_image
@@ -236,7 +235,7 @@ export const read = Effect.fn("Task.read")(function* (
     solutionEnv: solution.env ?? {},
     refusal,
     notes: [
-      ...unknown.map((key) => `task.toml: there is no key ${key}`),
+      ...unknown.map((key) => `task.toml: unknown key ${key}`),
       ...(has(".harborignore") ? [".harborignore is not read"] : [])
     ]
   }

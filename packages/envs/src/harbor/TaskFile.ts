@@ -9,13 +9,11 @@ import { Effect, Schema, SchemaIssue } from "effect"
 import { parse, TomlError } from "smol-toml"
 import { HarborError } from "./HarborError.ts"
 
-const seconds = Schema.Finite.check(Schema.isGreaterThan(0, { message: "a number of seconds above 0 is wanted" }))
+const seconds = Schema.Finite.check(Schema.isGreaterThan(0, { message: "expected a number of seconds above 0" }))
 const natural = Schema.Natural
 const texts = Schema.Array(Schema.String)
 const variables = Schema.Record(
-  Schema.String.check(
-    Schema.isPattern(/^[A-Za-z_]\w*$/, { message: "the name of a variable has letters, digits and _" })
-  ),
+  Schema.String.check(Schema.isPattern(/^[A-Za-z_]\w*$/, { message: "variable names have letters, digits and _" })),
   Schema.String
 )
 const user = Schema.Union([Schema.NonEmptyString, Schema.Natural])
@@ -43,7 +41,7 @@ const Environment = Schema.Struct({
   docker_image: optionalKey(
     // Docker would read it as an option.
     Schema.NonEmptyString.check(
-      Schema.isPattern(/^[^-]/, { message: "the name of an image is needed, such as debian:12" })
+      Schema.isPattern(/^[^-]/, { message: "expected the name of an image, such as debian:12" })
     )
   ),
   os: optionalKey(Schema.String),
@@ -58,7 +56,7 @@ const Environment = Schema.Struct({
   skills_dir: optionalKey(Schema.String),
   healthcheck: optionalKey(Healthcheck),
   workdir: optionalKey(
-    Schema.String.check(Schema.isPattern(/^\//, { message: "an absolute path is wanted, such as /app" }))
+    Schema.String.check(Schema.isPattern(/^\//, { message: "expected an absolute path, such as /app" }))
   ),
   // Older forms.
   allow_internet: optionalKey(Schema.Boolean),
@@ -147,7 +145,7 @@ export const read = (path: string, text: string): Effect.Effect<Read, HarborErro
           message:
             cause instanceof TomlError
               ? `${path}:${cause.line}: ${cause.message.split("\n")[0]}`
-              : `${path}: it is no TOML: ${String(cause)}`,
+              : `${path} is not TOML: ${String(cause)}`,
           cause
         })
     })

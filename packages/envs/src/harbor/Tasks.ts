@@ -29,8 +29,7 @@ const directories = (folder: string, depth: number): Effect.Effect<Directories, 
     const { join } = yield* Path.Path
     const names = yield* Effect.mapError(
       fs.readDirectory(folder),
-      (cause) =>
-        new HarborError({ message: `tasks: ${folder}: it cannot be read as a folder: ${cause.reason._tag}`, cause })
+      (cause) => new HarborError({ message: `tasks: cannot read the folder ${folder}: ${cause.reason._tag}`, cause })
     )
     if (names.includes("task.toml")) return { tasks: [folder], links: [] }
     if (depth === deepest) return { tasks: [], links: [] }
@@ -79,11 +78,11 @@ export const find = Effect.fn("Tasks.find")(function* (
   const all = yield* Effect.forEach(folders, (folder) => directories(resolve(folder), 0))
   const found = [...new Set(all.flatMap(({ tasks }) => tasks))]
   for (const link of all.flatMap(({ links }) => links)) {
-    yield* Effect.logWarning("a link to a folder is not searched for tasks: name that folder itself", { link })
+    yield* Effect.logWarning("symbolic link not searched for tasks: name its target folder", { link })
   }
   if (found.length === 0) {
     return yield* new HarborError({
-      message: `tasks: there is no task directory (a folder with a task.toml) in ${folders.join(" or ")}`
+      message: `tasks: no task directory (a folder with a task.toml) in ${folders.join(" or ")}`
     })
   }
   const read = yield* Effect.forEach(found, (folder) =>
@@ -114,7 +113,7 @@ export const runnable = (
       ? [task.failure.message]
       : task.success.refusal === undefined
         ? []
-        : [`${folder}: ${task.success.refusal}, which is not supported`]
+        : [`${folder}: not supported: ${task.success.refusal}`]
   )
   const tasks = found.flatMap(({ task }) =>
     Result.isSuccess(task) && task.success.refusal === undefined ? [task.success] : []
@@ -126,13 +125,13 @@ export const runnable = (
     ]
     return Effect.fail(
       new HarborError({
-        message: `${faults.length} of ${found.length} tasks cannot be run${skip ? "" : " (--env.skip_refused true leaves them out)"}:\n  ${told.join("\n  ")}`
+        message: `${faults.length} of ${found.length} tasks cannot be run${skip ? "" : " (--env.skip_refused true skips them)"}:\n  ${told.join("\n  ")}`
       })
     )
   }
   return Effect.as(
     Effect.forEach(tasks, ({ name, notes }) =>
-      Effect.forEach(notes, (note) => Effect.logWarning("a part of a task is passed over", { task: name, note }))
+      Effect.forEach(notes, (note) => Effect.logWarning("part of a task ignored", { task: name, note }))
     ),
     tasks
   )

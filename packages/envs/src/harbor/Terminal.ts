@@ -10,7 +10,7 @@ import type * as Gateway from "@atropos/core/gateway/Gateway"
 import type { Message } from "@atropos/core"
 import type { UserFailure } from "../agent/SessionRun.ts"
 import type * as Program from "../command/Program.ts"
-import type { ProgramError } from "../command/Warden.ts"
+import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import type { Box } from "./Box.ts"
 import type { HarborError } from "./HarborError.ts"
 
@@ -110,7 +110,7 @@ export const run = Effect.fn("Terminal.run")(function* (
     const { error } = yield* decodeRefusal(body)
     if (error.code === "context_length_exceeded") return undefined
     return yield* Effect.fail(new Error(error.message))
-  }).pipe(Effect.mapError(({ message }) => failure(`the model could not be asked: ${message}`)))
+  }).pipe(Effect.mapError(({ message }) => failure(`the request to the model failed: ${message}`)))
 
   for (let turn = 0; turn < maxTurns; turn++) {
     const answer = yield* ask

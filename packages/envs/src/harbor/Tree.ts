@@ -28,7 +28,10 @@ const follow = Effect.fnUntraced(function* (
   const fs = yield* FileSystem.FileSystem
   const here = [...folder]
   const ahead = target.split("/")
-  const leaves = refuse(link, `this link leads to ${JSON.stringify(target)}, out of ${root}: put what it means there`)
+  const leaves = refuse(
+    link,
+    `this link points to ${JSON.stringify(target)}, outside of ${root}: copy its target there`
+  )
   if (target.startsWith("/")) return yield* leaves
   let links = 1
   for (let name = ahead.shift(); name !== undefined; name = ahead.shift()) {
@@ -40,7 +43,7 @@ const follow = Effect.fnUntraced(function* (
     const inner = yield* Effect.option(fs.readLink(join(root, ...here, name)))
     if (Option.isNone(inner)) here.push(name)
     else if (inner.value.startsWith("/")) return yield* leaves
-    else if (++links > maxLinks) return yield* refuse(link, "this link leads through too many others")
+    else if (++links > maxLinks) return yield* refuse(link, "too many levels of symbolic links")
     else ahead.unshift(...inner.value.split("/"))
   }
 })
@@ -81,7 +84,7 @@ export const check = (root: string): Effect.Effect<void, HarborError, FileSystem
   Effect.gen(function* () {
     // Checked from the parent: the root must not be a link.
     const isItself = yield* isFolder(dirname(root), [basename(root)])
-    if (!isItself) return yield* refuse(root, "this must be a folder itself, and no link or file")
+    if (!isItself) return yield* refuse(root, "this must be a folder, not a link or file")
     yield* checkBelow(root, [])
   }).pipe(named(root))
 
@@ -100,6 +103,6 @@ export const copy = (from: string, to: string): Effect.Effect<void, HarborError,
     check(from),
     Effect.tryPromise({
       try: () => cp(from, to, { recursive: true, verbatimSymlinks: true, errorOnExist: true, force: false }),
-      catch: (cause) => new HarborError({ message: `${from} cannot be copied: ${Reason.of(cause)}`, cause })
+      catch: (cause) => new HarborError({ message: `cannot copy ${from}: ${Reason.of(cause)}`, cause })
     })
   )

@@ -5,7 +5,7 @@ import * as Outcome from "../agent/Outcome.ts"
 import type { Judged } from "../agent/SessionGroup.ts"
 import type { Attempt } from "../agent/SessionRuns.ts"
 import * as CommandVariables from "../command/Variables.ts"
-import type { ProgramError } from "../command/Warden.ts"
+import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import type { Box } from "./Box.ts"
 import type { HarborError } from "./HarborError.ts"
 import type { Settings } from "./HarborSettings.ts"
@@ -41,7 +41,7 @@ export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, 
         Effect.flatMap(({ complaint, ending }) => {
           if (ending === undefined || (ending._tag === "Exited" && ending.code === 0)) return Effect.void
           const how = ending._tag === "Exited" ? `exited with ${ending.code}` : ending.why
-          const message = `the agent's program ${how}${complaint === "" ? "" : `; it says: ${complaint.slice(-500)}`}`
+          const message = `the agent's program ${how}${complaint === "" ? "" : `; its output: ${complaint.slice(-500)}`}`
           return Effect.fail({ message, cause: new Error(message) })
         })
       )
@@ -78,7 +78,7 @@ export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, 
         return { message: error.message, cause: error }
       })
     },
-    // As in Harbor, an agent's work is graded however the agent ended.
+    // Like in Harbor, an agent's work is graded regardless of how the agent ended.
     judge: (outcome) =>
       Effect.suspend(() => {
         if (broken !== undefined) return Effect.fail(broken)
@@ -103,8 +103,8 @@ const unasked = (outcome: Outcome.Outcome<void>, command: string | null): Outcom
         outcome,
         "silent",
         command === null
-          ? "the model gave no answer"
-          : "the agent's program asked the model nothing: its SDK must take its base URL from OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
+          ? "no response from the model"
+          : "the agent's program made no request to the model: its SDK must take its base URL from OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
       )
 
 /** The answer that represents the task's own solution, in claims. */
@@ -131,7 +131,7 @@ export const worthOf = Effect.fnUntraced(function* <R>(
           ...(task.agent.seconds !== undefined && { seconds: task.agent.seconds })
         })
         if (ending?._tag !== "Exited" || ending.code !== 0) {
-          yield* Effect.logWarning("a solution did not end well", { task: task.name, complaint })
+          yield* Effect.logWarning("solution failed", { task: task.name, complaint })
         }
       }
       const graded = yield* box.grade

@@ -1,4 +1,4 @@
-/** All checkers by name; decodes constraints of rows and prompts. */
+/** Lists all checkers by name, and decodes constraints of rows and prompts. */
 import { Effect, Result } from "effect"
 import * as Case from "./Case.ts"
 import * as Combination from "./Combination.ts"
@@ -35,6 +35,6 @@ export const decode = (
 ): Result.Result<Constraint, string> => {
   const known = typeof name === "string" ? checkers.get(name) : undefined
   return known === undefined
-    ? Result.fail(`no checker is called ${JSON.stringify(name)}; there are ${Array.from(checkers.keys()).join(", ")}`)
+    ? Result.fail(`unknown checker ${JSON.stringify(name)}; known: ${Array.from(checkers.keys()).join(", ")}`)
     : known(Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null)))
 }

@@ -1,5 +1,5 @@
 /**
- * A verifiable constraint on an answer, and the checkers that make constraints.
+ * Defines a verifiable constraint on an answer, and the checkers that make constraints.
  *
  * A checker is a pure function of a text and its arguments: linear in the text, total on any text; curly apostrophes
  * equal straight ones, and a letter with its accent is one letter. An answer without a letter or a digit meets no

@@ -50,7 +50,7 @@ export const paragraphs = (text: string): ReadonlyArray<string> =>
     .map((part) => part.trim())
     .filter(saysSomething)
 
-/** How often `word` (or a phrase, with any white space between its words) occurs as a separate word, ignoring case. */
+/** Counts `word` (or a phrase, with any white space between its words) as a separate word, ignoring case. */
 export const occurrences = (text: string, word: string): number => {
   const pattern = word
     .trim()

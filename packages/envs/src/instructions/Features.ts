@@ -157,7 +157,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
   commas: [() => feature(Edges.noCommas.make({}), {})]
 }
 
-/** As many words as a text that meets all other constraints, or nearly as many. */
+/** The word count of a text that meets all other constraints, or nearly. */
 export const wordsOf = (random: Random, text: string): Constraint => {
   const count = Counting.words(text).length
   return random.chance(0.5)
@@ -165,7 +165,7 @@ export const wordsOf = (random: Random, text: string): Constraint => {
     : Length.wordCount.make({ N: Math.max(1, count - random.between(0, 5)), quantifier: "at least" })
 }
 
-/** As many sentences as a text that meets all other constraints, or a few more or fewer. */
+/** The sentence count of a text that meets all other constraints, or a few more or fewer. */
 export const sentencesOf = (random: Random, text: string): Constraint => {
   const count = Counting.sentences(text).length
   const quantifier = random.pick(quantifiers)

@@ -27,7 +27,7 @@ const Language = Schema.String.check(
   Schema.makeFilter(
     (code: string) =>
       codes.has(code.toLowerCase()) ||
-      `no language that can be told: ${JSON.stringify(code)}; there are ${Array.from(codes.keys()).join(", ")}`
+      `cannot detect the language ${JSON.stringify(code)}; supported: ${Array.from(codes.keys()).join(", ")}`
   )
 )
 

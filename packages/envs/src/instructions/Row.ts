@@ -18,7 +18,7 @@ const decodeGroundTruth = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Union([GroundTruth, Schema.NonEmptyArray(GroundTruth)]))
 )
 
-/** The constraints of a row, or why there are none. */
+/** The constraints of a row, or the reason if none. */
 export const constraintsOf = (
   checkers: Checkers.Checkers,
   groundTruth: string

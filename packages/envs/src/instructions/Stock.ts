@@ -1,5 +1,5 @@
 /**
- * Words and sentences for prompts and sample answers.
+ * Lists words and sentences for prompts and sample answers.
  *
  * The sentences have no commas, none of the letters j, q, x and z, none of the words to be avoided or counted, and no
  * word in capitals, so that a constraint's requirement occurs exactly as often as it is inserted.

@@ -1,5 +1,5 @@
 /**
- * JSON Schema keywords that compare integers beyond 2^53 exactly: the library compares doubles, so that
+ * Implements JSON Schema keywords that compare integers beyond 2^53 exactly: the library compares doubles, so that
  * 9007199254740992 would equal 9007199254740993.
  *
  * `read` returns the value with doubles and remembers which integers they represent; `const`, `enum`, bounds and

@@ -1,7 +1,7 @@
 /**
  * Fields of generated schemas: a piece of schema, valid values and invalid ones.
  *
- * The prompt states the value of a told field; a free one may have any valid value, which requires reading the schema.
+ * The prompt states the value of a fixed field; a free one may have any valid value, which requires reading the schema.
  */
 import type { SeededRandom } from "@atropos/core"
 

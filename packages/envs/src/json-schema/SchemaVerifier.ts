@@ -25,7 +25,7 @@ export const schemaText = (schema: unknown): Result.Result<string, string> => {
   const text = typeof schema === "string" ? schema : JSON.stringify(schema)
   if (text === undefined) return Result.fail("the schema is not JSON")
   if (text.length > longestSchema) {
-    return Result.fail(`the schema has ${text.length} characters; at most ${longestSchema} are taken`)
+    return Result.fail(`the schema has ${text.length} characters; at most ${longestSchema} are allowed`)
   }
   const parsed = Result.try(() => JSON.parse(text) as unknown)
   if (Result.isFailure(parsed)) return Result.fail("the schema is not JSON")

@@ -1,5 +1,5 @@
 /**
- * The thread that validates answers against JSON schemas; not a module to import.
+ * Validates answers against JSON schemas in a thread; not a module to import.
  *
  * Takes one question at a time; posts `"ready"` once a schema can be compiled. A schema with catastrophic backtracking
  * in a pattern, or one that refers to itself, may hang or crash it: the caller has a deadline and starts another.
@@ -54,8 +54,7 @@ const dialectOf = (schema: object): Dialect => {
   if (dialect === undefined) return newest
   const written = typeof dialect === "string" ? dialect : JSON.stringify(dialect)
   const known = dialects.find(({ name }) => name.test(written))
-  if (known === undefined)
-    throw new Error(`the dialect ${written} is not known: draft-06, draft-07, 2019-09 or 2020-12`)
+  if (known === undefined) throw new Error(`unknown dialect ${written}: use draft-06, draft-07, 2019-09 or 2020-12`)
   return known
 }
 

@@ -121,7 +121,7 @@ const open = Effect.fn("AnswerCache.open")(function* (file: string, capacity: nu
     byKey.delete(answer.value.key)
     byKey.set(answer.value.key, answer.value)
   }
-  if (unreadable > 0) yield* Effect.logWarning("answers that cannot be read are left out", { file, lines: unreadable })
+  if (unreadable > 0) yield* Effect.logWarning("unreadable answers skipped", { file, lines: unreadable })
   const answers = Array.from(byKey.values()).slice(-capacity)
   yield* fs.makeDirectory(path.dirname(file), { recursive: true }).pipe(
     Effect.andThen(

@@ -23,7 +23,7 @@ export interface Limits {
 export type Limit = "turns" | "tokens" | "seconds"
 
 export interface Budget {
-  /** Why there are no more turns, if so. */
+  /** The reason if no turns are left. */
   readonly exhausted: Effect.Effect<Option.Option<Limit>>
   /** The next answer of a session; None if a limit is reached before it, or the time during it. */
   readonly turn: (session: TrackedSession, request: ChatRequest) => Effect.Effect<Option.Option<Choice>, InferenceError>

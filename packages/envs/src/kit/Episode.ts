@@ -8,7 +8,7 @@
  * cards to come.
  *
  * A world's step is an effect: a browser, a container, another model. It cannot be replayed, so `live` also returns the
- * rewards. Several players: `Seats`.
+ * rewards. Several players: `Players`.
  */
 import { Effect, type Scope } from "effect"
 import * as Advantage from "@atropos/core/reward/TurnAdvantage"
@@ -133,7 +133,8 @@ export const live = Effect.fn("Episode.live")(function* <State, E = never, R = n
     return yield* new InferenceError({
       reason: "unsupported",
       server: modelName,
-      message: "the opening of the episode leaves no room for an answer in the longest sequence (the trainer's seq_len)"
+      message:
+        "the start of the episode leaves no room for an answer within the maximum sequence length (the trainer's seq_len)"
     })
   }
   return { trajectory, state, rewards, isOver }
@@ -180,7 +181,7 @@ export const alternatives = Effect.fn("Episode.alternatives")(function* <State>(
       })),
       scores: advantages
     })
-    // Of equal alternatives, the shorter one.
+    // The shorter one of equal alternatives.
     const best = Advantage.bestIndex(
       advantages,
       sampled.map(({ tokens }) => tokens.length)

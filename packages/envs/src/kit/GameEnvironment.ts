@@ -85,8 +85,8 @@ export const definition = Effect.fnUntraced(function* <State>(game: PlayableGame
   const provide = Effect.provideService(ServerManager, servers)
   return {
     ...(mode === "stepwise" && {
-      severalScores: "a group for every turn (mode: stepwise; mode: episode has one score)",
-      judgedLive: "alternatives of a turn are worth what the state before it made of them (mode: stepwise)"
+      scoresPerEpisode: "a group for every turn (mode: stepwise; mode: episode has one score)",
+      cannotRescore: "alternatives of a turn are scored by the state before it (mode: stepwise)"
     }),
     items: (cursor: number) =>
       Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => itemAt(seed, index))),

@@ -28,7 +28,7 @@ export const fields = (example: string) =>
     source: Settings.field(
       Schema.NonEmptyString,
       generated,
-      `${generated}, or rows: a file, or a data set of the hub, ${example} say`
+      `${generated}, or rows: a file, or a data set on the hub, for example ${example}`
     ),
     testSource,
     evaluationItems: Settings.field(

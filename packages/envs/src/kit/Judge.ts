@@ -1,5 +1,5 @@
 /**
- * A judge: another model that compares or grades the policy's answers.
+ * Provides a judge: another model that compares or grades the policy's answers.
  *
  * It has its own servers and limits, separate from rollouts. The same request gets the same answers (`AnswerCache`), so
  * that scores are reproducible and cost is paid once; calls, tokens and cost are counted as reported by the server. An
@@ -54,7 +54,7 @@ const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, t
 
 /** Settings of a judge: `--judge.<field>`, and the map or list `judge:` of a file. */
 export const settings = fromFields({
-  baseUrl: field(Schema.String, "", "URL of the judge's server, including /v1; if empty, there is no judge"),
+  baseUrl: field(Schema.String, "", "URL of the judge's server, including /v1; if empty, none"),
   apiKey,
   modelName,
   timeout,

@@ -1,8 +1,8 @@
 /**
- * Another model as a player: an opponent, or a simulated user.
+ * Provides another model as a player: an opponent, or a simulated user.
  *
  * It has its own servers and limits, like a judge, and is never trained. `player` assigns it to a player slot of
- * `Seats`. Its answers are sampled, and never cached. An environment that depends on one uses `required`.
+ * `Players`. Its answers are sampled, and never cached. An environment that depends on one uses `required`.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { field, fromFields } from "@atropos/core/base/Settings"
@@ -31,7 +31,7 @@ export const settings = fromFields({
   baseUrl: field(
     Schema.String,
     "",
-    "URL of the server of the opponent or simulated user, including /v1; if empty, there is none"
+    "URL of the server of the opponent or simulated user, including /v1; if empty, none"
   ),
   apiKey,
   modelName,
@@ -95,7 +95,7 @@ export const layerNoDeps: Layer.Layer<Opponent, never, ServerManager.ServerManag
         return yield* new InferenceError({
           reason: "malformed",
           server: servers.modelName,
-          message: "the opponent's server gave no answer"
+          message: "no response from the opponent's server"
         })
       }),
       metrics: Effect.sync(() => ({
@@ -107,7 +107,7 @@ export const layerNoDeps: Layer.Layer<Opponent, never, ServerManager.ServerManag
   })
 )
 
-/** The opponent as a player of `Seats`. `instructions` precede its observations: its role. */
+/** The opponent as a player of `Players`. `instructions` precede its observations: its role. */
 export const player =
   (
     { say }: Pick<OpponentShape, "say">,

@@ -13,7 +13,7 @@ import type { InferenceError } from "@atropos/core/inference/backend/Inference"
 import type { JudgeShape } from "./Judge.ts"
 import { type Message, system, user } from "@atropos/core/trajectory/Message"
 import { hashOf } from "@atropos/core/base/SeededRandom"
-import { spoken } from "./Thinking.ts"
+import { visibleText } from "./Thinking.ts"
 import type { Trajectory } from "@atropos/core/trajectory/Trajectory"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
@@ -69,7 +69,7 @@ const plain = (words: string): string => words.replaceAll(/[\s*_`"(]+/g, " ")
  * what the judge prefers instead is unknown.
  */
 export const readVerdict = (text: string): Verdict | undefined => {
-  const answer = spoken(text)
+  const answer = visibleText(text)
   const last = Array.from(answer.matchAll(/\[\[(a|b|tie)\]\]/gi)).at(-1)
   if (last === undefined) return undefined
   const end = last.index + last[0].length
@@ -140,7 +140,7 @@ export const make = (judge: Pick<JudgeShape, "ask" | "metrics">, options: Option
 
   const shares: PairwiseJudge["shares"] = Effect.fn("PairwiseJudge.shares")(function* (request, answers) {
     if (answers.length < 2) {
-      return yield* new Unscorable({ message: "a single answer has nothing to be compared with: raise group_size" })
+      return yield* new Unscorable({ message: "a single answer cannot be compared: raise group_size" })
     }
     const pairs = answers.flatMap((a, i) => answers.slice(i + 1).map((b, k) => ({ a, b, i, j: i + 1 + k })))
     const tallies = yield* Effect.forEach(pairs, ({ a, b }) => compare(request, a, b), { concurrency: "unbounded" })

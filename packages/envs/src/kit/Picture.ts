@@ -60,15 +60,15 @@ export const check = Effect.fn("Picture.check")(function* (
   const refused = (reason: PictureRefused["reason"], problem: string) =>
     new PictureRefused({ name, reason, message: `${name}: ${problem}` })
   if (bytes.length > maxBytes) {
-    return yield* refused("tooManyBytes", `the picture has ${bytes.length} bytes; ${maxBytes} are allowed`)
+    return yield* refused("tooManyBytes", `the picture has ${bytes.length} bytes; at most ${maxBytes} are allowed`)
   }
   const { default: sharp } = yield* Optional.load(["sharp"], "a picture", () => import("sharp"))
   const allowed = `it must be ${formats.join(", ")}`
   const broken = (cause: unknown) => {
     const message = cause instanceof Error ? cause.message : String(cause)
     return message.includes("unsupported image format")
-      ? refused("format", `this is no picture of a known format; ${allowed}`)
-      : refused("broken", `the picture cannot be read: ${message}`)
+      ? refused("format", `unknown picture format; ${allowed}`)
+      : refused("broken", `cannot read the picture: ${message}`)
   }
   // The limit is checked below with a specific error; sharp's own error would be generic.
   const image = sharp(bytes, { failOn: "error", limitInputPixels: false, sequentialRead: true })
@@ -77,7 +77,10 @@ export const check = Effect.fn("Picture.check")(function* (
     return yield* refused("format", `the picture is ${format}; ${allowed}`)
   }
   if (width * height > maxPixels) {
-    return yield* refused("tooManyPixels", `the picture is ${width} x ${height}; ${maxPixels} pixels are allowed`)
+    return yield* refused(
+      "tooManyPixels",
+      `the picture is ${width} x ${height}; at most ${maxPixels} pixels are allowed`
+    )
   }
   // A truncated file still has a size: only decoding detects it.
   yield* Effect.tryPromise({ try: () => image.stats(), catch: broken })

@@ -1,6 +1,6 @@
 /**
- * Shared parts of environments whose items are a picture and a question about it: the prompt, the group with its
- * picture, and the answer.
+ * Provides shared parts of environments whose items are a picture and a question about it: the prompt, the group with
+ * its picture, and the answer.
  *
  * The picture is sent to the model in the user's message and to the service in the group's `images`, once per rollout,
  * as in the original's multimodal environments. The answer is in the only `<answer>` tag after the reasoning.

@@ -1,5 +1,5 @@
 /**
- * The policy as a player of a game: a chat that grows turn by turn, with exact tokens over all of them.
+ * Represents the policy as a player of a game: a chat that grows turn by turn, with exact tokens over all of them.
  *
  * A seat is one tracked session on one server. An answer is requested with the messages since its last one; there is
  * none once its budget, or the max sequence length, is used up.

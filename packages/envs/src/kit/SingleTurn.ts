@@ -1,5 +1,5 @@
 /**
- * Shared parts of single-turn environments: a prompt, a group of answers to it, and the prompt once more for
+ * Provides shared parts of single-turn environments: a prompt, a group of answers to it, and the prompt once more for
  * evaluation.
  *
  * A prompt is a chat, or a plain text to continue (for models trained from scratch on characters), whose answer is

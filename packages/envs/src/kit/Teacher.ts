@@ -1,6 +1,6 @@
 /**
- * A teacher: another model whose most likely tokens at every position of a rollout the policy imitates (the trainer's
- * `distill` loss).
+ * Provides a teacher: another model whose most likely tokens at every position of a rollout the policy imitates (the
+ * trainer's `distill` loss).
  *
  * It reads the same token ids as the policy, so both must share one vocabulary (`check`). `attach` scores whole
  * sequences: candidate lists are aligned with the tokens, the first one is empty, and their lengths differ if a server
@@ -45,7 +45,7 @@ export const settings = fromFields({
   baseUrl: field(
     Schema.String,
     "",
-    "URL of the teacher's server, including /v1; its /generate must return prompt logprobs (vLLM, atropos policy); if empty, there is no teacher"
+    "URL of the teacher's server, including /v1; its /generate must return prompt logprobs (vLLM, atropos policy); if empty, none"
   ),
   apiKey,
   modelName,
@@ -62,7 +62,7 @@ export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
 
 const missing = NotConfigured.make(
   "teacher",
-  "--teacher.base_url http://host:port/v1 --teacher.model_name NAME (a server whose /generate gives prompt logprobs: vLLM's or atropos policy), or teacher: in the file of --config"
+  "--teacher.base_url http://host:port/v1 --teacher.model_name NAME (a server whose /generate returns prompt logprobs: vLLM's or atropos policy), or teacher: in the file of --config"
 )
 
 /** The teacher; fails if none is configured. */
@@ -137,8 +137,8 @@ export const check = Effect.fn("Teacher.check")(function* (teacher: TeacherShape
   if (isSame) return
   return yield* new VocabularyMismatch({
     message:
-      `the teacher's tokenizer ${tokenizer.name} has another vocabulary than the policy's, ${student.name}: ` +
-      "its token ids would mean something else. Take a teacher of the same family, or name its tokenizer with --teacher.tokenizer_name"
+      `the teacher's tokenizer ${tokenizer.name} has a different vocabulary from the policy's, ${student.name}: ` +
+      "its token ids would mean other tokens. Use a teacher of the same family, or name its tokenizer with --teacher.tokenizer_name"
   })
 })
 

@@ -79,13 +79,13 @@ export const inside = (text: string): string | undefined => {
   return undefined
 }
 
-interface Place {
+interface Range {
   readonly from: number
   readonly to: number
 }
 
 /** The first match of a (global) pattern from `at` on. */
-const first = (pattern: RegExp, text: string, at: number): Place | undefined => {
+const first = (pattern: RegExp, text: string, at: number): Range | undefined => {
   const own = new RegExp(pattern)
   own.lastIndex = at
   const match = own.exec(text)
@@ -96,7 +96,7 @@ const first = (pattern: RegExp, text: string, at: number): Place | undefined => 
  * The visible text: without think blocks, without anything after an unclosed opening tag (truncated reasoning), and
  * without anything before an unopened closing tag (the prompt opened it). Linear in the text.
  */
-export const spoken = (text: string): string => {
+export const visibleText = (text: string): string => {
   const parts: Array<string> = []
   let from = 0
   let isThinking = false
@@ -136,7 +136,7 @@ const closesAnswer = /<\/answer>/gi
  * than one.
  */
 export const taggedAnswer = (text: string): string | undefined => {
-  const answer = spoken(text)
+  const answer = visibleText(text)
   const opened = first(opensAnswer, answer, 0)
   const closed = opened && first(closesAnswer, answer, opened.to)
   if (!opened || !closed || first(opensAnswer, answer, opened.to)) return undefined

@@ -10,14 +10,14 @@ export interface Item extends Tiers.Question {
   readonly samplingSeed: number
 }
 
-interface Place {
+interface ItemRef {
   readonly seed: number
   readonly index: number
   readonly tier: number
 }
 
 /** Item number `index` of a tier and a seed, for training or held out. */
-export const itemAt = ({ index, seed, tier }: Place, heldOut: boolean): Item => {
+export const itemAt = ({ index, seed, tier }: ItemRef, heldOut: boolean): Item => {
   const draw = (random: SeededRandom.SeededRandom, samplingSeed: number): Item => ({
     ...Tiers.draw(tier, random),
     tier,
@@ -33,7 +33,7 @@ export const characters = "abcdefghijklmnopqrstuvwxyz0123456789:=,"
  * A compact question of a tier with its answer, each count right with probability `accuracy`, else random: teaches the
  * format and where to look, and leaves the rest to the reward.
  */
-export const demonstration = (place: Place & { readonly accuracy: number }): ExactAnswer.Demonstration => {
+export const demonstration = (place: ItemRef & { readonly accuracy: number }): ExactAnswer.Demonstration => {
   const item = itemAt(place, false)
   const random = SeededRandom.seeded(place.seed + 1, place.index)
   const counts = Tiers.count(item).map((count) => (random.chance(place.accuracy) ? count : random.between(0, 3)))

@@ -1,5 +1,5 @@
 /**
- * Ten tiers of letter counting: a text, and the letters to count in it.
+ * Defines ten tiers of letter counting: a text, and the letters to count in it.
  *
  * Tiers 1 to 5 use dictionary words, the others strings of random letters; with a tier's probability several letters
  * are requested together. A share of the requested letters, drawn between 30% and 90% for each question, occurs in the
@@ -79,7 +79,7 @@ export const draw = (number: number, random: Random): Question => {
   return { text, letters: lettersOf(random, text, count) }
 }
 
-/** How often each letter occurs, ignoring case. */
+/** Counts of letters, ignoring case. */
 export const count = ({ letters, text }: Question): ReadonlyArray<number> => {
   const lower = text.toLowerCase()
   return letters.map((letter) => lower.split(letter).length - 1)

@@ -1,4 +1,4 @@
-/** English words of 3 to 30 letters, for letter counting and questions about words. */
+/** Lists English words of 3 to 30 letters, for letter counting and questions about words. */
 export const words: ReadonlyArray<string> = Array.from(
   new Set(
     (

@@ -23,7 +23,7 @@ export const predictionOf = (metric: string, completion: string): Prediction | u
     `The ${escape(metric)} will be:\\s{0,9}(maintained|raised|reduced)\\s{1,9}and the magnitude will be:\\s{0,9}([-+]?\\d{1,6}(?:\\.\\d{1,6})?)\\s?%`,
     "gi"
   )
-  const text = NumberAnswer.asciiSigns(Thinking.spoken(completion)).trim()
+  const text = NumberAnswer.asciiSigns(Thinking.visibleText(completion)).trim()
   const [match, ...more] = text.matchAll(sentence)
   if (match === undefined || more.length > 0) return undefined
   const [whole, direction, magnitude] = match

@@ -1,5 +1,5 @@
 /**
- * Short reports on made-up companies that imply direction and size of a metric's next change. Pure: seeded.
+ * Generates short reports on fictional companies that imply direction and size of a metric's next change. Pure: seeded.
  *
  * A report contains drivers (orders, prices, a plant that opens, a strike, …), each with its effect in percent, and
  * irrelevant remarks. The metric changes by the sum of the effects; within half a percent it is maintained.

@@ -1,5 +1,5 @@
 /**
- * A small reward for the form of an answer, by the setting `form_reward`: off by default, because it rewards wrong
+ * Adds a small reward for the form of an answer, by the setting `form_reward`: off by default, because it rewards wrong
  * answers. With it a model that is never right yet still has groups with different scores, and learns to put its answer
  * in the box.
  *
@@ -20,7 +20,7 @@ export const field = Environment.field(
 /** The form of an answer, regardless of its value. */
 const formOf = (answer: string): number => {
   if (MathAnswer.extract(answer, MathAnswer.boxedOptions) !== undefined) return 1
-  return /\d/.test(Thinking.spoken(answer)) ? 0.5 : 0
+  return /\d/.test(Thinking.visibleText(answer)) ? 0.5 : 0
 }
 
 /** Adds the form of an answer to its components, if form credit is on and the answer is wrong. */

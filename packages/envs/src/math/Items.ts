@@ -1,6 +1,6 @@
 /**
- * The kinds of items about a problem, with their prompts: solve it, judge a solution, send corrected attempts, compare
- * two right solutions.
+ * Defines the kinds of items about a problem, with their prompts: solve it, judge a solution, send corrected attempts,
+ * compare two right solutions.
  *
  * Text by a model is enclosed in marks that depend on it, so that it cannot fake its own end.
  */

@@ -1,4 +1,4 @@
-/** A mathematical problem and its answer, both with formulas in LaTeX. */
+/** Defines a mathematical problem and its answer, both with formulas in LaTeX. */
 import type { SeededRandom } from "@atropos/core"
 import type { Form } from "./Form.ts"
 

@@ -38,7 +38,7 @@ const lot = (group: Group, purpose: number): SeededRandom.SeededRandom =>
 export const isCut = ({ finishReason }: Trajectory.Trajectory): boolean => finishReason === "length"
 
 /** The part of an answer that is shown in other prompts. */
-export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.spoken(completion).trim()
+export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.visibleText(completion).trim()
 
 export interface Parts {
   readonly rewards: RewardComponents.Rewards
@@ -48,7 +48,7 @@ export interface Parts {
 const masked = { set_advantage_to_zero: true }
 
 /**
- * How components make a score: -1, and more for what is right. Answers have `correct`, and `length` if all of a group
+ * Combines components into a score: -1, and more for right ones. Answers have `correct`, and `length` if all of a group
  * are right (0 for the shortest, -2 for the longest); verdicts on wrong solutions have `verdict` and `helped`, the
  * share of right tries after them; of two right solutions one is `preferred`; a truncated try after a verdict is
  * `excused`.

@@ -1,4 +1,4 @@
-/** The kinds of generated questions, and a generator over some of them. */
+/** Lists the kinds of generated questions, and a generator over some of them. */
 import * as Calendar from "./Calendar.ts"
 import * as Numbers from "./Numbers.ts"
 import { arrange, type Draw, type Question, type Random } from "./Question.ts"

@@ -1,4 +1,7 @@
-/** A multiple-choice question: the question in words and in a few characters, and the choices, one of them right. */
+/**
+ * Defines a multiple-choice question: the question in words and in a few characters, and the choices, one of them
+ * right.
+ */
 import type { SeededRandom } from "@atropos/core"
 
 export type Random = SeededRandom.SeededRandom

@@ -67,7 +67,7 @@ const goldOf = (row: Row, meaning: Meaning): Result.Result<number, Refusal> => {
   if (meaning !== "auto") {
     const place = found[meaning]
     return place === undefined
-      ? Result.fail(`the answer ${quoted(answer)} is no ${meaning} of the ${count} choices (answer_is)`)
+      ? Result.fail(`the answer ${quoted(answer)} is not a ${meaning} of the ${count} choices (answer_is)`)
       : Result.succeed(place)
   }
   if (choices.labels !== undefined) {
@@ -97,7 +97,7 @@ const goldOf = (row: Row, meaning: Meaning): Result.Result<number, Refusal> => {
     : Result.succeed(place)
 }
 
-/** The question of a row, or why there is none. */
+/** The question of a row, or the reason if none. */
 export const fromRow = (
   row: Row,
   meaning: Meaning = "auto"
@@ -105,7 +105,7 @@ export const fromRow = (
   const { choices, question } = row
   const { labels, texts } = choices
   if (texts.length < 2 || texts.length > mostChoices) {
-    return Result.fail(`there must be 2 to ${mostChoices} choices, but there are ${texts.length}`)
+    return Result.fail(`expected 2 to ${mostChoices} choices, not ${texts.length}`)
   }
   if (labels !== undefined && (labels.length !== texts.length || new Set(labels).size !== labels.length)) {
     return Result.fail(

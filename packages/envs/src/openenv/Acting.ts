@@ -48,7 +48,7 @@ export const field = (
   if (chosen === undefined) {
     return Result.fail(
       actionField === null
-        ? `nothing says which field of an action the answer goes into: ${takes}. Name it by --env.action_field, and give others by --env.action_extra '{"…": …}'`
+        ? `the action field for the answer is ambiguous: ${takes}. Name it with --env.action_field, and set others with --env.action_extra '{"…": …}'`
         : `--env.action_field names ${actionField}, but ${takes}`
     )
   }
@@ -60,13 +60,13 @@ export const field = (
   return missing.length === 0
     ? Result.succeed(chosen)
     : Result.fail(
-        `an action needs ${missing.map(({ name }) => name).join(", ")} beside ${chosen.name}: ${takes}. Give what is always the same by --env.action_extra, or write functions of your own (OpenEnv.make)`
+        `an action needs ${missing.map(({ name }) => name).join(", ")} in addition to ${chosen.name}: ${takes}. Set constant fields with --env.action_extra, or write custom functions (OpenEnv.make)`
       )
 }
 
 /** The text between the last tags of a name, outside of thinking; without a tag, all of it. */
 export const said = (answer: string, tag: string | null): string | undefined => {
-  const spoken = Thinking.spoken(answer)
+  const spoken = Thinking.visibleText(answer)
   if (tag === null) return spoken.trim()
   const opening = `<${tag}>`
   const end = spoken.lastIndexOf(`</${tag}>`)

@@ -1,6 +1,6 @@
 /**
- * A session with an OpenEnv server: one socket, on which the server answers each message with one of its own, in order.
- * Uses the platform's `WebSocket`.
+ * Runs a session with an OpenEnv server over one socket, on which the server answers each message with one message, in
+ * order. Uses the platform's `WebSocket`.
  *
  * A late answer would be taken for that of the next message, so the socket is closed on a timeout, and with the scope.
  * Messages of the server are validated.
@@ -69,7 +69,7 @@ const innermost = (event: Event): string => {
   if (error instanceof Error && error.message !== "") return error.message
   return "message" in event && typeof event.message === "string" && event.message !== ""
     ? event.message
-    : "nothing answers there, or nothing that takes sockets"
+    : "no server there, or none that accepts WebSockets"
 }
 
 /** The socket once it is open; received messages go to the queue. */
@@ -85,7 +85,7 @@ const socketOf = ({ address, headers, timeout }: Options, heard: Queue.Queue<Hea
         resume(Effect.succeed(socket))
       })
       socket.addEventListener("message", ({ data }: MessageEvent) =>
-        Queue.offerUnsafe(heard, { text: typeof data === "string" ? data : "a message that is no text" })
+        Queue.offerUnsafe(heard, { text: typeof data === "string" ? data : "a message that is not text" })
       )
       socket.addEventListener("error", (event) => {
         if (!isOpen) refuse(innermost(event))
@@ -126,12 +126,12 @@ export const open = Effect.fn("OpenEnv.open")(function* (
       return yield* unusable(
         failed(
           "lost",
-          `the OpenEnv server at ${address.http} ended the session (${word.closed}): it stopped, or left the session alone for too long. The item is rolled out again`
+          `the OpenEnv server at ${address.http} closed the session (${word.closed}): it stopped, or the session idled for too long. The item is rolled out again`
         )
       )
     }
     return yield* Effect.mapError(decodeReply(word.text), ({ message }) =>
-      unusable(failed("foreign", `${address.http} gave an answer that is not OpenEnv's: ${message}`))
+      unusable(failed("foreign", `${address.http} sent a response that is not OpenEnv's: ${message}`))
     )
   }).pipe(
     Effect.timeoutOrElse({
@@ -139,7 +139,7 @@ export const open = Effect.fn("OpenEnv.open")(function* (
       orElse: () =>
         Effect.suspend(() =>
           Effect.fail(
-            unusable(failed("timeout", `${address.http} did not answer within ${Duration.format(timeout)} (timeout)`))
+            unusable(failed("timeout", `${address.http} did not respond within ${Duration.format(timeout)} (timeout)`))
           )
         )
     }),
@@ -185,7 +185,7 @@ const faultOf = ({ http }: Address, type: string, { code = "", errors = [], mess
     case "VALIDATION_ERROR": {
       const fields = fieldsOf(errors)
       const named = fields.length === 0 ? message : `${message}: ${fields.join(", ")}`
-      return new OpenEnvError({ reason: "invalid", message: `${http} does not take this ${type}: ${named}`, fields })
+      return new OpenEnvError({ reason: "invalid", message: `${http} rejected this ${type}: ${named}`, fields })
     }
     default:
       return failed("failed", `${http} could not ${type}: ${message} (${code === "" ? "no code" : code})`)

@@ -93,7 +93,7 @@ const innermost = (error: unknown): string => {
 /** Replaces OpenSSL's cryptic message for a server that does not speak TLS. */
 const explained = (http: string, reason: string): string =>
   http.startsWith("https:") && /wrong version number|packet length too long/.test(reason)
-    ? "it speaks http there, not https"
+    ? "it uses http there, not https"
     : reason.trim()
 
 /** Asks the server; distinguishes an unreachable server from one that is not an OpenEnv server. */
@@ -108,7 +108,7 @@ export const ask = Effect.fn("OpenEnv.schema")(function* (
     Effect.timeoutOrElse({
       duration: timeoutMillis,
       orElse: () =>
-        Effect.fail(failed("timeout", `${http} did not answer within ${timeoutMillis / 1000} s (--env.timeout)`))
+        Effect.fail(failed("timeout", `${http} did not respond within ${timeoutMillis / 1000} s (--env.timeout)`))
     }),
     Effect.catchTag("HttpClientError", (error) =>
       Effect.fail(
@@ -121,17 +121,17 @@ export const ask = Effect.fn("OpenEnv.schema")(function* (
     )
   )
   if (answer.status === 401 || answer.status === 403) {
-    return yield* failed("foreign", `${http} asks for a token (${answer.status}): set OPENENV_TOKEN`)
+    return yield* failed("foreign", `${http} requires a token (${answer.status}): set OPENENV_TOKEN`)
   }
   if (answer.status !== 200) {
     return yield* failed(
       "foreign",
-      `${http} answers, but not as an OpenEnv server: GET ${http}/schema gave ${answer.status}. Is the address right (--env.url)? A server mounted below a path is named with that path`
+      `${http} responds, but not as an OpenEnv server: GET ${http}/schema returned ${answer.status}. Is the address right (--env.url)? Include the path of a server mounted below one`
     )
   }
   return yield* Effect.mapBoth(decode(answer.text), {
     onSuccess: read,
     onFailure: ({ message }) =>
-      failed("foreign", `${http} answers, but GET ${http}/schema is not that of an OpenEnv server: ${message}`)
+      failed("foreign", `${http} responds, but GET ${http}/schema is not that of an OpenEnv server: ${message}`)
   })
 })

@@ -107,7 +107,7 @@ export const inWords = Effect.fn("OpenEnv.episode")(function* (
   return { start, trajectory, score: scoreOf(sum, last) }
 })
 
-const overAtReset = failed("failed", "the server's reset gives an episode that is over already")
+const overAtReset = failed("failed", "the server's reset returned a finished episode")
 
 /**
  * An episode with the tools of an MCP environment: the model calls them until it answers without a call, which `answer`
@@ -141,7 +141,8 @@ export const withTools = Effect.fn("OpenEnv.toolEpisode")(function* (
     return yield* new ServerManager.InferenceError({
       reason: "noRoom",
       server: modelName,
-      message: "the opening of the episode leaves no room for an answer in the longest sequence (the trainer's seq_len)"
+      message:
+        "the start of the episode leaves no room for an answer within the maximum sequence length (the trainer's seq_len)"
     })
   }
   const final = trajectory.messages.at(-1)

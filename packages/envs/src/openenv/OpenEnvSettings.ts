@@ -1,4 +1,4 @@
-/** Settings of the environment `openenv`. */
+/** Declares the settings of the environment `openenv`. */
 import { Environment } from "@atropos/core"
 import * as GameEnvironment from "../kit/GameEnvironment.ts"
 import { Schema } from "effect"
@@ -20,33 +20,33 @@ export const settings = Environment.settings({
   mode: Environment.field(
     Schema.Literals(["auto", "text", "tools"]),
     "auto",
-    "a chat of texts, or tool calls (MCP environments); auto: as the server's schema says"
+    "a chat of texts, or tool calls (MCP environments); auto: by the server's schema"
   ),
   observation: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    'what the model is told: a field of observations, or a template such as "Board: {board}"; if unset, the field with text'
+    'message to the model: a field of observations, or a template such as "Board: {board}"; if unset, the field with text'
   ),
   actionField: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "field of the action that the answer goes into; if unset, the only one that it could be"
+    "field of the action for the answer; if unset, the only possible one"
   ),
   actionExtra: Environment.field(
     Schema.Record(Schema.String, Schema.Unknown),
     {},
-    'fields of every action that are always the same, such as {"kind": "guess"}'
+    'constant fields of every action, such as {"kind": "guess"}'
   ),
   tag: Environment.field(
     Schema.NullOr(Schema.NonEmptyString.check(Schema.isPattern(/^[A-Za-z][\w-]*$/))),
     null,
-    "tag that the action stands in, such as answer for <answer>…</answer>; if unset, all that is said outside of thinking"
+    "tag around the action, such as answer for <answer>…</answer>; if unset, all text outside of thinking"
   ),
-  instructions: Environment.field(Schema.String, "", "system prompt; with tools the task, where the server says none"),
+  instructions: Environment.field(Schema.String, "", "system prompt; with tools the task, if the server states none"),
   reset: Environment.field(
     Schema.Record(Schema.String, Schema.Unknown),
     {},
-    'what reset is given beside the seed, such as {"dataset_name": "leg_counting", "size": 1}'
+    'fields passed to reset in addition to the seed, such as {"dataset_name": "leg_counting", "size": 1}'
   ),
   seed: Environment.field(
     Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
@@ -61,7 +61,7 @@ export const settings = Environment.settings({
   sameStart: Environment.field(
     Schema.Boolean,
     true,
-    "whether the episodes of a group must begin alike, which takes a server that follows the seed"
+    "whether the episodes of a group must start identically, which requires a server that respects the seed"
   ),
   hiddenFields: Environment.field(
     Schema.Array(Schema.NonEmptyString),
@@ -75,11 +75,11 @@ export const settings = Environment.settings({
   ),
   maxTurns: Environment.field(positive, 50, "maximum turns of an episode"),
   maxCalls: Environment.field(positive, 50, "maximum tool calls of an episode"),
-  sessions: Environment.field(positive, 64, "episodes at once; fewer while the server says that it is full"),
+  sessions: Environment.field(positive, 64, "concurrent episodes; fewer while the server reports that it is full"),
   timeout: Environment.field(
     Schema.Finite.check(Schema.isGreaterThan(0)),
     60,
-    "seconds that an answer of the server may take"
+    "timeout of a server response, in seconds"
   ),
   solvedAbove: Environment.field(Schema.Finite, 0, "a score above this counts as solved")
 })

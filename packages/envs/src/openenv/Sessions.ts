@@ -81,7 +81,7 @@ export const make = Effect.fn("OpenEnv.Sessions.make")(function* (
       const limit = places.limit()
       const told =
         limit < before || refusals === 1
-          ? Effect.logWarning("the OpenEnv server is full; fewer episodes at once", { server: message, limit })
+          ? Effect.logWarning("OpenEnv server full; reducing concurrent episodes", { server: message, limit })
           : Effect.void
       return Effect.as(told, { others })
     })

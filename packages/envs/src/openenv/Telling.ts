@@ -27,14 +27,14 @@ export const template = (
 ): Result.Result<string, string> => {
   const own = observation.filter(({ name }) => !common.has(name))
   const seen = own.filter(({ name }) => !isHidden(name))
-  const there = `its observations have ${own.length === 0 ? "no fields of their own" : list(own)}`
+  const there = `its observations have ${own.length === 0 ? "no own fields" : list(own)}`
   if (given === null) {
     const texts = seen.filter(isText)
     const field = usual.map((name) => texts.find((one) => one.name === name)).find((one) => one !== undefined)
     const chosen = field ?? (texts.length === 1 ? texts[0] : undefined)
     return chosen === undefined
       ? Result.fail(
-          `nothing says what the model is told: ${there}. Name a field or a template: --env.observation "{…}"`
+          `the message to the model is ambiguous: ${there}. Set a field or a template: --env.observation "{…}"`
         )
       : Result.succeed(`{${chosen.name}}`)
   }
@@ -46,13 +46,13 @@ export const template = (
   const secret = names.find(isHidden)
   if (secret !== undefined) {
     return Result.fail(
-      `the template names ${secret}, which is taken for an answer that the model must not see. If it is none, leave it out of --env.hidden_fields`
+      `the template contains ${secret}, which is hidden from the model as an answer. If it is not an answer, remove it from --env.hidden_fields`
     )
   }
   const missing = names.find((name) => name !== "metadata" && !own.some((field) => field.name === name))
   return missing === undefined || own.length === 0
     ? Result.succeed(whole)
-    : Result.fail(`the template names ${missing}, but ${there}`)
+    : Result.fail(`the template contains ${missing}, but ${there}`)
 }
 
 /** Formats an observation; a failure names the missing field. */

@@ -69,7 +69,7 @@ export const tools = Effect.fn("OpenEnv.tools")(function* (
 ) {
   const { observation } = yield* connection.step({ type: "list_tools" })
   const { tools: listed } = yield* Effect.mapError(decodeListed(observation), ({ message }) =>
-    failed("foreign", `the server's tools are not listed as OpenEnv lists them: ${message}`)
+    failed("foreign", `the server's list of tools is not in OpenEnv's format: ${message}`)
   )
   return listed.map(({ description, inputSchema, input_schema: parameters, name }): Tool.Tool<OpenEnvError> => ({
     name,

@@ -52,9 +52,9 @@ const tagsOf = (text: string): ReadonlyArray<string> => {
   return tags
 }
 
-/** The points of a completion; undefined if it neither gives points nor states that there are none. */
+/** The points of a completion; undefined if it neither gives points nor states that none exist. */
 export const of = (completion: string): ReadonlyArray<Point> | undefined => {
-  const tags = tagsOf(Thinking.spoken(completion))
+  const tags = tagsOf(Thinking.visibleText(completion))
   if (tags.length === 0) {
     const reply = Thinking.taggedAnswer(completion)
     const points = reply === undefined ? undefined : ofJson(reply)

@@ -35,7 +35,7 @@ export interface Row {
   readonly image: Uint8Array
   readonly places?: Places
   readonly count: number
-  /** Of the picture, once decoded; absent for a rejected one. */
+  /** Size of the decoded picture; absent for a rejected one. */
   readonly size?: Size
 }
 

@@ -1,5 +1,5 @@
 /**
- * Pointing and counting in pictures: the position of every thing of a name, or their number.
+ * Asks to point and to count in pictures: the position of every thing of a name, or their number.
  *
  * `Point at every red circle` is answered by points in percent of width and height (`PointAnswer`). A point hits a
  * thing in its outline, mask or box, or within `tolerance` of its position; things and points are paired one to one for
@@ -212,9 +212,7 @@ export const layer = Environment.layer("pointing", settings, (chosen) =>
               ? Effect.succeed(true)
               : pictureOf(item).pipe(
                   Effect.as(true),
-                  Effect.catch(({ message }) =>
-                    Effect.as(Effect.logWarning("row left out", { reason: message }), false)
-                  )
+                  Effect.catch(({ message }) => Effect.as(Effect.logWarning("row skipped", { reason: message }), false))
                 )
           )
         ),

@@ -1,5 +1,5 @@
 /**
- * Scenes: a picture of simple shapes, with a question about a number, a colour or a position. Score 1 for the answer,
+ * Asks about a picture of simple shapes: about a number, a colour or a position. Score 1 for the answer,
  * else 0.
  *
  * `How many red circles are there?` is answered by `<answer>2</answer>`. Scenes, pictures and questions follow from the

@@ -82,7 +82,7 @@ export const layer = Environment.layer("vqa-dataset", settings, (chosen) =>
           Stream.filterEffect(({ image, question }) =>
             Picture.check(question, image, limits).pipe(
               Effect.as(true),
-              Effect.catch(({ message }) => Effect.as(Effect.logWarning("row left out", { reason: message }), false))
+              Effect.catch(({ message }) => Effect.as(Effect.logWarning("row skipped", { reason: message }), false))
             )
           )
         ),

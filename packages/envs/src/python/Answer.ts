@@ -23,7 +23,7 @@ export interface Answer {
   readonly result: Effect.Effect<unknown, PythonError>
 }
 
-/** How to install a package for an interpreter; uv installs the packages it is given. */
+/** Instructions to install a package for an interpreter; uv installs the packages it is given. */
 export const installation = (packageName: string, words: ReadonlyArray<string>): string =>
   words[0] === "uv"
     ? `name it in --env.packages '["${packageName}"]'`

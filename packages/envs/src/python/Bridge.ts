@@ -7,7 +7,7 @@
  */
 import { Effect, Exit, Scope, Schema, Semaphore } from "effect"
 import * as Variables from "../command/Variables.ts"
-import * as Warden from "../command/Warden.ts"
+import * as ProcessSupervisor from "../command/ProcessSupervisor.ts"
 import { PythonError } from "./PythonError.ts"
 import * as PythonProcess from "./PythonProcess.ts"
 import * as PythonSettings from "./PythonSettings.ts"
@@ -63,7 +63,7 @@ const decoded = <A>(schema: Schema.Codec<A, unknown>, value: unknown, operation:
     (cause) =>
       new PythonError({
         reason: "protocol",
-        message: `the bridge's answer to ${operation} is not what was expected: ${cause.message}`,
+        message: `unexpected response of the Python bridge to ${operation}: ${cause.message}`,
         trace: [],
         cause
       })
@@ -73,7 +73,7 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
   options: Options<Info>
 ): Effect.fn.Return<Bridge<Info>, never, Scope.Scope> {
   const { config, info, kind, name, packageName, pass = [], words } = options
-  const warden = yield* Warden.make
+  const supervisor = yield* ProcessSupervisor.make
   const outer = yield* Effect.scope
   const turn = yield* Semaphore.make(1)
   let running: Running<Info> | undefined
@@ -92,7 +92,7 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
         NO_PROXY: "127.0.0.1,localhost",
         no_proxy: "127.0.0.1,localhost"
       }
-      const process = yield* PythonProcess.start({ warden, words, packageName, variables })
+      const process = yield* PythonProcess.start({ supervisor, words, packageName, variables })
       const answer = yield* process.ask("open", { protocol: protocolVersion, kind, name, config })
       running = {
         process,

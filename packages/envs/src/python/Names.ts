@@ -1,7 +1,7 @@
 /** Lists the data sets, environments or games of an installed Python package. */
 import { Effect, Schema } from "effect"
 import * as Variables from "../command/Variables.ts"
-import * as Warden from "../command/Warden.ts"
+import * as ProcessSupervisor from "../command/ProcessSupervisor.ts"
 import * as PythonProcess from "./PythonProcess.ts"
 import * as PythonSettings from "./PythonSettings.ts"
 
@@ -13,7 +13,7 @@ export const of =
   ({ python }: { readonly python: string | null }) =>
     Effect.gen(function* () {
       const process = yield* PythonProcess.start({
-        warden: yield* Warden.make,
+        supervisor: yield* ProcessSupervisor.make,
         words: yield* PythonSettings.words(python, packageName),
         packageName,
         variables: Variables.kept(PythonSettings.ofUv)

@@ -1,9 +1,9 @@
 /**
  * Runs a Python interpreter with the bridge (`bridge.py`): requests are lines, responses are matched by number.
  *
- * It leads its own process group, and nothing of it outlives the scope, nor this process even after kill -9 (`Warden`).
- * When it ends, for any reason, every pending request fails with the last lines of its standard error, and so does
- * every later one.
+ * It leads its own process group, and nothing of it outlives the scope, nor this process even after kill -9
+ * (`ProcessSupervisor`). When it ends, for any reason, every pending request fails with the last lines of its standard
+ * error, and so does every later one.
  */
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url"
 import * as Reason from "@atropos/core/base/Reason"
 import { Deferred, Effect, type Scope } from "effect"
 import { gate } from "../command/Program.ts"
-import type { Warden } from "../command/Warden.ts"
+import type { ProcessSupervisor } from "../command/ProcessSupervisor.ts"
 import * as Words from "../command/Words.ts"
 import * as Answer from "./Answer.ts"
 import { PythonError } from "./PythonError.ts"
@@ -23,7 +23,7 @@ export interface PythonProcess {
 }
 
 export interface Options {
-  readonly warden: Warden
+  readonly supervisor: ProcessSupervisor
   /** The interpreter, with the arguments before its script. */
   readonly words: ReadonlyArray<string>
   /** The distribution to install for the package. */
@@ -39,7 +39,7 @@ const keptLines = 6
 export const start = Effect.fn("PythonProcess.start")(function* ({
   packageName,
   variables,
-  warden,
+  supervisor,
   words
 }: Options): Effect.fn.Return<PythonProcess, PythonError, Scope.Scope> {
   const waiting = new Map<number, Deferred.Deferred<unknown, PythonError>>()
@@ -61,7 +61,7 @@ export const start = Effect.fn("PythonProcess.start")(function* ({
     })
 
   const watch = yield* Effect.mapError(
-    warden.watch({}),
+    supervisor.watch({}),
     (cause) => new PythonError({ reason: "ended", message: cause.message, trace: [], cause })
   )
   const child = yield* Effect.try({
@@ -96,23 +96,23 @@ export const start = Effect.fn("PythonProcess.start")(function* ({
   })
   createInterface({ input: stdout }).on("line", (line) => {
     const answer = Answer.read(line, packageName, words)
-    if (answer === undefined) return end(ended(`said what is no answer: ${line.slice(0, 200)}`))
+    if (answer === undefined) return end(ended(`sent an invalid response: ${line.slice(0, 200)}`))
     const one = waiting.get(answer.id)
     waiting.delete(answer.id)
     if (one !== undefined) Deferred.doneUnsafe(one, answer.result)
   })
   child
-    .once("error", (cause) => end(ended(`cannot be run: ${Reason.of(cause)}`)))
+    .once("error", (cause) => end(ended(`failed to run: ${Reason.of(cause)}`)))
     // After its outputs were read to their end.
     .once("close", (code, signal) =>
       end(
         code === 127 || code === 126
           ? new PythonError({
               reason: "notFound",
-              message: `${packageName} needs Python, and there is no ${words[0]} to run: install Python 3 or uv, or name a Python with --env.python`,
+              message: `${packageName} needs Python, but ${words[0]} was not found: install Python 3 or uv, or name a Python with --env.python`,
               trace: Array.from(complaint)
             })
-          : ended(code === null ? `was ended by ${signal}` : `ended with code ${code}`)
+          : ended(code === null ? `was killed by ${signal}` : `exited with code ${code}`)
       )
     )
   if (child.pid !== undefined) {

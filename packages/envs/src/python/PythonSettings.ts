@@ -11,7 +11,7 @@ export const fields = {
   python: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "the Python to run it with, such as .venv/bin/python; if unset, uv where it is installed (it brings the package along), else python3"
+    "the Python to run it with, such as .venv/bin/python; if unset, uv if installed (it provides the package), else python3"
   )
 } as const
 

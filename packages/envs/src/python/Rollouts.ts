@@ -29,17 +29,17 @@ export const fields = {
   packages: Environment.field(
     Schema.Array(Schema.NonEmptyString),
     [],
-    "packages that uv brings along beside that of the environment, as pip names them; another Python has what it has"
+    "pip names of packages that uv installs in addition to the environment's; other Pythons must have them"
   ),
   passVariables: Environment.field(
     Schema.Array(Schema.NonEmptyString),
     [],
-    "names of environment variables that Python gets from this process, such as the keys of a judge; without it, none but PATH, HOME and the like"
+    "names of environment variables that Python inherits from this process, such as the keys of a judge; if unset, only PATH, HOME and the like"
   ),
   rolloutsAtOnce: Environment.field(
     positive,
     8,
-    "episodes at a time in the interpreter, those of all groups together: each may start programs of its own"
+    "concurrent episodes in the interpreter, over all groups: each may start programs"
   )
 } as const
 
@@ -167,7 +167,7 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
             Effect.mapError((cause) => ({ message: cause.message, cause })),
             Effect.flatMap((rollout) => {
               if (rollout.ok) return Effect.succeed(rollout)
-              const message = `the episode failed: ${rollout.errors.at(-1)?.slice(0, longestReason) ?? "the package does not say why"}`
+              const message = `the episode failed: ${rollout.errors.at(-1)?.slice(0, longestReason) ?? "the package gives no reason"}`
               return Effect.fail({ message, cause: new Error(message) })
             })
           ),

@@ -31,7 +31,7 @@ export const make = Effect.fn("RegexVerifier.make")(function* (options: Partial<
     url: Thread.fileBeside(import.meta.url, "RegexWorker")
   })
   return Effect.fn("RegexVerifier.try")(function* (pattern: string, texts: ReadonlyArray<string>) {
-    if (pattern.length > longestPattern) return invalid(`more than ${longestPattern} characters`)
+    if (pattern.length > longestPattern) return invalid(`longer than ${longestPattern} characters`)
     const outcome = yield* ask({ pattern, texts })
     if (outcome._tag === "Answered") return outcome.answer
     yield* Metric.update(undecided, 1)

@@ -1,5 +1,5 @@
 /**
- * The thread that tries a policy's regular expressions; not a module to import.
+ * Runs a policy's regular expressions in a thread; not a module to import.
  *
  * Catastrophic backtracking hangs it: the caller has a deadline, and starts another. Only whole texts match.
  */

@@ -1,5 +1,5 @@
 /**
- * A reward for Sanskrit verse (IAST) in a given metre: the share of its quarter verses that scan.
+ * Rewards Sanskrit verse (IAST) in a given metre: the share of its quarter verses that scan.
  *
  * A syllable is heavy (G) with a long vowel, before anusvara, visarga or two consonants, else light (L); the last of a
  * quarter is either. The original asks a Python library for its best guess (chandas_meter_reward.py) and gives 0 if

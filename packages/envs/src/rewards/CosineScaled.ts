@@ -1,5 +1,5 @@
 /**
- * A reward for semantic similarity to the reference: cosine similarity of sentence embeddings.
+ * Rewards semantic similarity to the reference: cosine similarity of sentence embeddings.
  *
  * clamp(1 - cosineDistance · scaleFactor, minReward, maxReward). Source: cosine_scaled_reward.py of the original.
  * Embeddings come from a service; its Hugging Face layer needs the package @huggingface/transformers, and downloads the
@@ -29,7 +29,7 @@ export const layerHuggingFace = (
     Embedder,
     Effect.gen(function* () {
       const failure = (cause: unknown) =>
-        new EmbeddingError({ model, message: `the embedding model ${model} could not be used`, cause })
+        new EmbeddingError({ model, message: `cannot use the embedding model ${model}`, cause })
       const { pipeline } = yield* Optional.load(["@huggingface/transformers"], "an embedding model", () => {
         OnnxTelemetry.disable()
         return import("@huggingface/transformers")

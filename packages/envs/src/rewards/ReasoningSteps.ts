@@ -1,5 +1,5 @@
 /**
- * A reward for signs of step-by-step reasoning: numbered steps, lists, bullets, transition words.
+ * Rewards signs of step-by-step reasoning: numbered steps, lists, bullets, transition words.
  *
  * Σ weight · min(1, matches / minSteps), plus a small bonus for more than `minWords` words, at most 1. Source:
  * reasoning_steps_reward.py of the original.

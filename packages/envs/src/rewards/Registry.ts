@@ -80,7 +80,7 @@ export const create = Effect.fn("Rewards.create")(function* (
   if (make === undefined) {
     return yield* new RewardSpecError({
       type,
-      message: `no reward is called ${JSON.stringify(type)}; there are ${names.join(", ")}`
+      message: `unknown reward ${JSON.stringify(type)}; known: ${names.join(", ")}`
     })
   }
   const reward = yield* Effect.mapError(

@@ -1,12 +1,12 @@
 /**
- * A penalty for repetition: sentences, words, phrases, stutters, sentence beginnings.
+ * Penalizes repetition: sentences, words, phrases, stutters, sentence beginnings.
  *
  * Range [-1, 0]; 0 is no repetition. Source: repetition_penalty_reward.py of the original.
  */
 import * as Reward from "./Reward.ts"
 
 export interface RepetitionOptions {
-  /** Repetition score up to which there is no penalty. */
+  /** Maximum repetition score without a penalty. */
   readonly threshold?: number
   readonly minWords?: number
   readonly minSentences?: number

@@ -1,5 +1,5 @@
 /**
- * A reward: a named function of a completion and its reference.
+ * Defines a reward: a named function of a completion and its reference.
  *
  * Most are pure (`make`); some use a service, a verifier or an embedder (`makeEffect`). They compose with `weighted`
  * and `combine`. Failures are never converted to zero: a broken grader must not look like a bad policy. Follows

@@ -29,7 +29,7 @@ export const fields = {
   rewardDialect: field(
     Schema.Literals(["rewards", "vllm"]),
     "rewards",
-    'what the address speaks: {query, prompts, messages} answered by {"rewards": [...]}, or vLLM\'s /pooling'
+    'protocol of the address: {query, prompts, messages} answered by {"rewards": [...]}, or vLLM\'s /pooling'
   ),
   rewardModel: field(Schema.String, "default", "model to request, if the dialect names one"),
   rewardApiKey: field(Schema.String, "", "API key of the reward model, sent as a bearer token; if empty, none is sent"),
@@ -124,7 +124,7 @@ export const make = Effect.fn("RewardEndpoint.make")(function* (options: Options
     })
   const inTime = Effect.timeoutOrElse({
     duration: rewardTimeout * 1000,
-    orElse: () => Effect.fail(new Cause.TimeoutError(`no answer within ${rewardTimeout} seconds`))
+    orElse: () => Effect.fail(new Cause.TimeoutError(`no response within ${rewardTimeout} seconds`))
   })
   const client = (yield* HttpClient.HttpClient).pipe(
     HttpClient.mapRequest((request) =>
@@ -147,7 +147,7 @@ export const make = Effect.fn("RewardEndpoint.make")(function* (options: Options
       const flaw = AnswerBody.flaw(answer)
       if (flaw !== undefined) return yield* Effect.fail(flaw)
       if (response.status >= 300) {
-        return yield* Effect.fail({ message: `answered ${response.status}: ${answer.slice(0, 200)}` })
+        return yield* Effect.fail({ message: `responded with ${response.status}: ${answer.slice(0, 200)}` })
       }
       const rewards = yield* read(answer)
       if (rewards.length === texts.length) return rewards

@@ -1,4 +1,4 @@
-/** Rewards: pure functions of a completion, their combinators, and the original's collection of them. */
+/** Exports rewards: pure functions of a completion, their combinators, and the original's collection of them. */
 export { accuracy, accuracyX, cascadingR1Math, r1 } from "./Accuracy.ts"
 export { chandasMeter, scan } from "./ChandasMeter.ts"
 export { cosineScaled, cosineSimilarity, Embedder, EmbeddingError, layerHuggingFace } from "./CosineScaled.ts"

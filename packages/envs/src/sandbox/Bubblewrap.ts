@@ -184,7 +184,7 @@ const start = Effect.fnUntraced(function* (
   ).pipe(
     Effect.timeoutOrElse({
       duration: startTimeout,
-      orElse: () => Effect.fail(failed(`it said nothing within ${Duration.format(startTimeout)}`))
+      orElse: () => Effect.fail(failed(`no response within ${Duration.format(startTimeout)}`))
     })
   )
   if (stdin === undefined || control === undefined || peer === undefined) return yield* failed("its pipes are missing")

@@ -1,5 +1,6 @@
 /**
- * Common parts of the sandboxes for Python: pools of interpreters, of which some run programs and some judge them.
+ * Provides common parts of the sandboxes for Python: pools of interpreters, of which some run programs and some judge
+ * them.
  *
  * A runner serves one run and is then reset or replaced. A judge only sees trusted tests and plain values, and is kept.
  */

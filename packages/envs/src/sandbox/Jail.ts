@@ -5,9 +5,9 @@
  * Its first process is bubblewrap itself, which the processes inside can inspect: it starts with an empty environment.
  * Node cannot close inherited descriptors: the command closes them first.
  *
- * As root, each jail runs under its own user id, set before the limits: root has no limit on processes, and two jails
- * with one id would share it. Otherwise all run under the caller's id in separate user namespaces, where the limit is
- * counted separately.
+ * Started by root, each jail runs under its own user id, set before the limits: root has no limit on processes, and two
+ * jails with one id would share it. Otherwise all run under the caller's id in separate user namespaces, where the
+ * limit is counted separately.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { accessSync, constants } from "node:fs"
@@ -82,7 +82,7 @@ export const scoped = (jail: Jail): Effect.Effect<ChildProcess, SandboxError, Sc
     return yield* Effect.acquireRelease(
       Effect.try({
         try: () => start(jail, userId),
-        catch: (cause) => new SandboxError({ message: `bubblewrap cannot be started: ${Reason.of(cause)}`, cause })
+        catch: (cause) => new SandboxError({ message: `cannot start bubblewrap: ${Reason.of(cause)}`, cause })
       }),
       (child) =>
         Effect.callback<void>((resume) => {
@@ -106,7 +106,7 @@ export const kill = ({ exitCode, pid, signalCode }: ChildProcess): void => {
 }
 
 const start = (jail: Jail, userId: number): ChildProcess => {
-  if (process.platform !== "linux") throw new Error(`it is for Linux, and this is ${process.platform}`)
+  if (process.platform !== "linux") throw new Error(`it requires Linux, not ${process.platform}`)
   return spawn(bubblewrap(), commandLine(jail), {
     env: {},
     stdio: Array.from({ length: 3 + jail.extraPipes }, () => "pipe" as const),
@@ -128,7 +128,7 @@ const isExecutable = (path: string): boolean => {
 export const bubblewrap = (): string => {
   const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "")
   const path = folders.map((folder) => join(folder, "bwrap")).find(isExecutable)
-  if (path === undefined) throw new Error("there is no bwrap in the folders of PATH; install bubblewrap")
+  if (path === undefined) throw new Error("bwrap not found in PATH; install bubblewrap")
   return path
 }
 

@@ -1,4 +1,4 @@
-/** Handling of lines common to both kinds of interpreters. */
+/** Handles lines, common to both kinds of interpreters. */
 import type { Ended } from "./Interpreter.ts"
 
 /** Bytes a program may send to its judge in one run. */

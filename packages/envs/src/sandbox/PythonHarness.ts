@@ -1,6 +1,6 @@
 /**
- * The Python code that runs a program, and the Python code that judges one; each in its own interpreter (`PythonLink`
- * between them).
+ * Builds the Python code that runs a program, and the Python code that judges one; each in its own interpreter
+ * (`PythonLink` between them).
  *
  * The runner takes one job, `{source, serve}`, from its control line. A program alone runs as `__main__` to its end. A
  * tested program runs as a module, reports the names it defines, and then serves the judge's requests until the judge
@@ -110,7 +110,7 @@ class Test:
             self.error = "%s at: %s" % (described(error), "".join(self.texts[line - 1:line]).strip()[:200])
 
     def run(self, scope):
-        "Fails where a question had no answer, whatever the test made of that."
+        "Fails if a question had no answer, regardless of the test's reaction."
         def passed():
             self.passed += 1
         scope.update(__passed__=passed, __failed__=self.fail)
@@ -128,7 +128,7 @@ class Test:
             self.error = "the program answered %d of %d calls" % (answered, asked)
 
     def result(self):
-        "A test without an assertion of its own is one: that it runs to its end."
+        "A test without an assertion counts as one: that it completes."
         total = max(self.count, self.passed + self.failed, 1)
         whole = self.error is None
         return [total if whole else min(self.passed, total - 1), total, self.error]
@@ -147,7 +147,7 @@ def bind(scope, known, job):
             scope[name] = importlib.import_module(module)
 
 def judged(job):
-    "The results, whatever the program does; or why the tests themselves cannot be run."
+    "Returns the results, regardless of the program; or the reason why the tests cannot run."
     scope = {"__name__": "tests"}
     try:
         scope.update(library_of([job["setup"], *job["tests"]], job["asks"], job["entry"]))

@@ -1,6 +1,6 @@
 /**
- * The Python code with which a judge provides names of the standard library that its tests use without importing them,
- * such as `math.isclose`, `List[int]`, `Counter(xs)` or `sqrt(2)`.
+ * Builds the Python code with which a judge provides names of the standard library that its tests use without importing
+ * them, such as `math.isclose`, `List[int]`, `Counter(xs)` or `sqrt(2)`.
  *
  * If the program provided such a name, it could be anything: a `Counter` that is always 7 makes any two of them equal.
  * But a program may be asked for its own `gcd`. Therefore: a name is the library's if the tests declare what they ask

@@ -1,5 +1,6 @@
 /**
- * The Python code that connects two interpreters: one runs the program, one the tests, and only plain values cross.
+ * Contains the Python code that connects two interpreters: one runs the program, one the tests, and only plain values
+ * cross.
  *
  * A frame is one line of JSON: `[0, what, target, ...]` a question, `[1, value]` an answer, `[2, [class names], text]`
  * an exception. The side that waits for an answer answers questions meanwhile, so a test may pass functions. Numbers,
@@ -23,7 +24,7 @@ class Gone(BaseException):
     "The other side has ended. Not an Exception, so that no test takes it for one that it expects."
 
 class Garbled(BaseException):
-    "What the other side said cannot be read. Not an Exception either."
+    "The other side's message is invalid. Not an Exception either."
 
 class Foreign(Exception):
     "An exception of the other side that has no counterpart here."
@@ -200,8 +201,8 @@ class Link:
             if kind == 2:
                 return 2, number, revived(names, text)
         except BaseException as error:
-            raise Garbled("what the other side said cannot be read: %s" % type(error).__name__) from None
-        raise Garbled("what the other side said is neither a question nor an answer")
+            raise Garbled("cannot parse the other side's message: %s" % type(error).__name__) from None
+        raise Garbled("the other side's message is neither a question nor an answer")
 
     def request(self, what, target, *rest):
         number = self.asked + 1

@@ -2,7 +2,7 @@
  * Runs code written by a model: never in this process, with limits on time, memory, output and files, and without
  * access to this machine. Guarantees and attacks tried: docs/sandbox.md.
  *
- * A program only affects the result of its own run: it is stopped at its limits, and its interpreter is replaced if
+ * A program only affects the result of its run: it is stopped at its limits, and its interpreter is replaced if
  * necessary. Only a broken sandbox is an error; it is never scored.
  *
  * A program alone (`run`) may print and exit freely: nothing it prints proves anything. Under tests (`test`) it runs in
@@ -160,7 +160,8 @@ export const trial = Effect.flatMap(Sandbox, (sandbox) =>
   Effect.catchTag("BrokenTests", ({ message }) => Effect.fail(new SandboxError({ message }))),
   Effect.filterOrFail(
     ({ tests: [right, wrong] }) => right?.passed === 1 && wrong?.passed === 0,
-    ({ outcome, tests }) => new SandboxError({ message: `a program came to ${JSON.stringify({ outcome, tests })}` })
+    ({ outcome, tests }) =>
+      new SandboxError({ message: `a test program resulted in ${JSON.stringify({ outcome, tests })}` })
   ),
   Effect.map(({ outcome }) => outcome.millis)
 )

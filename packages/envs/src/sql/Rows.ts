@@ -73,7 +73,7 @@ const inFiles = (options: Options, folder: string): Source =>
       ({ name, ...asked }) => {
         const file = plainName.test(name) ? fileOf(name) : undefined
         return file === undefined
-          ? Result.fail(`there is no ${name}/${name}.sqlite or ${name}.sqlite in ${folder} (database_folder)`)
+          ? Result.fail(`neither ${name}/${name}.sqlite nor ${name}.sqlite found in ${folder} (database_folder)`)
           : Result.succeed<Item>({ ...asked, databases: [], file: `${folder}/${file}` })
       }
     )

@@ -1,5 +1,5 @@
 /**
- * The tables of generated questions, with the words to describe them.
+ * Defines the tables of generated questions, with the words to describe them.
  *
  * A table has a key, a name for every thing, categories, numbers that differ between its things, and at most one
  * parent: enough for typical database questions. Words are chosen so that questions can be composed of them.

@@ -1,5 +1,5 @@
 /**
- * The thread in which queries run; not a module to import.
+ * Runs queries in a thread; not a module to import.
  *
  * SQLite is WebAssembly (SQLite's own build) with an in-memory file system, so no file of this machine can be attached
  * and no extension loaded. Every query gets a fresh read-only database, and an authorizer that allows only reading and
@@ -38,7 +38,7 @@ export type Verdict =
     }
   | { readonly _tag: "unusable"; readonly problem: string }
 
-/** Of SQLite's virtual machine: a few seconds on a slow machine. */
+/** Instructions of SQLite's virtual machine: a few seconds on a slow machine. */
 const mostSteps = 10_000_000
 const stepsAtOnce = 10_000
 const mostRows = 10_000

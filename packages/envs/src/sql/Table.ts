@@ -1,5 +1,5 @@
 /**
- * The result of a query, and the equality of two results.
+ * Defines the result of a query, and the equality of two results.
  *
  * Rows are a multiset; their order matters only if the query orders them. Columns match in any order and under any
  * names. Integers are compared exactly, other numbers to twelve digits, texts verbatim, and NULL equals only NULL.

@@ -1,4 +1,4 @@
-/** The events, people and things of arithmetic stories. */
+/** Lists the events, people and things of arithmetic stories. */
 import type { SeededRandom } from "@atropos/core"
 
 /** A step's sentence, and the total after it. */

@@ -1,4 +1,4 @@
-/** Reads the cells of a row as texts, whatever their data set wrote them as. Pure. */
+/** Reads the cells of a row as texts, regardless of their type in the data set. Pure. */
 import { Columns, ExactJson } from "@atropos/core"
 
 export type Row = { readonly [column: string]: unknown }

@@ -1,4 +1,4 @@
-/** The references of DROP: an answer is a number, a date or spans, and may come with validated alternatives. */
+/** Reads the references of DROP: an answer is a number, a date or spans, and may come with validated alternatives. */
 import { Columns } from "@atropos/core"
 
 /** Texts and numbers; anything else becomes empty. */

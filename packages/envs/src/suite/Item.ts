@@ -58,7 +58,7 @@ export const fill = (template: string, row: Cell.Row, part: string): Read<string
     const value = Columns.at(row, column)
     if (value === undefined) {
       return Result.fail(
-        `there is no column ${JSON.stringify(column)} (${part} of the suite); there are ${Object.keys(row).join(", ")}`
+        `missing column ${JSON.stringify(column)} (${part} of the suite); columns: ${Object.keys(row).join(", ")}`
       )
     }
   }
@@ -195,7 +195,7 @@ const turnsOf = (row: Cell.Row, suite: Suite): Read<readonly [first: string, lat
   })
 }
 
-/** The system prompt; a template at the start of the prompt if there is no chat. */
+/** The system prompt; without a chat a template at the start of the prompt. */
 const systemOf = (row: Cell.Row, { likelihood, system = "" }: Suite): Read<string> =>
   likelihood === undefined ? Result.succeed(system) : fill(system, row, "system")
 
@@ -256,7 +256,7 @@ export interface Options {
   readonly category: string | undefined
 }
 
-/** The items of a row, or why there are none. */
+/** The items of a row, or the reason if none. */
 export const ofRow = (given: Cell.Row, { category, shots, suite, systemPrompt }: Options): Read<ReadonlyArray<Item>> =>
   Result.gen(function* () {
     const row = yield* MadeColumns.add(given, suite.columns)

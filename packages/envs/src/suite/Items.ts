@@ -92,6 +92,6 @@ export const read = Effect.fn("Items.read")(function* (suite: Suite, chosen: Cho
     }
   }
   if (leftOut.length > 0)
-    yield* Effect.logWarning("rows left out", { suite: suite.name, rows: leftOut.length, first: leftOut[0] })
+    yield* Effect.logWarning("rows skipped", { suite: suite.name, rows: leftOut.length, first: leftOut[0] })
   return items
 })

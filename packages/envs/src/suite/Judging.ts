@@ -64,7 +64,7 @@ const ask = Effect.fn("Judging.ask")(function* (
   const worth = worthOf(verdict, spec) ?? (typeof otherwise === "number" ? otherwise : undefined)
   if (worth === undefined) {
     return yield* new Environment.Unscorable({
-      message: `the judge's verdict cannot be read: ${JSON.stringify(said.slice(-200))}`
+      message: `cannot parse the judge's verdict: ${JSON.stringify(said.slice(-200))}`
     })
   }
   return { said, verdict: verdict ?? null, worth }
@@ -88,7 +88,7 @@ export const grade = (name: string, spec: Of<"judge">) =>
     })
   )
 
-/** How much better than the row's answer: the mean of both orders, 0 to 1, with 0.5 as par. */
+/** Preference over the row's answer: the mean of both orders, 0 to 1, with 0.5 as par. */
 export const comparison = (name: string, spec: Of<"comparison">) =>
   Effect.map(Judge.required, (judge) =>
     Effect.fnUntraced(function* (item: Judged, answer: Answer) {

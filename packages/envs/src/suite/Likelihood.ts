@@ -1,5 +1,6 @@
 /**
- * Multiple choice by likelihood, without sampling: the choice with the highest logprob after the prompt is the answer.
+ * Answers multiple choice by likelihood, without sampling: the choice with the highest logprob after the prompt is the
+ * answer.
  *
  * A choice's logprob is the sum over its tokens, in nats, given the prompt as plain text, without a chat template.
  * Prompt and choice are encoded as one text and split where the prompt alone ends; its trailing white space counts as

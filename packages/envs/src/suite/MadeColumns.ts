@@ -45,7 +45,7 @@ export const add = (row: Cell.Row, columns: MadeColumns = {}): Result.Result<Cel
       const value = Columns.at(all, column)
       if (value === undefined || value === null) {
         return Result.fail(
-          `there is no column ${JSON.stringify(column)} (columns.${name} of the suite); there are ${Object.keys(row).join(", ")}`
+          `missing column ${JSON.stringify(column)} (columns.${name} of the suite); columns: ${Object.keys(row).join(", ")}`
         )
       }
     }

@@ -53,7 +53,7 @@ const ways: {
   answer_line: (text, { letters }) => AnswerLine.read(text, letters)
 }
 
-export const spoken = (completion: string): string => Thinking.spoken(completion)
+export const spoken = (completion: string): string => Thinking.visibleText(completion)
 
 /** The answer in a text without thinking. */
 export const read = (text: string, reading: Reading, choices: Choices = none): string | undefined => {

@@ -23,7 +23,7 @@ export const need = (row: Row, column: string, part: string): Read<NonNullable<u
   const value = Columns.at(row, column)
   return value === undefined || value === null
     ? Result.fail(
-        `there is no ${value === null ? "value in the " : ""}column ${JSON.stringify(column)} (${part} of the suite)${value === null ? "" : `; there are ${Object.keys(row).join(", ")}`}`
+        `${value === null ? "no value in the" : "missing"} column ${JSON.stringify(column)} (${part} of the suite)${value === null ? "" : `; columns: ${Object.keys(row).join(", ")}`}`
       )
     : Result.succeed(value)
 }
@@ -113,7 +113,7 @@ export const goldOf = (row: Row, spec: NonNullable<Suite["gold"]>): Read<Readonl
         return yield* Result.fail(`the reference has nothing like ${pattern} (gold.pattern): ${shown(rest)}`)
       if (values !== undefined && !Object.hasOwn(values, said)) {
         return yield* Result.fail(
-          `the reference ${shown(said)} is none of ${Object.keys(values).join(", ")} (gold.values)`
+          `the reference ${shown(said)} is not one of ${Object.keys(values).join(", ")} (gold.values)`
         )
       }
       golds.push(values?.[said] ?? said)

@@ -1,4 +1,4 @@
-/** Schema of `score` in a suite: how an answer is read and scored. */
+/** Defines the schema of `score` in a suite: how an answer is read and scored. */
 import { Result, Schema } from "effect"
 import { names } from "./Normalise.ts"
 
@@ -20,7 +20,7 @@ const PatternReading = Schema.Struct({
 })
 
 /**
- * How the answer is extracted: by patterns, of which the first that matches counts (its first non-empty group is the
+ * Extraction of the answer: by patterns, of which the first that matches counts (its first non-empty group is the
  * answer); or by a named method (`Reading`).
  */
 export const Reading = Schema.Union([

@@ -95,7 +95,7 @@ export const make = (name: string, spec: Score): Making => {
     case "comparison":
       return Judging.comparison(name, spec)
     case "likelihood":
-      return Effect.die(new Error("choices are scored where they are asked for (Likelihood)"))
+      return Effect.die(new Error("choices are scored by Likelihood"))
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Schema of an evaluation: the source of its rows, the questions, how an answer is read and scored.
+ * Defines the schema of an evaluation: the source of its rows, the questions, how an answer is read and scored.
  *
  * A suite is a YAML file of this shape; adding one is adding a file. Columns are named as in the rows, or by a path
  * (`context.contexts`); prompts are templates over columns (`{question}`) and, if there are choices, over `{choices}`
@@ -19,7 +19,7 @@ const Source = Schema.Struct({ source: Text, category: Schema.optionalKey(Text) 
 const Choices = Schema.Struct({
   /** A column with a list (of texts, or of texts and labels), or several columns separated by commas. */
   from: Schema.optionalKey(Text),
-  /** The same choices in every row. */
+  /** Choices common to all rows. */
   texts: Schema.optionalKey(Schema.NonEmptyArray(Text)),
   /** Column with the labels, if separate. */
   labels: Schema.optionalKey(Text),
@@ -103,7 +103,7 @@ export const Suite = Schema.Struct({
   about: Text,
   /** Rows: one source, or several. Overridden by `--data`, which is required if this is absent. */
   data: Schema.optionalKey(Schema.Union([Text, Schema.NonEmptyArray(Source)])),
-  /** Required shape of the rows, if there is no such data set on the hub. */
+  /** Required shape of the rows, if the hub has no such data set. */
   layout: Schema.optionalKey(Text),
   /** Licence of the rows, as stated on the data set's card. */
   licence: Text,
@@ -152,9 +152,7 @@ export const Suite = Schema.Struct({
     const isWritten = likelihood?.blank === undefined
     const count = [prompt, turns, likelihood?.blank].filter((one) => one !== undefined).length
     if (count !== 1) {
-      return isWritten
-        ? "exactly one of prompt and turns must be given"
-        : "likelihood.blank stands in place of prompt and turns"
+      return isWritten ? "exactly one of prompt and turns must be given" : "likelihood.blank replaces prompt and turns"
     }
     if (data === undefined && layout === undefined) return "data or layout must be given"
     if (Object.values(score).some(({ by }) => (by === "likelihood") !== (likelihood !== undefined))) {

@@ -124,7 +124,7 @@ export const environment = (suite: Suite) =>
           ...shared,
           collectTrajectories: (item: Item) => Effect.map(weigh(item), (group) => ({ groups: [group] })),
           evaluation: { items, collectTrajectories: weigh, isCorrect },
-          judgedLive: "its score is what the model made of every choice, of which a rollout holds one"
+          cannotRescore: "its score is what the model made of every choice, of which a rollout holds one"
         }
       }
 

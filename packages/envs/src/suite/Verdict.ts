@@ -1,4 +1,4 @@
-/** The input and the result of a score. */
+/** Defines the input and the result of a score. */
 import type { Environment, NotConfigured, ServerManager } from "@atropos/core"
 import type * as Judge from "../kit/Judge.ts"
 import type * as MathVerifier from "../verify/MathVerifier.ts"

@@ -136,7 +136,7 @@ export interface Request {
 export const draw = (random: SeededRandom.SeededRandom, mostCalls: number): Request => {
   const offered = random.sample(capabilities, random.between(3, capabilities.length))
   const count = random.chance(0.5) ? 1 : random.between(1, mostCalls)
-  // The same tool may be needed twice, with other arguments.
+  // A tool may be needed twice, with other arguments.
   const wishes = new Map<string, Wish>()
   while (wishes.size < count) {
     const wish = random.pick(offered).wish(random)

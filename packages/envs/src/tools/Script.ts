@@ -177,7 +177,7 @@ const turnsOf = (messages: ReadonlyArray<Said>, first: number): Read<ReadonlyArr
     while (end < messages.length && messages[end]!.role !== "assistant" && messages[end]!.role !== "tool") end++
     const said = messages.slice(behind, end).map(({ role, text }): Message.Message => ({ role, content: text }))
     if (end < messages.length && expected.length > 0 && replies.length === 0) {
-      return Result.fail(`nobody answers the calls of message ${at + 1}`)
+      return Result.fail(`the calls of message ${at + 1} have no results`)
     }
     if (end < messages.length && expected.length === 0 && said.length === 0) {
       return Result.fail(`message ${end + 1} is a second answer in a row`)
@@ -195,7 +195,7 @@ export const ofRow = (conversation: unknown, tools: unknown): Read<Script> =>
     if (!Array.isArray(parsed)) return yield* Result.fail("the conversation is no list of messages")
     const messages = yield* Result.all(parsed.map(saidOf))
     const first = messages.findIndex(({ role }) => role === "assistant")
-    if (first === -1) return yield* Result.fail("there is no answer in the conversation")
+    if (first === -1) return yield* Result.fail("the conversation has no answer")
     const before = messages.slice(0, first)
     if (before.at(-1)?.role !== "user")
       return yield* Result.fail("the conversation does not begin with a request of the user")

@@ -23,7 +23,7 @@ export const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call |
   const { tool_calls: beside = [] } = answer
   return beside.length > 0
     ? beside.map(({ function: called }) => Script.callOf(called.name, called.arguments))
-    : ToolCalls.callsOf(Thinking.spoken(Message.text(answer)))
+    : ToolCalls.callsOf(Thinking.visibleText(Message.text(answer)))
 }
 
 /** For every expected call the index of the matching call; undefined if the answer is wrong. */
@@ -32,7 +32,7 @@ export const pairing = ({ expected }: Script.Turn, answer: Message.Message): Rea
   const made = calls.filter((call) => call !== undefined)
   if (made.length !== calls.length) return undefined
   if (expected.length > 0) return ToolCalls.pairOneToOne(expected, made)
-  const words = Thinking.spoken(Message.text(answer))
+  const words = Thinking.visibleText(Message.text(answer))
   // An unreadable call is not an answer in words.
   return made.length === 0 && words.trim() !== "" && !words.includes("<tool_call") ? [] : undefined
 }

@@ -1,6 +1,6 @@
 /**
- * A small MCP server over standard streams: stock and prices of a generated warehouse. The default server of `mcp`:
- * `node WarehouseServer.ts [seed]`.
+ * Serves a small MCP server over standard streams: stock and prices of a generated warehouse. The default server of
+ * `mcp`: `node WarehouseServer.ts [seed]`.
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"

@@ -1,5 +1,5 @@
 /**
- * A conversation about a journey, with the calls that its plan makes after each user message.
+ * Reads a conversation about a journey, with the calls that its plan makes after each user message.
  *
  * Rows are turns, in the layout of T1 (capitalone/T1): `ID`, `Filled_Template` (`user: …` or `assistant: …`) and
  * `Filled_Plan` (Python, `Plan`); consecutive rows with the same ID are one conversation. Assistant messages after the
@@ -49,12 +49,12 @@ const saidOf = ({ plan, text }: Row): Result.Result<Said | undefined, string> =>
   })
 }
 
-/** The conversation of rows, or why there is none. */
+/** The conversation of rows, or the reason if none. */
 export const ofRows = (rows: ReadonlyArray<Row>): Result.Result<Conversation, string> =>
   Result.flatMap(Result.all(rows.map(saidOf)), (given) => {
     const all = given.filter((one) => one !== undefined)
     const [first, ...rest] = all.flatMap((one) => (one.by === "user" ? [one] : []))
-    if (first === undefined) return Result.fail("the user says nothing in it")
+    if (first === undefined) return Result.fail("it has no user message")
     const before = all.slice(0, all.indexOf(first))
     return Result.succeed({
       greeting: before.flatMap((one) => (one.by === "assistant" ? [one.text] : [])),

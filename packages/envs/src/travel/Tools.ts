@@ -1,4 +1,4 @@
-/** The tools of T1 (arXiv:2505.16986): search, filter, sort, remember, ask. None is ever run. */
+/** Defines the tools of T1 (arXiv:2505.16986): search, filter, sort, remember, ask. None is ever run. */
 import type { Definition } from "../tools/Script.ts"
 
 type Type = "string" | "integer" | "boolean" | "strings" | "integers" | "numbers"

@@ -29,7 +29,7 @@ export const settings = Environment.settings({
   textColumn: Environment.field(
     Schema.NonEmptyString,
     "Filled_Template",
-    'column with what is said, beginning with "user:" or "assistant:"'
+    'column with the message, beginning with "user:" or "assistant:"'
   ),
   planColumn: Environment.field(Schema.NonEmptyString, "Filled_Plan", "column with the plan, as Python"),
   maxTurns: Environment.field(positive, 8, "turns of the user that are played; longer conversations are cut"),
@@ -65,7 +65,7 @@ const conversationsOf = Effect.fnUntraced(function* (source: string, chosen: Set
     return yield* new Dataset.DatasetError({ source, message: failed[0] ?? `${source} has no conversations` })
   }
   if (failed.length > 0) {
-    yield* Effect.logWarning("conversations left out", {
+    yield* Effect.logWarning("conversations skipped", {
       source,
       left: failed.length,
       of: read.length,
@@ -129,7 +129,7 @@ const play = Effect.fn("TravelPlanning.play")(function* (
 const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call | undefined> => {
   const read = Scripted.callsOf(answer)
   if ((answer.tool_calls ?? []).length > 0) return read
-  const opened = Thinking.spoken(Message.text(answer)).split("<tool_call>").length - 1
+  const opened = Thinking.visibleText(Message.text(answer)).split("<tool_call>").length - 1
   return [...read, ...Array.from({ length: Math.max(0, opened - read.length) }, () => undefined)]
 }
 

@@ -1,5 +1,5 @@
 /**
- * The thread in which `MathVerifier` compares symbolic answers; not a module to import.
+ * Compares symbolic answers for `MathVerifier` in a thread; not a module to import.
  *
  * Takes one question at a time and answers with a boolean or a number; posts `"ready"` once the LaTeX reader is loaded.
  * It may hang or die on a hostile answer: the other side has a deadline and starts another.

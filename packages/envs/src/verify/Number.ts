@@ -113,7 +113,7 @@ export interface Tolerance {
   readonly relative?: number
 }
 
-/** True if two numbers are equal, exactly or within the wider of the tolerances; false if either is not a number. */
+/** True if two numbers are equal, exactly or within the wider of the tolerances; false if either is NaN. */
 export const equivalent = (gold: string, prediction: string, tolerance: Tolerance = {}): boolean => {
   if (Integers.areEqual(gold, prediction) === true) return true
   const [a, b] = [parse(withPoint(gold, prediction)), parse(withPoint(prediction, gold))]

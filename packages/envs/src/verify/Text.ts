@@ -9,7 +9,7 @@ import * as NumberAnswer from "./Number.ts"
 
 const maxEditLength = 2_000
 
-/** Signs that tell names and statements apart, and the words they are compared as: `C++`, `F#`, `A+`, `x < 5`. */
+/** Signs that distinguish names and statements, and the words they are compared as: `C++`, `F#`, `A+`, `x < 5`. */
 const signs: ReadonlyArray<readonly [sign: RegExp, word: string]> = [
   [/<\/?[a-z][a-z\d]{0,20}\s?\/?>/g, " "],
   [/(?<=\p{L})\+\+(?![\p{L}\p{N}])/gu, " plusplus "],

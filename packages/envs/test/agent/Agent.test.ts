@@ -175,7 +175,7 @@ describe("defineAgent", () => {
       (environment) =>
         Effect.map(Effect.flip(first(environment)), (error) => {
           assert.instanceOf(error, Environment.Unscorable)
-          assert.match(error.message, /all 2 runs of the agent failed; the last: threw TypeError: nothing works/)
+          assert.match(error.message, /all 2 runs of the agent failed; last failure: threw TypeError: nothing works/)
         })
     )
   )
@@ -197,7 +197,7 @@ describe("defineAgent", () => {
       })({ groupSize: 2 }),
       (environment) =>
         Effect.map(Effect.flip(first(environment)), (error) =>
-          assert.match(error.message, /its requests were refused: .*messages/)
+          assert.match(error.message, /its requests were rejected: .*messages/)
         )
     )
   )
@@ -310,7 +310,7 @@ describe("defineAgent", () => {
       })
       assert.deepStrictEqual(reported, [0.5, 0.5])
       const none = yield* Effect.flip(scoresOf(ask))
-      assert.match((none as Error).message, /nobody said what the run was worth/)
+      assert.match((none as Error).message, /the run has no reward/)
       const odd = yield* Effect.flip(
         scoresOf(async (given) => {
           await ask(given)
@@ -324,7 +324,7 @@ describe("defineAgent", () => {
           return {}
         })
       )
-      assert.match((empty as Error).message, /nobody said what the run was worth/)
+      assert.match((empty as Error).message, /the run has no reward/)
       const scored = defineAgent({ name: "empty", items: () => ["a"], run: ask, score: () => ({}) })({ groupSize: 2 })
       const refused = yield* within(scored, (environment) => Effect.flip(first(environment)))
       assert.match(refused.message, /score gave an object with no keys, which is no reward: it names no component/)
@@ -464,7 +464,7 @@ describe("defineAgent", () => {
       const started = (function* () {
         yield "a"
       })()
-      assert.match(yield* failure(started), /give the function that makes it, without calling it/)
+      assert.match(yield* failure(started), /pass the generator function without calling it/)
     })
   )
 

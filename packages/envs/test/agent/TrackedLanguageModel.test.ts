@@ -73,7 +73,7 @@ describe("TrackedLanguageModel", () => {
       const error = yield* Effect.flip(
         rolledOut(LanguageModel.generateText({ prompt: "What does bread cost?", toolkit, toolChoice: "required" }))
       )
-      assert.match(error.message, /a tool choice that forces a call would change what is sampled/)
+      assert.match(error.message, /a tool choice that forces a call is not supported/)
     })
   )
 })

@@ -5,16 +5,16 @@ import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Program from "../../src/command/Program.ts"
-import * as Warden from "../../src/command/Warden.ts"
+import * as ProcessSupervisor from "../../src/command/ProcessSupervisor.ts"
 
 /** Runs a script of the shell in a folder of its own. */
 const sh = Effect.fnUntraced(function* (script: string, options: Partial<Program.Options> = {}) {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
   const output = Program.makeOutput()
-  const warden = options.warden ?? (yield* Warden.make)
+  const supervisor = options.supervisor ?? (yield* ProcessSupervisor.make)
   const ending = yield* Program.run({
-    warden,
+    supervisor,
     words: ["sh", "-c", script],
     folder,
     variables: { PATH: process.env["PATH"] ?? "" },
@@ -90,7 +90,7 @@ describe("a program", () => {
   suite(
     "says by which signal it ended",
     Effect.gen(function* () {
-      assert.deepStrictEqual((yield* sh("kill -TERM $$")).ending, { _tag: "Stopped", why: "was ended by SIGTERM" })
+      assert.deepStrictEqual((yield* sh("kill -TERM $$")).ending, { _tag: "Stopped", why: "was killed by SIGTERM" })
     })
   )
 
@@ -133,23 +133,23 @@ describe("a program", () => {
     "goes on where the process that ends programs was killed, and still leaves nothing behind",
     Effect.gen(function* () {
       const mark = `63${process.pid}`
-      const warden = yield* Warden.make
-      const wardens = () => processesWith("wardenProcess").filter((line) => ofThisProcess(pidOf(line)))
+      const supervisor = yield* ProcessSupervisor.make
+      const supervisors = () => processesWith("supervisorProcess").filter((line) => ofThisProcess(pidOf(line)))
       const gate = yield* FileSystem.FileSystem.use((fs) => fs.makeTempFileScoped({ prefix: "atropos-test-" }))
       const { ending } = yield* Effect.raceFirst(
         // It ends when there is something in the file.
-        sh(`sleep ${mark} & until [ -s ${gate} ]; do sleep 0.1; done; echo done`, { warden }),
+        sh(`sleep ${mark} & until [ -s ${gate} ]; do sleep 0.1; done; echo done`, { supervisor }),
         Effect.gen(function* () {
           yield* Waits.untilTrue("the program", () => sleeping(mark).length === 1)
-          const old = wardens()
+          const old = supervisors()
           for (const line of old) process.kill(pidOf(line), "SIGKILL")
-          yield* Waits.untilTrue("another warden", () => wardens().some((line) => !old.includes(line)))
+          yield* Waits.untilTrue("another supervisor", () => supervisors().some((line) => !old.includes(line)))
           yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(gate, "go on"))
           return yield* Effect.never
         })
       )
       assert.deepStrictEqual(ending, { _tag: "Exited", code: 0 })
-      assert.strictEqual(wardens().length, 1)
+      assert.strictEqual(supervisors().length, 1)
       assert.deepStrictEqual(processesWith(`sleep ${mark}`), [])
     })
   )

@@ -167,7 +167,7 @@ describe("a conversation", () => {
       const { work } = yield* Environment.Environment
       const [one] = yield* work(0).pipe(Stream.take(1), Stream.runCollect)
       const failed = yield* Effect.flip(one!.rollOut)
-      assert.include(failed.message, "the customer said nothing")
+      assert.include(failed.message, "the customer's message is empty")
     }).pipe(
       Effect.provide(
         ServiceDesk.layer(first).pipe(

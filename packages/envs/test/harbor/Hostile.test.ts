@@ -151,7 +151,7 @@ describe(`hostile Harbor tasks on this machine${skipped}`, () => {
       ]) {
         const { score, told } = yield* readings({ tasks: yield* task(`[environment]\nworkdir = "${workdir}"`) }, "pwd")
         assert.isUndefined(score, workdir)
-        assert.include(told, "which is taken without a container", workdir)
+        assert.include(told, "which is in use without a container", workdir)
       }
       const own = yield* readings({ tasks: yield* task('[environment]\nworkdir = "/work/./here/"') }, "pwd")
       assert.deepStrictEqual(own.read, ["/work/here"])
@@ -194,7 +194,7 @@ describe(`hostile Harbor tasks on this machine${skipped}`, () => {
         return typeof script === "function" ? script(request) : ""
       })
       assert.isUndefined(group)
-      assert.match(told, /task\/tests: this link leads to/)
+      assert.match(told, /task\/tests: this link points to/)
       assert.strictEqual(yield* fs.readFileString(`${outside}/Dockerfile`), "kept")
     })
   )

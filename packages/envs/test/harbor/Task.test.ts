@@ -63,11 +63,11 @@ describe("a task directory", () => {
       )
       assert.match(
         yield* faultOf({ "task.toml": "[agent]\ntimeout_sec = 0" }),
-        /agent.timeout_sec: a number of seconds above 0 is wanted/
+        /agent.timeout_sec: expected a number of seconds above 0/
       )
       assert.match(
         yield* faultOf({ "task.toml": '[environment]\nworkdir = "app"' }),
-        /environment.workdir: an absolute path is wanted/
+        /environment.workdir: expected an absolute path/
       )
       assert.match(
         yield* faultOf({ "task.toml": '[environment]\nnetwork_mode = "off"' }),
@@ -75,11 +75,11 @@ describe("a task directory", () => {
       )
       assert.match(
         yield* faultOf({ "task.toml": '[environment]\nmemory = "two"' }),
-        /environment.memory: "two" is no size, such as "2G"/
+        /environment.memory: "two" is not a valid size/
       )
       assert.match(
         yield* faultOf({ "task.toml": '[verifier]\nenvironment_mode = "shared"\n[verifier.environment]\ncpus = 1' }),
-        /leave one of them out/
+        /remove one of them/
       )
     }).pipe(Effect.scoped, Effect.provide(Rolling.platform))
   )
@@ -100,8 +100,8 @@ describe("a task directory", () => {
       assert.match((yield* of("", { "environment/docker-compose.yaml": "" })).refusal ?? "", /docker compose/)
       const { notes } = yield* of("[verifer]\ntimeout_sec = 3\n[agent]\ntimout_sec = 3")
       assert.deepStrictEqual(notes, [
-        'task.toml: there is no key verifer; did you mean "verifier"?',
-        'task.toml: there is no key agent.timout_sec; did you mean "timeout_sec"?'
+        'task.toml: unknown key verifer; did you mean "verifier"?',
+        'task.toml: unknown key agent.timout_sec; did you mean "timeout_sec"?'
       ])
     }).pipe(Effect.scoped, Effect.provide(Rolling.platform))
   )
@@ -123,8 +123,8 @@ describe("a task directory", () => {
         /none of the 4 tasks is named nothing\*/
       )
       const empty = yield* fs.makeTempDirectoryScoped()
-      assert.match((yield* Effect.flip(Tasks.find([empty]))).message, /there is no task directory/)
-      assert.match((yield* Effect.flip(Tasks.find([`${empty}/none`]))).message, /cannot be read as a folder: NotFound/)
+      assert.match((yield* Effect.flip(Tasks.find([empty]))).message, /no task directory/)
+      assert.match((yield* Effect.flip(Tasks.find([`${empty}/none`]))).message, /cannot read the folder .*: NotFound/)
     }).pipe(Effect.scoped, Effect.provide(Rolling.platform))
   )
 

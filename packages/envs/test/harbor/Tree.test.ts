@@ -83,7 +83,7 @@ describe("a task directory", () => {
         for (const [name, make] of waysOut) {
           const folder = yield* task((own, outside) => make(`${own}/${part}`, outside))
           const { message } = yield* Effect.flip(Task.read(folder))
-          assert.match(message, /this link leads|this is neither/, `${name} in ${part}`)
+          assert.match(message, /this link points|too many levels|this is neither/, `${name} in ${part}`)
           // Copies check for themselves: what was read may have changed since.
           const copied = yield* Effect.result(Tree.copy(`${folder}/${part}`, `${folder}/../copy`))
           assert.isTrue(Result.isFailure(copied), name)
@@ -96,7 +96,7 @@ describe("a task directory", () => {
     Effect.gen(function* () {
       for (const name of ["instruction.md", "task.toml"]) {
         const linked = yield* task((own, outside) => link(`${own}/${name}`, `${outside}/test.sh`))
-        assert.match((yield* Effect.flip(Task.read(linked))).message, /this link leads to .*out of/)
+        assert.match((yield* Effect.flip(Task.read(linked))).message, /this link points to .*outside of/)
         const piped = yield* task((own) => {
           rmSync(`${own}/${name}`)
           pipe(`${own}/${name}`)

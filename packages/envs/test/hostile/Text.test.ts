@@ -45,7 +45,7 @@ const translate = (text: string) => Effect.runSync(ToolCalls.makeTranslator().pa
 const readers: { readonly [name: string]: (text: string) => unknown } = {
   "Thinking.answer": (text) => Thinking.answer(text),
   "Thinking.inside": Thinking.inside,
-  "Thinking.spoken": Thinking.spoken,
+  "Thinking.spoken": Thinking.visibleText,
   "Thinking.strip": Thinking.strip,
   "Thinking.taggedAnswer": Thinking.taggedAnswer,
   "Thinking.validate": Thinking.validate,

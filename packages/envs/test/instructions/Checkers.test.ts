@@ -513,11 +513,8 @@ describe("a constraint of a row", () => {
   })
 
   it("that nobody knows is refused with the names there are", () => {
-    assert.match(
-      problem({ func_name: "verify_mood" }),
-      /no checker is called "verify_mood"; there are .*verify_keywords/
-    )
-    assert.match(problem({}), /no checker is called undefined/)
+    assert.match(problem({ func_name: "verify_mood" }), /unknown checker "verify_mood"; known: .*verify_keywords/)
+    assert.match(problem({}), /unknown checker undefined/)
   })
 
   it("whose arguments do not fit is refused with the reason", () => {

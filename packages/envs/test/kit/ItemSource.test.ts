@@ -39,7 +39,7 @@ describe("Columns.rows", () => {
         Columns.rows("rows", { prompt: { setting: "prompt_field", column: "prompt", kind: Columns.text } })
       )
       assert.strictEqual(field, "prompt")
-      assert.strictEqual(message, 'rows, row 1: there is no column "prompt" (prompt_field); there are question, meta')
+      assert.strictEqual(message, 'rows, row 1: unknown column "prompt" (prompt_field); the columns are question, meta')
     }).pipe(Effect.provide(tables))
   )
 

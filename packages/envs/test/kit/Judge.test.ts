@@ -132,7 +132,7 @@ describe("Judge", () => {
     Effect.gen(function* () {
       const error = yield* Effect.flip(Judge.required)
       assert.strictEqual(error._tag, "NotConfigured")
-      assert.match(error.message, /needs a judge, and none is configured: give --judge\.base_url/)
+      assert.match(error.message, /needs a judge, but none is configured: set --judge\.base_url/)
       assert.include((yield* Effect.flip(ask("a"))).message, "--judge.base_url")
     }).pipe(Effect.provide(Judge.layer([{ modelName: "no address" }])))
   )

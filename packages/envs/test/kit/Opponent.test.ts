@@ -3,11 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { text, user } from "@atropos/core/trajectory/Message"
 import * as Opponent from "../../src/kit/Opponent.ts"
-import * as Seats from "../../src/kit/Seats.ts"
+import * as Players from "../../src/kit/Players.ts"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
 
 /** The policy asks a simulated user until it says goodbye. */
-const dialogue: Seats.SeatedGame<ReadonlyArray<string>> = {
+const dialogue: Players.SeatedGame<ReadonlyArray<string>> = {
   seats: 2,
   maxTurns: 6,
   toMove: (said) => (said.at(-1) === "goodbye" ? undefined : said.length % 2),
@@ -22,7 +22,7 @@ describe("Opponent", () => {
     Effect.gen(function* () {
       const opponent = yield* Opponent.required
       const instructed = Opponent.player(opponent, [{ role: "system", content: "You want bread." }])
-      const { returns, state, trajectories } = yield* Seats.play(dialogue, [], { players: ["policy", instructed] })
+      const { returns, state, trajectories } = yield* Players.play(dialogue, [], { players: ["policy", instructed] })
       assert.deepStrictEqual(state, ["What else?", "bread, please", "What else?", "goodbye"])
       assert.deepStrictEqual(returns, [1, 0])
       assert.isDefined(trajectories[0])

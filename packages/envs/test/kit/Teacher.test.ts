@@ -88,7 +88,7 @@ describe("Teacher", () => {
       yield* Teacher.check(of(named("big", ["a", "b"])), named("small", ["a", "b"]))
       for (const words of [["b", "a"], ["a"], ["a", "b", "c"]]) {
         const error = yield* Effect.flip(Teacher.check(of(named("big", words)), named("small", ["a", "b"])))
-        assert.match(error.message, /big has another vocabulary than the policy's, small/)
+        assert.match(error.message, /big has a different vocabulary from the policy's, small/)
       }
       assert.strictEqual((yield* Effect.flip(Teacher.check(of(named("big", [])), bytes)))._tag, "VocabularyMismatch")
     }).pipe(Effect.provide(scripted))
@@ -97,7 +97,7 @@ describe("Teacher", () => {
   it.effect("where none is configured says so by name of the flag; its tokenizer is asked for by name too", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Effect.provide(Teacher.required, Teacher.layer([])))
-      assert.match(String(error), /needs a teacher, and none is configured: give --teacher\.base_url/)
+      assert.match(String(error), /needs a teacher, but none is configured: set --teacher\.base_url/)
       const unknown = Teacher.layer([{ baseUrl: "http://127.0.0.1:1/v1", modelName: "no such/tokenizer/name" }])
       assert.include(
         (yield* Effect.flip(Effect.provide(Teacher.required, unknown))).message,

@@ -111,7 +111,7 @@ describe("Thinking.spoken", () => {
   ]
   for (const [text, spoken] of cases) {
     it(`is ${JSON.stringify(spoken)} of ${JSON.stringify(text)}`, () =>
-      assert.strictEqual(Thinking.spoken(text), spoken))
+      assert.strictEqual(Thinking.visibleText(text), spoken))
   }
 })
 

@@ -218,7 +218,7 @@ describe("Harbor tasks in containers", () => {
       const option = yield* Effect.flip(
         Rolling.rolledOut({ tasks: folder, docker: program, groupSize: 1 }, Rolling.commands("true"))
       )
-      assert.match(String(option), /the name of an image is needed/)
+      assert.match(String(option), /expected the name of an image/)
 
       yield* fs.writeFileString(file, toml)
       const before = (yield* fs.readFileString(`${state}/calls.jsonl`)).length
@@ -228,7 +228,7 @@ describe("Harbor tasks in containers", () => {
           Rolling.rolledOut({ tasks: folder, docker: program, groupSize: 1 }, Rolling.commands("true"))
         )
       )
-      assert.match(message, /environment\/out: this link leads to/)
+      assert.match(message, /environment\/out: this link points to/)
       assert.strictEqual((yield* fs.readFileString(`${state}/calls.jsonl`)).length, before)
     })
   )
@@ -249,11 +249,11 @@ describe("Harbor tasks in containers", () => {
           }
         )
       yield* fs.writeFileString(`${folder}/task/environment/Dockerfile`, "FROM scratch\nRUN false\n")
-      assert.match(yield* told(), /the image of the task atropos\/shared cannot be built .*did not complete/)
+      assert.match(yield* told(), /cannot build the image of the task atropos\/shared .*did not complete/)
       const file = `${folder}/task/task.toml`
       const text = yield* fs.readFileString(file)
       yield* fs.writeFileString(file, text.replace("[environment]", '[environment]\ndocker_image = "none:1"'))
-      assert.match(yield* told(), /the image of the task atropos\/shared cannot be had.*pull access denied/)
+      assert.match(yield* told(), /cannot pull the image of the task atropos\/shared.*pull access denied/)
       yield* fs.writeFileString(file, text.replace("[environment]", '[environment]\ndocker_image = "known:1"'))
       // The check finds no name.txt in that image.
       assert.match(yield* told(), /is not ready: environment.healthcheck failed 3 times/)
@@ -273,7 +273,7 @@ describe("Harbor tasks in containers", () => {
         )
       )
       const message = Schema.decodeUnknownSync(Schema.Struct({ message: Schema.String }))(failed).message
-      assert.match(message, /no Docker daemon answers.*Cannot connect to the daemon/)
+      assert.match(message, /no Docker daemon responds.*Cannot connect to the daemon/)
       assert.include(message, "--env.where local")
     })
   )

@@ -31,12 +31,12 @@ describe("Address", () => {
   })
 
   const wrong = [
-    ["", /no address/],
+    ["", /not a valid address/],
     ["ftp://localhost", /begins with ftp:\/\//],
-    ["http://", /no URL of a server/],
-    ["two words", /no URL of a server/],
+    ["http://", /not a URL of a server/],
+    ["two words", /not a URL of a server/],
     ["https://user:secret@example.com", /OPENENV_TOKEN/],
-    ["https://huggingface.co/openenv/echo_env", /is no Space/]
+    ["https://huggingface.co/openenv/echo_env", /is not a Space/]
   ] as const
   it.each(wrong)("says what is wrong with %j", (given, why) => {
     const said = Result.getOrThrow(Result.flip(Address.parse(given)))

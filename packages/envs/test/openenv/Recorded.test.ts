@@ -89,12 +89,12 @@ describe("an environment of recorded OpenEnv servers", () => {
     [
       "a field that observations lack",
       { observation: "board" },
-      /the template names board, but its observations have question \(string\)/
+      /the template contains board, but its observations have question \(string\)/
     ],
     [
       "a field that is hidden",
       { observation: "{correct_answer}" },
-      /names correct_answer, which is taken for an answer/
+      /contains correct_answer, which is hidden from the model as an answer/
     ],
     [
       "a field that actions lack",

@@ -74,7 +74,7 @@ describe("RewardEndpoint", () => {
       assert.strictEqual(refusing.asked.length, 1)
       const late = yield* TestServer.make(() => "hang")
       const error = yield* Effect.flip(rewards(late.url, ["a"], { rewardTimeout: 0.05, rewardAttempts: 1 }))
-      assert.match(error.message, /no answer within 0\.05 seconds/)
+      assert.match(error.message, /no response within 0\.05 seconds/)
       const gone = yield* TestServer.nobody
       assert.match((yield* Effect.flip(rewards(gone, ["a"], { rewardAttempts: 1 }))).message, /ECONNREFUSED/)
     })
@@ -113,7 +113,7 @@ describe("RewardEndpoint", () => {
   it.live("is not read without end, neither by size nor by time", () =>
     Effect.gen(function* () {
       const nested = yield* TestServer.make(() => ({ text: `{"rewards": ${"[".repeat(1000)}` }))
-      assert.match((yield* Effect.flip(rewards(nested.url, ["a"]))).message, /nested deeper/)
+      assert.match((yield* Effect.flip(rewards(nested.url, ["a"]))).message, /nested too deeply/)
       const { url } = yield* Effect.acquireRelease(
         Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {
           const server = createServer((_, response) => {
@@ -131,7 +131,7 @@ describe("RewardEndpoint", () => {
         ({ close }) => Effect.sync(close)
       )
       const late = yield* Effect.flip(rewards(url, ["a"], { rewardTimeout: 0.2 }))
-      assert.match(late.message, /no answer within 0.2 seconds/)
+      assert.match(late.message, /no response within 0.2 seconds/)
     })
   )
 

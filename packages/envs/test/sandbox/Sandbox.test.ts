@@ -68,7 +68,7 @@ describe("Sandbox.layerBubblewrap", () => {
       const error = yield* Effect.flip(sandbox.run({ source: "print(1)" }))
       assert.deepInclude(error, { _tag: "SandboxError" })
       // Which of the two depends on whether this machine has bubblewrap.
-      assert.match(error.message, /no-such-python did not start in bubblewrap|bubblewrap cannot be started/)
+      assert.match(error.message, /no-such-python did not start in bubblewrap|cannot start bubblewrap/)
     }).pipe(Effect.provide(Sandbox.layerBubblewrap({ python: "/no-such-python" })))
   )
 })

@@ -127,7 +127,7 @@ export const suite = (it: SandboxTests) => {
         {
           passed: 0,
           total: 1,
-          error: "Garbled: what the other side said cannot be read: TypeError at: assert keyed(1) != 3"
+          error: "Garbled: cannot parse the other side's message: TypeError at: assert keyed(1) != 3"
         },
         { passed: 1, total: 1 }
       ])

@@ -76,7 +76,7 @@ export const newest = Effect.fn("Checkpoints.newest")(function* <A, E, R>(
   const names = yield* list(folder)
   const ignored: Array<Ignored> = names.filter(AtomicFolder.isPartial).map((name) => ({
     folder: join(folder, name),
-    reason: "it was being written or removed when its process ended"
+    reason: "incomplete: its process ended while writing or removing it"
   }))
   const steps = stepFolders(names).map((name) => join(folder, name))
   for (const step of steps) {

@@ -44,7 +44,7 @@ export const read = Effect.fn("LeaseJournal.read")(function* (folder: string) {
     Effect.flatMap(decode),
     Effect.map(renewed),
     Effect.asSome,
-    Effect.tapError(({ message }) => Effect.logWarning("lease journal cannot be read", { path, message })),
+    Effect.tapError(({ message }) => Effect.logWarning("lease journal could not be read", { path, message })),
     Effect.orElseSucceed(() => Option.none<Journal>())
   )
 })

@@ -1,7 +1,7 @@
 /**
  * Admission control: reserves rows and memory for a choice before it starts, in order of arrival.
  *
- * A choice reserves a row of its lane and memory for its prompt and all tokens it may generate, so that it is never
+ * A choice reserves a row of its batch and memory for its prompt and all tokens it may generate, so that it is never
  * preempted. The request at the head starts as many choices as fit; none overtakes it, so that none starves. Pure
  * bookkeeping, without tensors.
  */
@@ -22,7 +22,7 @@ export interface Demand {
 }
 
 /** Rows that run on the same weights, and the pages reserved for them. */
-interface Lane {
+interface Reservation {
   rows: number
   pages: number
   /** Current cache size; never exceeds the peak reservation. */
@@ -35,12 +35,12 @@ interface Waiting<Job> {
   left: number
 }
 
-const emptyLane = (): Lane => ({ rows: 0, pages: 0, allocated: 0 })
+const emptyReservation = (): Reservation => ({ rows: 0, pages: 0, allocated: 0 })
 
 export class Admission<Job, Key> {
   readonly limits: Limits
   private readonly queue: Array<Waiting<Job>> = []
-  private readonly lanes = new Map<Key, Lane>()
+  private readonly reservations = new Map<Key, Reservation>()
   /** Bytes of prompts that are kept until all their choices have started. */
   private readonly prompts = new Map<Job, number>()
   rows = 0
@@ -52,7 +52,7 @@ export class Admission<Job, Key> {
 
   get bytes(): number {
     let sum = 0
-    for (const lane of this.lanes.values()) sum += this.promised(lane)
+    for (const reservation of this.reservations.values()) sum += this.promised(reservation)
     for (const bytes of this.prompts.values()) sum += bytes
     return sum
   }
@@ -85,20 +85,21 @@ export class Admission<Job, Key> {
   }
 
   /**
-   * Reserves resources for the head of the queue; returns how many of its choices may start. `key` returns its lane
+   * Reserves resources for the head of the queue; returns how many of its choices may start. `key` returns its batch
    * when it starts.
    */
   next(key: (job: Job) => Key): { readonly job: Job; readonly choices: number; readonly isLast: boolean } | undefined {
     const [head] = this.queue
     if (head === undefined || this.rows >= this.limits.maxRows) return undefined
     const { demand, job } = head
-    const laneKey = key(job)
-    const lane = this.lanes.get(laneKey) ?? emptyLane()
+    const batchKey = key(job)
+    const reservation = this.reservations.get(batchKey) ?? emptyReservation()
     const prompt = bytesFor(this.limits.shape, [demand.promptTokens], promptPage)
-    const others = this.bytes - this.promised(lane) - (this.prompts.get(job) ?? 0)
+    const others = this.bytes - this.promised(reservation) - (this.prompts.get(job) ?? 0)
     const left = this.limits.kvBytes - others - prompt
     const pages = pagesFor(demand.totalTokens)
-    const takes = (more: number) => bytesOf(this.limits.shape, lane.rows + more, lane.pages + more * pages)
+    const takes = (more: number) =>
+      bytesOf(this.limits.shape, reservation.rows + more, reservation.pages + more * pages)
     let choices = Math.min(head.left, this.limits.maxRows - this.rows)
     while (choices > 0 && takes(choices) > left) choices--
     if (choices === 0) return undefined
@@ -106,8 +107,8 @@ export class Admission<Job, Key> {
     this.waiting -= choices
     if (head.left === 0) this.queue.shift()
     this.prompts.set(job, prompt)
-    this.lanes.set(laneKey, lane)
-    this.change(lane, demand.totalTokens, choices)
+    this.reservations.set(batchKey, reservation)
+    this.change(reservation, demand.totalTokens, choices)
     return { job, choices, isLast: head.left === 0 }
   }
 
@@ -117,22 +118,22 @@ export class Admission<Job, Key> {
   }
 
   release(key: Key, demand: Demand): void {
-    const lane = this.lanes.get(key)
-    if (lane === undefined) return
-    this.change(lane, demand.totalTokens, -1)
-    if (lane.rows === 0) this.lanes.delete(key)
+    const reservation = this.reservations.get(key)
+    if (reservation === undefined) return
+    this.change(reservation, demand.totalTokens, -1)
+    if (reservation.rows === 0) this.reservations.delete(key)
   }
 
   move(from: Key, to: Key, demand: Demand): void {
     this.release(from, demand)
-    const lane = this.lanes.get(to) ?? emptyLane()
-    this.lanes.set(to, lane)
-    this.change(lane, demand.totalTokens, 1)
+    const reservation = this.reservations.get(to) ?? emptyReservation()
+    this.reservations.set(to, reservation)
+    this.change(reservation, demand.totalTokens, 1)
   }
 
   measured(key: Key, bytes: number): void {
-    const lane = this.lanes.get(key)
-    if (lane !== undefined) lane.allocated = bytes
+    const reservation = this.reservations.get(key)
+    if (reservation !== undefined) reservation.allocated = bytes
   }
 
   withdraw(job: Job): void {
@@ -146,14 +147,14 @@ export class Admission<Job, Key> {
     return this.queue[0]?.job
   }
 
-  private promised(lane: Lane): number {
-    if (lane.rows === 0) return 0
-    return Math.max(bytesOf(this.limits.shape, lane.rows, lane.pages), lane.allocated)
+  private promised(reservation: Reservation): number {
+    if (reservation.rows === 0) return 0
+    return Math.max(bytesOf(this.limits.shape, reservation.rows, reservation.pages), reservation.allocated)
   }
 
-  private change(lane: Lane, total: number, rows: number): void {
-    lane.rows += rows
-    lane.pages += rows * pagesFor(total)
+  private change(reservation: Reservation, total: number, rows: number): void {
+    reservation.rows += rows
+    reservation.pages += rows * pagesFor(total)
     this.rows += rows
   }
 }

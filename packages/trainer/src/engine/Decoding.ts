@@ -1,5 +1,5 @@
 /**
- * Runs the model once for all choices of a lane: each choice's last token, followed by its speculated tokens.
+ * Runs the model once for all choices of a batch: each choice's last token, followed by its speculated tokens.
  *
  * All runs have the same width, so that the numbers of a choice do not depend on the speculation of others. Logits are
  * computed only at positions that a token may be drawn from.

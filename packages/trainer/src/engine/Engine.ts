@@ -92,7 +92,7 @@ export const make = Effect.fnUntraced(function* (
     Effect.callback((resume) => {
       const id = thread.nextId()
       thread.ask(make(id), { onAnswer: (answer) => resume(settle(tag, answer)) })
-      return Effect.sync(() => thread.tell({ _tag: "Cancel", id }))
+      return Effect.sync(() => thread.send({ _tag: "Cancel", id }))
     })
 
   const { tokenizer } = options
@@ -103,7 +103,7 @@ export const make = Effect.fnUntraced(function* (
     const known = yield* vocabulary
     if (known === undefined || told === thread.restarts()) return
     told = thread.restarts()
-    thread.tell({ _tag: "Vocabulary", vocabulary: known })
+    thread.send({ _tag: "Vocabulary", vocabulary: known })
   })
 
   const seeded = Effect.fnUntraced(function* (request: GenerateRequest) {
@@ -147,8 +147,8 @@ export const make = Effect.fnUntraced(function* (
         Effect.gen(function* () {
           const checked = yield* seeded(request)
           const id = thread.nextId()
-          yield* Effect.addFinalizer(() => Effect.sync(() => thread.tell({ _tag: "Cancel", id })))
-          onStart?.((index) => thread.tell({ _tag: "End", id, index }))
+          yield* Effect.addFinalizer(() => Effect.sync(() => thread.send({ _tag: "Cancel", id })))
+          onStart?.((index) => thread.send({ _tag: "End", id, index }))
           thread.ask(
             { _tag: "Generate", id, request: checked, stream: true },
             {
@@ -181,7 +181,7 @@ export const make = Effect.fnUntraced(function* (
     unload: (policy) =>
       Effect.sync(() => {
         newest.delete(policy)
-        thread.tell({ _tag: "Unload", policy })
+        thread.send({ _tag: "Unload", policy })
       }),
     status: Effect.map(
       Effect.orElseSucceed(status, () => down),
@@ -209,7 +209,7 @@ const shared = Effect.fnUntraced(function* (numbers: Float32Array) {
 const failureOf = (answer: Answer | EngineFailed): EngineError => {
   if (answer._tag === "EngineFailed") return answer
   if (answer._tag === "Failed") return fromPlain(answer.error)
-  return new EngineFailed({ message: `the engine answered with ${answer._tag}` })
+  return new EngineFailed({ message: `unexpected answer of the engine: ${answer._tag}` })
 }
 
 const settle = <Tag extends Answer["_tag"], E>(

@@ -118,7 +118,7 @@ export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTo
   limitTokens: Schema.Int
 }) {
   override get message() {
-    return `a prompt of ${this.promptTokens} tokens and up to ${this.maxTokens} new ones do not fit into ${this.limitTokens} tokens`
+    return `a prompt of ${this.promptTokens} tokens and up to ${this.maxTokens} new ones exceed the limit of ${this.limitTokens} tokens`
   }
 }
 
@@ -133,7 +133,7 @@ export class UnknownPolicy extends Schema.TaggedError<UnknownPolicy>()("UnknownP
   loaded: Schema.Array(Schema.String)
 }) {
   override get message() {
-    return `no policy "${this.policy}" is loaded; there are: ${this.loaded.join(", ")}`
+    return `no policy "${this.policy}" is loaded; loaded are: ${this.loaded.join(", ")}`
   }
 }
 
@@ -142,7 +142,7 @@ export class EngineOverloaded extends Schema.TaggedError<EngineOverloaded>()("En
   retryAfterMillis: Schema.Finite
 }) {
   override get message() {
-    return `${this.waiting} completions are waiting already; try again in ${this.retryAfterMillis} ms`
+    return `${this.waiting} completions are already waiting; retry in ${this.retryAfterMillis} ms`
   }
 }
 

@@ -6,30 +6,26 @@ const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
 export const EngineSettings = Schema.Struct({
   maxRows: field(positive, 128, "completions to sample concurrently"),
-  maxWaiting: field(positive, 1024, "completions that may wait for a row; beyond that requests are refused"),
-  maxSequenceTokens: field(
-    Schema.Natural,
-    0,
-    "longest prompt and completion together; 0: as long as the model's positions go"
-  ),
-  kvMemoryMegabytes: field(positive, 2048, "memory for keys and values of running sequences"),
+  maxWaiting: field(positive, 1024, "max waiting completions; further requests are rejected"),
+  maxSequenceTokens: field(Schema.Natural, 0, "max tokens of prompt and completion together; 0: the model's maximum"),
+  kvMemoryMegabytes: field(positive, 2048, "memory of the KV cache of running sequences"),
   prefixCacheMegabytes: field(
     Schema.Natural,
     512,
-    "memory for keys and values of prompts that have ended, which the next turn of a conversation begins with; 0: none"
+    "memory of the prefix cache, which the next turn of a conversation reuses; 0: none"
   ),
   prefillTokens: field(positive, 512, "prompt tokens processed between two decoding steps"),
   speculativeTokens: field(
     Schema.Natural,
     0,
-    "tokens to guess ahead from what the sequence said before (prompt lookup); pays where few answers at once copy much; 0: none"
+    "tokens to speculate from earlier text of the sequence (prompt lookup); faster if few concurrent answers copy much; 0: none"
   ),
   weightUpdates: field(
     Schema.Literals(["pinned", "in_flight"]),
     "pinned",
-    "what requests that are running do when new weights come: end on those they began with (pinned), or go on under the new ones, with the keys and values they have (in_flight)"
+    "in-flight requests on new weights: finish on the old ones (pinned), or switch, keeping their KV cache (in_flight)"
   ),
-  threads: field(Schema.Natural, 0, "threads of one graph run; 0: one for small models, else one for each core")
+  threads: field(Schema.Natural, 0, "CPU threads per graph run; 0: one for small models, otherwise one per core")
 })
 export type EngineSettings = typeof EngineSettings.Type
 

@@ -15,7 +15,7 @@ import type { EngineSettings } from "./EngineSettings.ts"
 import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
 import { EngineFailed } from "./EngineRequests.ts"
 
-export interface Listener {
+export interface Callbacks {
   readonly onToken?: (token: SampledToken) => void
   /** Called once, last. */
   readonly onAnswer: (answer: Answer | EngineFailed) => void
@@ -25,9 +25,9 @@ export interface Listener {
 export type Load = Omit<Extract<Command, { readonly _tag: "Load" }>, "id" | "_tag">
 
 export interface EngineThread {
-  readonly ask: (command: Command, listener: Listener) => void
+  readonly ask: (command: Command, listener: Callbacks) => void
   /** Sends a command without an answer; `Cancel` also removes its request's callbacks. */
-  readonly tell: (command: Extract<Command, { readonly _tag: "Cancel" | "End" | "Unload" | "Vocabulary" }>) => void
+  readonly send: (command: Extract<Command, { readonly _tag: "Cancel" | "End" | "Unload" | "Vocabulary" }>) => void
   readonly nextId: () => number
   readonly isUp: () => boolean
   /** True if it reported anything in the last minute; one run may take that long. */
@@ -63,7 +63,7 @@ const spawn = (data: Setup): Effect.Effect<Worker, EngineFailed, Scope.Scope> =>
         OnnxTelemetry.disable()
         return Thread.spawn(sourceUrl, { workerData: data, name: "engine" })
       },
-      catch: (cause) => new EngineFailed({ message: `no thread could be started: ${String(cause)}`, cause })
+      catch: (cause) => new EngineFailed({ message: `cannot start a thread: ${String(cause)}`, cause })
     }),
     // Not `terminate`, which may hit a run: the library then throws an uncaught exception and aborts the process.
     (worker) =>
@@ -79,7 +79,7 @@ export const make = Effect.fnUntraced(function* (
   data: Setup,
   weights: () => ReadonlyArray<Load>
 ): Effect.fn.Return<EngineThread, EngineFailed, Scope.Scope> {
-  const listeners = new Map<number, Listener>()
+  const listeners = new Map<number, Callbacks>()
   const first = yield* Deferred.make<void, EngineFailed>()
   let current: Worker | undefined
   let ids = 0
@@ -144,7 +144,7 @@ export const make = Effect.fnUntraced(function* (
       if ("id" in command) listeners.set(command.id, listener)
       current.postMessage(command)
     },
-    tell: (command) => {
+    send: (command) => {
       if (command._tag === "Cancel") listeners.delete(command.id)
       current?.postMessage(command)
     },

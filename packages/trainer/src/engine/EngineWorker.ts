@@ -19,7 +19,7 @@ const silentMillis = 1000
 
 const program = Effect.gen(function* () {
   const port = parentPort
-  if (port === null) return yield* Effect.die("this module is a thread of the engine")
+  if (port === null) return yield* Effect.die("this module must run in the engine's thread")
   // The owner started this thread with these.
   const { device, model, settings } = workerData as Setup
   const threads = settings.threads === 0 && model.parameters < smallModel ? 1 : settings.threads

@@ -1,12 +1,12 @@
 /** Implements `ModelRunner` on an executor, with one resident tensor per parameter as weights. */
 import { Effect, type Scope } from "effect"
-import type { ExecutorError, ExecutorShape, HostTensor, Resident } from "../exec/Executor.ts"
+import type { ExecutorError, ExecutorShape, HostTensor, DeviceTensor } from "../exec/Executor.ts"
 import type { DecodeModel } from "./DecodeGraph.ts"
 import type { RunInput, RunOutput, ModelRunner } from "./ModelRunner.ts"
 import { pack, type Routing, wordsOf } from "../model/part/RoutedExperts.ts"
 import * as Sampler from "./Sampler.ts"
 
-export type Weights = Readonly<Record<string, Resident>>
+export type Weights = Readonly<Record<string, DeviceTensor>>
 
 const int32 = (data: Int32Array, shape: ReadonlyArray<number>): HostTensor => ({ dtype: "int32", shape, data })
 

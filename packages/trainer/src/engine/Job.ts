@@ -20,7 +20,7 @@ export type Work =
   | { readonly _tag: "Generate"; readonly request: SeededRequest; readonly stream: boolean }
   | { readonly _tag: "Score"; readonly request: ScoreRequest }
 
-/** One choice that is being sampled; row i of its lane's cache holds all of its tokens except the last. */
+/** One choice that is being sampled; row i of its batch's cache holds all of its tokens except the last. */
 export interface Choice<W> {
   readonly job: Job<W>
   readonly index: number
@@ -38,7 +38,7 @@ export interface Choice<W> {
   readonly counts?: Map<number, number>
 }
 
-const unknownTokens = "what this model's tokens stand for is not known, so its answers cannot be held to a schema"
+const unknownTokens = "the text of this model's tokens is unknown, so its answers cannot be constrained to a schema"
 
 export class Job<W> {
   readonly id: number

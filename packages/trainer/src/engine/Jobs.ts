@@ -8,7 +8,7 @@ import { EngineOverloaded, type EngineError, PromptTooLong, UnknownPolicy } from
 import type { EngineSettings } from "./EngineSettings.ts"
 import type { Job } from "./Job.ts"
 import type { KvShape } from "./KvShape.ts"
-import { Lanes } from "./Lanes.ts"
+import { DecodeBatches } from "./DecodeBatches.ts"
 import { PolicyTable, type Version } from "./PolicyTable.ts"
 import * as Prefill from "./Prefill.ts"
 import { PrefixCache } from "./PrefixCache.ts"
@@ -22,7 +22,7 @@ export interface Options<W> {
 
 export class Jobs<W> {
   readonly admission: Admission<Job<W>, Version<W>>
-  readonly lanes: Lanes<W>
+  readonly batches: DecodeBatches<W>
   readonly policies: PolicyTable<W>
   readonly prefixes: PrefixCache<Version<W>>
   /** Requests with reserved rows whose prompts are in prefill; in order. */
@@ -45,7 +45,7 @@ export class Jobs<W> {
       kvBytes: settings.kvMemoryMegabytes * 2 ** 20,
       shape
     })
-    this.lanes = new Lanes(this.admission, shape)
+    this.batches = new DecodeBatches(this.admission, shape)
   }
 
   get isEmpty(): boolean {
@@ -53,7 +53,7 @@ export class Jobs<W> {
   }
 
   get kvBytes(): number {
-    return [...this.jobs.values()].reduce((sum, { cache }) => sum + (cache?.bytes ?? 0), this.lanes.bytes)
+    return [...this.jobs.values()].reduce((sum, { cache }) => sum + (cache?.bytes ?? 0), this.batches.bytes)
   }
 
   /** Queues a request; returns the error if it cannot wait. */
@@ -104,7 +104,7 @@ export class Jobs<W> {
     this.promptDone(job)
     if (job.version === undefined) return
     for (; job.begun < job.granted; job.begun++) this.admission.release(job.version, job.demand)
-    this.lanes.removeJob(job.version, job)
+    this.batches.removeJob(job.version, job)
     this.policies.release(job.version)
   }
 
@@ -124,7 +124,7 @@ export class Jobs<W> {
     }
     for (const [from, targets] of moved) {
       for (const [to, jobs] of targets) {
-        this.lanes.move(from, to, (job) => jobs.has(job))
+        this.batches.move(from, to, (job) => jobs.has(job))
         for (const job of jobs) this.moveJob(job, from, to)
       }
     }
@@ -144,7 +144,7 @@ export class Jobs<W> {
   /** Frees the row of one choice; returns its request if the choice was still being sampled. */
   endChoice(id: number, index: number): Job<W> | undefined {
     const job = this.jobs.get(id)
-    if (job?.version === undefined || !this.lanes.removeChoice(job.version, job, index)) return undefined
+    if (job?.version === undefined || !this.batches.removeChoice(job.version, job, index)) return undefined
     job.left--
     return job
   }

@@ -5,7 +5,7 @@
  */
 
 /** A page's row, and its index among the row's pages. */
-interface Place {
+interface PageRef {
   readonly row: number
   readonly at: number
 }
@@ -24,7 +24,7 @@ export interface Listing {
 
 export class PageTable {
   private readonly rows: Array<Array<number>> = []
-  private readonly places: Array<Place> = []
+  private readonly places: Array<PageRef> = []
 
   get size(): number {
     return this.places.length

@@ -33,8 +33,8 @@ const alternativesRule = (top: number | undefined): Rule => [
 ]
 
 /** Same limits as OpenAI. */
-const mostPenalty = 2
-const mostBias = 100
+const maxPenalty = 2
+const maxBias = 100
 
 const adjustingRules = (request: GenerateRequest, { vocabulary }: RequestLimits): ReadonlyArray<Rule> => {
   const { frequencyPenalty = 0, logitBias = {}, presencePenalty = 0, repetitionPenalty = 1 } = request
@@ -42,13 +42,13 @@ const adjustingRules = (request: GenerateRequest, { vocabulary }: RequestLimits)
   const foreign = Object.keys(logitBias).find((id) => !isToken(id))
   return [
     ["repetitionPenalty", Number.isFinite(repetitionPenalty) && repetitionPenalty > 0, "a number above 0; 1 is off"],
-    ["presencePenalty", Math.abs(presencePenalty) <= mostPenalty, `from -${mostPenalty} to ${mostPenalty}`],
-    ["frequencyPenalty", Math.abs(frequencyPenalty) <= mostPenalty, `from -${mostPenalty} to ${mostPenalty}`],
+    ["presencePenalty", Math.abs(presencePenalty) <= maxPenalty, `from -${maxPenalty} to ${maxPenalty}`],
+    ["frequencyPenalty", Math.abs(frequencyPenalty) <= maxPenalty, `from -${maxPenalty} to ${maxPenalty}`],
     ["logitBias", foreign === undefined, `by token ids below ${vocabulary}, not ${JSON.stringify(foreign)}`],
     [
       "logitBias",
-      Object.values(logitBias).every((bias) => Math.abs(bias) <= mostBias),
-      `of numbers from -${mostBias} to ${mostBias}`
+      Object.values(logitBias).every((bias) => Math.abs(bias) <= maxBias),
+      `of numbers from -${maxBias} to ${maxBias}`
     ]
   ]
 }

@@ -15,7 +15,7 @@ import { EngineFailed, type EngineError, InvalidRequest, toPlain } from "./Engin
 import { Holds } from "./Holds.ts"
 import { type Choice, Job } from "./Job.ts"
 import { Jobs } from "./Jobs.ts"
-import type { Lane } from "./Lanes.ts"
+import type { DecodeBatch } from "./DecodeBatches.ts"
 import * as NextToken from "./NextToken.ts"
 import type { Version } from "./PolicyTable.ts"
 import * as Prefill from "./Prefill.ts"
@@ -25,10 +25,10 @@ const notFinite = ({ policy, policyVersion }: { readonly policy: string; readonl
   new EngineFailed({
     message:
       `the model's logits are not finite (policy "${policy}", version ${policyVersion}): ` +
-      "its weights are NaN, infinite or so large that their products are, as a learning rate that is too high leaves them"
+      "its weights are NaN, infinite, or so large that their products overflow, usually after too high a learning rate"
   })
 
-const noWay = "no token of this model can go on with an answer to the schema"
+const noWay = "no token can continue an answer that matches the schema"
 
 /** `W` is the type of weights on the device. */
 export class Scheduler<W> {
@@ -104,7 +104,7 @@ export class Scheduler<W> {
     const before = this.sampledTokens
     this.admit()
     yield* this.prefill
-    for (const [version, lane] of this.jobs.lanes) yield* this.decode(version, lane)
+    for (const [version, batch] of this.jobs.batches) yield* this.decode(version, batch)
     for (const weights of this.unused.splice(0)) yield* this.runner.free(weights)
     this.rate.add(this.sampledTokens - before, yield* Clock.currentTimeMillis)
   })
@@ -179,12 +179,12 @@ export class Scheduler<W> {
   /** Samples the first token of each choice with a reserved row, and copies the prompt's cache into the row. */
   private startChoices(job: Job<W>): void {
     if (job.work._tag !== "Generate") return
-    const { admission, lanes } = this.jobs
+    const { admission, batches } = this.jobs
     const version = job.version!
     while (job.begun < job.granted) {
       const choice = job.beginChoice()
       if (this.sample(choice, job.row!)) admission.release(version, job.demand)
-      else lanes.add(version, choice, job.cache!)
+      else batches.add(version, choice, job.cache!)
     }
     if (job.begun === job.work.request.n) {
       job.cache = undefined
@@ -193,15 +193,15 @@ export class Scheduler<W> {
     this.finishJob(job)
   }
 
-  /** Samples one more token for each choice of a lane, or several if speculation was right. */
-  private decode(version: Version<W>, lane: Lane<W>): Effect.Effect<void, ExecutorError> {
-    const { cache, choices } = lane
+  /** Samples one more token for each choice of a batch, or several if speculation was right. */
+  private decode(version: Version<W>, batch: DecodeBatch<W>): Effect.Effect<void, ExecutorError> {
+    const { cache, choices } = batch
     // A rejected token could not be removed from a state.
     const speculativeTokens = this.runner.shape.states === undefined ? this.settings.speculativeTokens : 0
     const guesses = Decoding.guesses(choices, speculativeTokens)
-    const rows = this.jobs.lanes.reserve(
+    const rows = this.jobs.batches.reserve(
       version,
-      lane,
+      batch,
       guesses.map(({ length }) => 1 + length)
     )
     const { input, places } = Decoding.run(choices, guesses, cache, rows, 1 + speculativeTokens)
@@ -227,7 +227,7 @@ export class Scheduler<W> {
         cache.append(row, output.entries, row, rows, input.width, 1 + right)
         if (output.states !== undefined) cache.replaceStates(row, output.states, row, rows)
         if (!isEnded) continue
-        this.jobs.lanes.remove(version, lane, row)
+        this.jobs.batches.remove(version, batch, row)
         ended.add(choice.job)
       }
       for (const job of ended) this.finishJob(job)
@@ -256,7 +256,7 @@ export class Scheduler<W> {
   }
 
   private status(nowMillis: number): Extract<Answer, { readonly _tag: "Status" }>["status"] {
-    const { admission, kvBytes, lanes, policies, prefixes } = this.jobs
+    const { admission, kvBytes, batches, policies, prefixes } = this.jobs
     return {
       running: admission.rows,
       waiting: admission.waiting,
@@ -272,7 +272,7 @@ export class Scheduler<W> {
       policies: policies.versions.map((version) => ({
         policy: version.policy,
         policyVersion: version.policyVersion,
-        running: lanes.running(version)
+        running: batches.running(version)
       }))
     }
   }

@@ -37,14 +37,14 @@ const cudaInstallation = Library.isWhole()
   : `ONNXRUNTIME_NODE_INSTALL=true npm install onnxruntime-node@${packageJson.peerDependencies["onnxruntime-node"]}`
 
 const advices: { readonly [Kind in DeviceKind]: string } = {
-  cpu: `ONNX Runtime is not there, or not for this machine: install again, with optional dependencies, or npm install onnxruntime-node@${packageJson.peerDependencies["onnxruntime-node"]}`,
+  cpu: `ONNX Runtime is not installed, or not for this machine: reinstall with optional dependencies, or npm install onnxruntime-node@${packageJson.peerDependencies["onnxruntime-node"]}`,
   webgpu: `it needs a GPU and, on Linux, its Vulkan driver (NVIDIA's own; Mesa 25 or newer for AMD and Intel): ${Docs.path("gpu.md")}`,
-  cuda: `it needs an NVIDIA driver, and CUDA and cuDNN 9 where the system's linker finds them: ${Docs.path("gpu.md")}`
+  cuda: `it needs an NVIDIA driver, and CUDA and cuDNN 9 on the system's library path: ${Docs.path("gpu.md")}`
 }
 
 const explain = (kind: DeviceKind, failure: string): string => {
   if (failure.includes("No supported adapters")) {
-    return process.platform === "linux" ? "no Vulkan device that ONNX Runtime supports" : "no GPU that it supports"
+    return process.platform === "linux" ? "no Vulkan device that ONNX Runtime supports" : "no supported GPU"
   }
   const library = /Failed to load library \S+ with error: ([^\n]+)/.exec(failure)?.[1]
   return library ?? failure.replace(`the model cannot be loaded on ${kind}: `, "").split("\n", 1)[0]!
@@ -55,7 +55,12 @@ const missing = (kind: DeviceKind): Trial | undefined => {
   if (kind !== "cuda") return undefined
   const platform = `${process.platform} ${process.arch}`
   if (platform !== "linux x64") {
-    return { kind, works: false, why: `not made for ${platform}`, advice: "ONNX Runtime has it for Linux on x64" }
+    return {
+      kind,
+      works: false,
+      why: `not available for ${platform}`,
+      advice: "ONNX Runtime provides it for Linux on x64"
+    }
   }
   const folder = Library.folder()
   return folder !== undefined && existsSync(join(folder, "bin/napi-v6/linux/x64/libonnxruntime_providers_cuda.so"))
@@ -81,7 +86,7 @@ export const trial = Effect.fn("Device.trial")(function* (
   return yield* Effect.callback<Trial>((resume) => {
     let said = ""
     child.stderr?.on("data", (text: Buffer) => (said = `${said}${text.toString()}`.slice(-2000)))
-    child.once("error", (error) => resume(Effect.succeed(failed(`no process could be started: ${error.message}`))))
+    child.once("error", (error) => resume(Effect.succeed(failed(`cannot start a process: ${error.message}`))))
     child.once("message", (outcome: Outcome) =>
       resume(
         Effect.succeed(

@@ -41,7 +41,7 @@ const measure = async (device: DeviceKind): Promise<Outcome> => {
   const seconds = (performance.now() - start) / 1000
   await runtime.close()
   const wrong = [...(host["sums"]?.data ?? [])].find((sum) => Number(sum) !== size)
-  if (wrong !== undefined) return { failure: `it calculates wrongly: a sum of ${size} ones is ${wrong}` }
+  if (wrong !== undefined) return { failure: `it computes wrong results: a sum of ${size} ones is ${wrong}` }
   return { gflops: (2 * products * size ** 3) / seconds / 1e9 }
 }
 

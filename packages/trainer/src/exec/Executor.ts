@@ -20,13 +20,13 @@ export interface HostTensor {
 }
 
 /** Values held by the executor, until they are freed or its layer is closed. */
-export interface Resident {
+export interface DeviceTensor {
   readonly id: number
   readonly dtype: TensorType
   readonly shape: ReadonlyArray<number>
 }
 
-export const isResident = (tensor: HostTensor | Resident): tensor is Resident => "id" in tensor
+export const isDeviceTensor = (tensor: HostTensor | DeviceTensor): tensor is DeviceTensor => "id" in tensor
 
 export type ExecutorFailure =
   | "device" // the device cannot be used
@@ -74,19 +74,19 @@ export interface RunOptions {
    * correct only for operations that may work in place (elementwise ones, attention with a shared cache). After a
    * failed run their values are undefined.
    */
-  readonly into?: { readonly [output: string]: Resident }
+  readonly into?: { readonly [output: string]: DeviceTensor }
   /** Transfers the fed arrays to another thread instead of copying them; they are empty afterwards. */
   readonly transfer?: boolean
 }
 
 export interface Results {
   readonly host: { readonly [output: string]: HostTensor }
-  readonly kept: { readonly [output: string]: Resident }
+  readonly kept: { readonly [output: string]: DeviceTensor }
 }
 
 export interface Program {
   readonly run: (
-    feeds: { readonly [input: string]: HostTensor | Resident },
+    feeds: { readonly [input: string]: HostTensor | DeviceTensor },
     options?: RunOptions
   ) => Effect.Effect<Results, ExecutorError>
 }
@@ -96,19 +96,19 @@ export interface ExecutorShape {
   /** Released with the scope. Constants in files are memory-mapped. */
   readonly load: (model: OnnxModel, options?: LoadOptions) => Effect.Effect<Program, ExecutorError, Scope.Scope>
   /** Takes ownership of the array: do not use it afterwards. On WebGPU the values move to the device. */
-  readonly put: (tensor: HostTensor) => Effect.Effect<Resident, ExecutorError>
+  readonly put: (tensor: HostTensor) => Effect.Effect<DeviceTensor, ExecutorError>
   /**
    * Writes values into a resident, from element `offset` on (on WebGPU through the host: the whole tensor is downloaded
    * and uploaded).
    */
   readonly update: (
-    resident: Resident,
+    resident: DeviceTensor,
     offset: number,
     values: HostTensor["data"]
   ) => Effect.Effect<void, ExecutorError>
   /** A copy. */
-  readonly read: (resident: Resident) => Effect.Effect<HostTensor, ExecutorError>
-  readonly free: (resident: Resident) => Effect.Effect<void>
+  readonly read: (resident: DeviceTensor) => Effect.Effect<HostTensor, ExecutorError>
+  readonly free: (resident: DeviceTensor) => Effect.Effect<void>
 }
 
 export class Executor extends Context.Service<Executor, ExecutorShape>()("@atropos/trainer/exec/Executor") {}

@@ -2,7 +2,7 @@
  * Checks a model's feeds and requested outputs against its declarations: names, types, shapes with their symbols,
  * lengths.
  */
-import { type HostTensor, isResident, type Resident, type TensorType } from "./Executor.ts"
+import { type HostTensor, isDeviceTensor, type DeviceTensor, type TensorType } from "./Executor.ts"
 
 /** An input as declared by a model; text is a dimension of any size, consistent over its occurrences. */
 export interface Declared {
@@ -43,12 +43,12 @@ export const lengthProblem = ({ data, dtype, shape }: HostTensor): string | unde
 /** Describes why values cannot be written into a tensor from element `offset` on. */
 export const updateProblem = (tensor: HostTensor, offset: number, values: HostTensor["data"]): string | undefined => {
   if (values.constructor !== tensor.data.constructor) {
-    return `update: the resident is ${tensor.dtype}, the values are a ${values.constructor.name}`
+    return `update: the device tensor is ${tensor.dtype}, the values are a ${values.constructor.name}`
   }
   const end = offset + values.length
   return Number.isInteger(offset) && offset >= 0 && end <= tensor.data.length
     ? undefined
-    : `update: elements ${offset} to ${end} of a resident of ${tensor.data.length}`
+    : `update: elements ${offset} to ${end} of a device tensor of ${tensor.data.length}`
 }
 
 export const outputProblem = (
@@ -56,7 +56,7 @@ export const outputProblem = (
   request: {
     readonly fetch: ReadonlyArray<string> | undefined
     readonly kept: ReadonlyArray<string>
-    readonly into: { readonly [output: string]: Resident }
+    readonly into: { readonly [output: string]: DeviceTensor }
   }
 ): string | undefined => {
   const places = [...new Set(request.fetch), ...new Set(request.kept), ...Object.keys(request.into)]
@@ -65,7 +65,7 @@ export const outputProblem = (
   const twice = places.find((name, index) => places.indexOf(name) !== index)
   return twice === undefined
     ? undefined
-    : `the output ${twice} can be fetched, kept or written over a resident: one of the three`
+    : `the output ${twice} can be fetched, kept, or written to a device tensor: only one of the three`
 }
 
 /** A single symbol; products are checked by the runtime. */
@@ -74,14 +74,14 @@ const isSymbol = (dimension: number | string): dimension is string =>
 
 export const problem = (
   inputs: ReadonlyMap<string, Declared>,
-  feeds: { readonly [input: string]: HostTensor | Resident }
+  feeds: { readonly [input: string]: HostTensor | DeviceTensor }
 ): string | undefined => {
   const sizes = new Map<string, { readonly size: number; readonly input: string }>()
   for (const [name, { shape, type }] of inputs) {
     const feed = feeds[name]
     if (feed === undefined) return `the input ${name} is missing: ${type} ${show(shape)}`
     if (feed.dtype !== type) return `the input ${name} must be ${type}, got ${feed.dtype}`
-    const wrong = isResident(feed) ? undefined : lengthProblem(feed)
+    const wrong = isDeviceTensor(feed) ? undefined : lengthProblem(feed)
     if (wrong !== undefined) return `the input ${name} ${wrong}`
     if (feed.shape.length !== shape.length) return `the input ${name} must be ${show(shape)}, got ${show(feed.shape)}`
     for (const [axis, wanted] of shape.entries()) {

@@ -29,6 +29,6 @@ export const load = (): typeof Ort => {
   if (found !== undefined) return createRequire(import.meta.url)(found)
   throw new ExecutorError({
     reason: "device",
-    message: `ONNX Runtime is not installed: neither ${own} (were optional dependencies left out?) nor ${whole}`
+    message: `ONNX Runtime is not installed: neither ${own} (were optional dependencies omitted?) nor ${whole}`
   })
 }

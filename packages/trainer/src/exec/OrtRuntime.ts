@@ -11,16 +11,16 @@ import type { OnnxModel } from "../graph/Onnx.ts"
 import {
   ExecutorError,
   type HostTensor,
-  isResident,
+  isDeviceTensor,
   type LoadOptions,
-  type Resident,
+  type DeviceTensor,
   type Results,
   type RunOptions,
   type TensorType
 } from "./Executor.ts"
 import * as Feeds from "./Feeds.ts"
 import * as Library from "./Library.ts"
-import * as OrtResidents from "./OrtResidents.ts"
+import * as OrtDeviceTensors from "./OrtDeviceTensors.ts"
 import * as OrtSession from "./OrtSession.ts"
 
 export interface Runtime {
@@ -28,13 +28,13 @@ export interface Runtime {
   readonly release: (program: number) => Promise<void>
   readonly run: (
     program: number,
-    feeds: { readonly [input: string]: HostTensor | Resident },
+    feeds: { readonly [input: string]: HostTensor | DeviceTensor },
     options?: RunOptions
   ) => Promise<Results>
-  readonly put: (tensor: HostTensor) => Promise<Resident>
-  readonly update: (resident: Resident, offset: number, values: HostTensor["data"]) => Promise<void>
-  readonly read: (resident: Resident) => Promise<HostTensor>
-  readonly free: (resident: Resident) => void
+  readonly put: (tensor: HostTensor) => Promise<DeviceTensor>
+  readonly update: (resident: DeviceTensor, offset: number, values: HostTensor["data"]) => Promise<void>
+  readonly read: (resident: DeviceTensor) => Promise<HostTensor>
+  readonly free: (resident: DeviceTensor) => void
   readonly close: () => Promise<void>
 }
 
@@ -78,7 +78,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
         })
       : undefined
 
-  const residents = OrtResidents.make(memory)
+  const residents = OrtDeviceTensors.make(memory)
   const toTensor = ({ data, dtype, shape }: HostTensor): Ort.Tensor => new ort.Tensor(dtype, data, shape)
 
   const load = async ({ external, inputs, onnx }: OnnxModel, loadOptions: LoadOptions = {}): Promise<number> => {
@@ -110,7 +110,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     const wanted = new Set([...(fetch ?? outputs), ...kept, ...Object.keys(into)])
     const tensors: Record<string, Ort.Tensor> = {}
     for (const [name, feed] of Object.entries(feeds)) {
-      tensors[name] = isResident(feed) ? residents.get(feed, name) : toTensor(feed)
+      tensors[name] = isDeviceTensor(feed) ? residents.get(feed, name) : toTensor(feed)
     }
     const fetches: Record<string, Ort.Tensor | null> = {}
     for (const name of demandsAll ? outputs : wanted) {
@@ -128,10 +128,13 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     if (misfit !== undefined) {
       for (const tensor of Object.values(results)) if (tensor.location !== "cpu") tensor.dispose()
       const { dims, type } = results[misfit]!
-      throw fail("run", `the output ${misfit} is ${type} [${dims.join(", ")}], unlike the resident it is to replace`)
+      throw fail(
+        "run",
+        `the output ${misfit} is ${type} [${dims.join(", ")}], unlike the device tensor it is to replace`
+      )
     }
     const host: Record<string, HostTensor> = {}
-    const keptResults: Record<string, Resident> = {}
+    const keptResults: Record<string, DeviceTensor> = {}
     for (const [name, tensor] of Object.entries(results)) {
       const target = into[name]
       if (target !== undefined) await residents.replace(target, tensor)
@@ -163,7 +166,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
       const host = toHost(whole)
       const problem = Feeds.updateProblem(host, offset, values)
       if (problem !== undefined) throw fail("input", problem)
-      // Of the same type, as just checked.
+      // Checked above to have the same type.
       ;(host.data as Float32Array).set(values as Float32Array, offset)
       if (whole !== tensor) await residents.replace(resident, whole)
     },

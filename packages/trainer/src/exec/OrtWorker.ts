@@ -10,7 +10,7 @@ import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, Layer } from "effect"
 import * as Device from "./Device.ts"
-import { Executor, ExecutorError, type HostTensor, isResident, type Program } from "./Executor.ts"
+import { Executor, ExecutorError, type HostTensor, isDeviceTensor, type Program } from "./Executor.ts"
 import type { Answer, Closing, Command, Reply, Request } from "./OrtWorkerThread.ts"
 import type { Options } from "./Ort.ts"
 import type { RuntimeOptions } from "./OrtSession.ts"
@@ -42,7 +42,7 @@ const movableFeeds = (feeds: Feeds, isGivenUp: boolean): Feeds =>
   Object.fromEntries(
     Object.entries(feeds).map(([name, feed]) => [
       name,
-      isResident(feed) ? feed : { ...feed, data: movable(feed.data, isGivenUp) }
+      isDeviceTensor(feed) ? feed : { ...feed, data: movable(feed.data, isGivenUp) }
     ])
   )
 
@@ -56,7 +56,7 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
         OnnxTelemetry.disable()
         return Thread.spawn(workerUrl, { workerData: options, name: "executor" })
       },
-      catch: (cause) => new ExecutorError({ reason: "thread", message: `no thread could be started: ${String(cause)}` })
+      catch: (cause) => new ExecutorError({ reason: "thread", message: `cannot start a thread: ${String(cause)}` })
     }),
     // Not `terminate`, which may hit a run: the library then throws an uncaught exception and aborts the process.
     (thread) =>
@@ -94,12 +94,12 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
     worker.postMessage({ id, command } satisfies Request, [...transfer])
     return id
   }
-  const tell = (command: Command): void => {
+  const send = (command: Command): void => {
     if (failure === undefined) post(command, [], () => {})
   }
   const freeAll = ({ resident, results }: Answer): void => {
-    for (const kept of Object.values(results?.kept ?? {})) tell({ command: "free", resident: kept })
-    if (resident !== undefined) tell({ command: "free", resident })
+    for (const kept of Object.values(results?.kept ?? {})) send({ command: "free", resident: kept })
+    if (resident !== undefined) send({ command: "free", resident })
   }
   return (command: Command, transfer: ReadonlyArray<ArrayBuffer> = []) =>
     Effect.callback<Answer, ExecutorError>((resume) => {
@@ -129,7 +129,7 @@ export const make = Effect.fn("OrtWorker.make")(function* (options: RuntimeOptio
           run: (feeds, run) =>
             Effect.suspend(() => {
               const moved = movableFeeds(feeds, run?.transfer === true)
-              const arrays = Object.values(moved).flatMap((feed) => (isResident(feed) ? [] : [feed.data]))
+              const arrays = Object.values(moved).flatMap((feed) => (isDeviceTensor(feed) ? [] : [feed.data]))
               const command = { command: "run", program, feeds: moved, options: run } as const
               return Effect.map(ask(command, buffersOf(arrays)), ({ results }) => results!)
             })

@@ -1,6 +1,6 @@
 /** Worker thread of `OrtWorker`: runs commands one at a time, in order, and answers each. */
 import { parentPort, workerData } from "node:worker_threads"
-import { ExecutorError, type ExecutorFailure, type HostTensor, type Resident, type Results } from "./Executor.ts"
+import { ExecutorError, type ExecutorFailure, type HostTensor, type DeviceTensor, type Results } from "./Executor.ts"
 import type { LoadOptions, RunOptions } from "./Executor.ts"
 import type { OnnxModel } from "../graph/Onnx.ts"
 import * as OrtRuntime from "./OrtRuntime.ts"
@@ -12,23 +12,23 @@ export type Command =
   | {
       readonly command: "run"
       readonly program: number
-      readonly feeds: { readonly [input: string]: HostTensor | Resident }
+      readonly feeds: { readonly [input: string]: HostTensor | DeviceTensor }
       readonly options: RunOptions | undefined
     }
   | { readonly command: "put"; readonly tensor: HostTensor }
   | {
       readonly command: "update"
-      readonly resident: Resident
+      readonly resident: DeviceTensor
       readonly offset: number
       readonly values: HostTensor["data"]
     }
-  | { readonly command: "read" | "free"; readonly resident: Resident }
+  | { readonly command: "read" | "free"; readonly resident: DeviceTensor }
 
 /** Result of a command; the same keys for all, of which the caller picks its own. */
 export interface Answer {
   readonly program?: number
   readonly results?: Results
-  readonly resident?: Resident
+  readonly resident?: DeviceTensor
   readonly tensor?: HostTensor
 }
 
@@ -47,7 +47,7 @@ export type Reply =
   | { readonly id: number; readonly reason: ExecutorFailure; readonly message: string }
 
 const port = parentPort
-if (port === null) throw new Error("this module is the body of a worker thread")
+if (port === null) throw new Error("this module must run in a worker thread")
 
 const opening = OrtRuntime.make(workerData as RuntimeOptions)
 

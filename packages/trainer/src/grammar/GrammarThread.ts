@@ -89,7 +89,7 @@ export class GrammarThread {
     if (this.isEnded) return
     this.isEnded = true
     void this.worker.terminate()
-    const error = Effect.fail(new GrammarError({ message: `the thread of grammars ended: ${reason}` }))
+    const error = Effect.fail(new GrammarError({ message: `the grammar thread ended: ${reason}` }))
     for (const waiting of this.compiles.values()) Deferred.doneUnsafe(waiting, error)
     for (const { mask } of this.masks.values()) Deferred.doneUnsafe(mask, error)
     this.compiles.clear()

@@ -17,7 +17,7 @@ export interface Options {
   readonly compileLimit: Duration.Input
 }
 
-const mostThreads = 4
+const maxThreads = 4
 /** Max number of remembered rejections. */
 const most = 256
 /** Max weight of a grammar compiled in a thread with answers in progress: a tenth of a second. */
@@ -89,7 +89,7 @@ export class Grammars {
     const free = this.threads.filter(({ isCompiling }) => !isCompiling).toSorted((a, b) => a.active - b.active)
     const [first] = free
     if (first !== undefined && (first.active === 0 || weight <= small)) return first
-    if (this.threads.length >= mostThreads) return undefined
+    if (this.threads.length >= maxThreads) return undefined
     const made = new GrammarThread(this.setup)
     this.threads = [...this.threads, made]
     return made
@@ -115,7 +115,7 @@ export class Grammars {
       thread.isCompiling = true
       yield* thread.compile(text).pipe(
         // Runs before the thread is reused: a compilation cannot be cancelled.
-        Effect.onInterrupt(() => Effect.sync(() => thread.end("a grammar took too long"))),
+        Effect.onInterrupt(() => Effect.sync(() => thread.end("compiling a grammar took too long"))),
         Effect.onExit(() =>
           Effect.sync(() => {
             thread.isCompiling = false
@@ -149,6 +149,6 @@ export class Grammars {
   }
 
   dispose(): void {
-    for (const thread of this.threads) thread.end("the engine has no use for it")
+    for (const thread of this.threads) thread.end("it is no longer needed")
   }
 }

@@ -28,7 +28,7 @@ const maps = new Set(["properties", "$defs", "definitions"])
 const types = new Set(["object", "array", "string", "number", "integer", "boolean", "null"])
 const formats = new Set(["date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"])
 
-const said = (value: unknown): string => ExactJson.write(value)?.slice(0, 60) ?? "nothing"
+const describeValue = (value: unknown): string => ExactJson.write(value)?.slice(0, 60) ?? "nothing"
 
 /** A finite number, in any parsed form. */
 const isNumber = (value: unknown): boolean =>
@@ -40,7 +40,7 @@ export const problem = (schema: unknown, where = ""): string | undefined => {
   if (typeof schema === "boolean") return undefined
   const at = where === "" ? "the schema" : where
   if (!Predicate.isReadonlyObject(schema) || Array.isArray(schema))
-    return `${at}: expected a schema, got ${said(schema)}`
+    return `${at}: expected a schema, got ${describeValue(schema)}`
   for (const [keyword, value] of Object.entries(schema)) {
     const found = ofKeyword(keyword, value, where === "" ? keyword : `${where}.${keyword}`)
     if (found !== undefined) return found
@@ -54,22 +54,24 @@ const ofKeyword = (keyword: string, value: unknown, where: string): string | und
   if (counts.has(keyword)) {
     return isNumber(value) && Number.isSafeInteger(Number(value)) && Number(value) >= 0
       ? undefined
-      : `${where}: expected a count, got ${said(value)}`
+      : `${where}: expected a count, got ${describeValue(value)}`
   }
-  if (bounds.has(keyword)) return isNumber(value) ? undefined : `${where}: expected a number, got ${said(value)}`
+  if (bounds.has(keyword))
+    return isNumber(value) ? undefined : `${where}: expected a number, got ${describeValue(value)}`
   if (schemas.has(keyword)) return problem(value, where)
   if (lists.has(keyword)) {
-    if (!Array.isArray(value)) return `${where}: expected a list of schemas, got ${said(value)}`
+    if (!Array.isArray(value)) return `${where}: expected a list of schemas, got ${describeValue(value)}`
     return first(
       value.map((one, i) => [String(i), one]),
       where
     )
   }
   if (maps.has(keyword)) {
-    if (!Predicate.isReadonlyObject(value)) return `${where}: expected an object of schemas, got ${said(value)}`
+    if (!Predicate.isReadonlyObject(value))
+      return `${where}: expected an object of schemas, got ${describeValue(value)}`
     return first(Object.entries(value), where)
   }
-  return `${where}: answers cannot be held to ${keyword} here; leave it out, and check for it afterwards`
+  return `${where}: answers cannot be constrained by ${keyword}; remove it, and check it afterwards`
 }
 
 const first = (entries: ReadonlyArray<readonly [string, unknown]>, where: string): string | undefined => {
@@ -86,23 +88,27 @@ const ofValue = (keyword: string, value: unknown, where: string): string | undef
     case "type":
       return (Array.isArray(value) ? value.length > 0 && value.every(isKnown) : isKnown(value))
         ? undefined
-        : `${where}: expected one of ${[...types].join(", ")}, or a list of them, got ${said(value)}`
+        : `${where}: expected one of ${[...types].join(", ")}, or a list of them, got ${describeValue(value)}`
     case "enum":
-      return Array.isArray(value) && value.length > 0 ? undefined : `${where}: expected a list, got ${said(value)}`
+      return Array.isArray(value) && value.length > 0
+        ? undefined
+        : `${where}: expected a list, got ${describeValue(value)}`
     case "required":
       return Array.isArray(value) && value.every((name) => typeof name === "string")
         ? undefined
-        : `${where}: expected a list of names, got ${said(value)}`
+        : `${where}: expected a list of names, got ${describeValue(value)}`
     case "$ref":
       return typeof value === "string" && value.startsWith("#")
         ? undefined
-        : `${where}: expected a place in this schema, such as "#/$defs/name", got ${said(value)}`
+        : `${where}: expected a location in this schema, such as "#/$defs/name", got ${describeValue(value)}`
     case "format":
       return typeof value === "string" && formats.has(value)
         ? undefined
-        : `${where}: expected one of ${[...formats].join(", ")}, got ${said(value)}`
+        : `${where}: expected one of ${[...formats].join(", ")}, got ${describeValue(value)}`
     case "pattern":
-      return typeof value === "string" ? undefined : `${where}: expected a regular expression, got ${said(value)}`
+      return typeof value === "string"
+        ? undefined
+        : `${where}: expected a regular expression, got ${describeValue(value)}`
     default:
       return undefined
   }

@@ -39,7 +39,7 @@ export const string = (rules: Ebnf.Rules, schema: Schema, where: string): Ebnf.E
     if (Result.isFailure(made)) {
       return fail(
         within(where, "pattern"),
-        `answers cannot be held to ${pattern.slice(0, 60)} here: it has ${made.failure}`
+        `answers cannot be constrained by ${pattern.slice(0, 60)}: it has ${made.failure}`
       )
     }
     return Ebnf.sequence(StringRules.quote, made.success, StringRules.quote)
@@ -54,7 +54,7 @@ export const number = (schema: Schema, type: string, where: string): Ebnf.Expres
     const value = schema[word]
     if (value === undefined) return undefined
     const text = ExactJson.write(value) ?? ""
-    if (!NumberRules.isBound(text)) return fail(within(where, word), `${text} is no bound`)
+    if (!NumberRules.isBound(text)) return fail(within(where, word), `${text} is not a bound`)
     return { value: NumberRules.decimal(text), isExclusive: word.startsWith("exclusive") }
   }
   for (const [one, other] of [

@@ -44,7 +44,7 @@ interface Branch {
 }
 
 /** The characters of a name as JSON writes them, each a unit. */
-const units = (name: string): ReadonlyArray<string> => Array.from(name, StringRules.written)
+const units = (name: string): ReadonlyArray<string> => Array.from(name, StringRules.escapeText)
 
 /**
  * Any key except these names; each character is written in its canonical form, so that an escape cannot hide a name.

@@ -128,7 +128,7 @@ class Reader {
       const from = Number(counted[1])
       const to = counted[2] === undefined ? from : counted[3] === "" ? undefined : Number(counted[3])
       if (Math.max(from, to ?? 0) > maxRepeats) throw new Unsupported(`${counted[0]}, more than ${maxRepeats} times`)
-      if (to !== undefined && to < from) throw new Unsupported(`${counted[0]}, which is in no order`)
+      if (to !== undefined && to < from) throw new Unsupported(`${counted[0]}, which is out of order`)
       found = [from, to]
       this.at += counted[0].length - 1
     }
@@ -217,7 +217,7 @@ class Reader {
       const [low, high] = [only(from), only(to)]
       // Next to a character class the dash is literal.
       if (low === undefined || high === undefined) ranges.push(...from, range("-"), ...to)
-      else if (low > high) throw new Unsupported("a range that is in no order")
+      else if (low > high) throw new Unsupported("a range that is out of order")
       else ranges.push([low, high])
     }
     this.take("]")
@@ -238,7 +238,7 @@ export const make = (pattern: string, rules: Ebnf.Rules): Result.Result<Ebnf.Exp
     try: () => {
       const reader = new Reader(pattern)
       const branches = reader.branches(true)
-      if (!reader.isDone) throw new Unsupported("a ) that opens nowhere")
+      if (!reader.isDone) throw new Unsupported("an unmatched )")
       return branches
     },
     catch: (cause) => (cause instanceof Unsupported ? cause.message : String(cause))
@@ -251,6 +251,6 @@ export const make = (pattern: string, rules: Ebnf.Rules): Result.Result<Ebnf.Exp
           expression && Ebnf.sequence(isStart ? Ebnf.empty : any, expression, isEnd ? Ebnf.empty : any)
       )
     )
-    return expression === undefined ? Result.fail("nothing that it takes") : Result.succeed(expression)
+    return expression === undefined ? Result.fail("no matching text") : Result.succeed(expression)
   })
 }

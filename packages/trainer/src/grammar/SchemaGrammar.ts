@@ -44,7 +44,7 @@ export const make = (schema: unknown): Result.Result<Grammar, string> => {
   if (problem !== undefined) return Result.fail(problem)
   const writer = new SchemaWriter(schema)
   const made = Result.try({
-    try: () => writer.schema(schema, "") ?? fail("", "no value fits it"),
+    try: () => writer.schema(schema, "") ?? fail("", "no value matches it"),
     catch: (cause) => {
       if (cause instanceof Problem) return cause.message
       throw cause
@@ -54,7 +54,7 @@ export const make = (schema: unknown): Result.Result<Grammar, string> => {
     const text = writer.rules.text(root)
     const weight = weightOf(text)
     return weight > heaviest
-      ? Result.fail(`the schema is too large to hold answers to: it has ${extent(schema)}`)
+      ? Result.fail(`the schema is too large: it has ${extent(schema)}`)
       : Result.succeed({ text, weight })
   })
 }

@@ -35,7 +35,8 @@ export const isInteger = (value: unknown): boolean => /^-?\d+(?:\.0+)?$/.test(Ex
 
 /** Rejects a combination of constraints of which a grammar can only enforce one. */
 export const apart = (where: string, one: string, others: ReadonlyArray<string>): void => {
-  if (others.length > 0) fail(where, `answers cannot be held to ${one} and ${others.join(", ")} at once; leave one out`)
+  if (others.length > 0)
+    fail(where, `answers cannot be constrained by both ${one} and ${others.join(", ")}; remove one`)
 }
 
 export const within = (where: string, word: string): string => (where === "" ? word : `${where}.${word}`)

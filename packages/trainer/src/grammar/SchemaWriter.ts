@@ -72,17 +72,17 @@ export class SchemaWriter {
     ])
     const known = this.referred.get(place)
     if (known !== undefined) {
-      if (this.open.includes(place)) return fail(where, `${place} refers to itself and to nothing else`)
+      if (this.open.includes(place)) return fail(where, `${place} refers only to itself`)
       return known
     }
     const target = this.target(place)
-    if (target === undefined) return fail(where, `there is no ${place} in the schema`)
+    if (target === undefined) return fail(where, `${place} is not in the schema`)
     const name = this.rules.reserve("reference")
     this.referred.set(place, name)
     this.open.push(place)
     const body = this.schema(target, place)
     this.open.splice(this.open.indexOf(place), 1)
-    if (body === undefined) return fail(where, `${place} takes no value`)
+    if (body === undefined) return fail(where, `no value matches ${place}`)
     return this.rules.set(name, body)
   }
 
@@ -125,7 +125,7 @@ export class SchemaWriter {
         if (both.length > 0 || (areObjects && !isRequiredAlone) || areLists) {
           return fail(
             place,
-            `answers cannot be held to it and to ${kept.join(", ")} beside anyOf; write them into each schema of anyOf`
+            `answers cannot be constrained by it and by ${kept.join(", ")} next to anyOf; move these into each schema of anyOf`
           )
         }
         return this.schema({ ...base, ...branch }, place)

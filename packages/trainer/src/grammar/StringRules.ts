@@ -58,7 +58,7 @@ export const character = (ranges: Ebnf.Ranges): Ebnf.Expression | undefined => {
 }
 
 /** A text as written between quotes. */
-export const written = (text: string): string => JSON.stringify(text).slice(1, -1)
+export const escapeText = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 export const quote = Ebnf.literal('"')
 

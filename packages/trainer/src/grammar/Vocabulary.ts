@@ -25,7 +25,7 @@ const alphabet: ReadonlyArray<string> = (() => {
 })()
 
 const encoder = new TextEncoder()
-const spelt = (text: string): string => Array.from(encoder.encode(text), (byte) => alphabet[byte]!).join("")
+const byteText = (text: string): string => Array.from(encoder.encode(text), (byte) => alphabet[byte]!).join("")
 
 /** Tokens processed before yielding to the event loop. */
 const atOnce = 2000
@@ -42,7 +42,7 @@ export const of = Effect.fnUntraced(function* (tokenizer: Tokenizer.TokenizerSha
   for (let id = 0; id < Math.max(tokenizer.vocabularySize, names.length); id++) {
     const isSpecial = tokenizer.decode([id], { skipSpecialTokens: true }) === ""
     // A byte of a character is not a text by itself.
-    const own = tokenizer.name === "bytes" ? (alphabet[id] ?? "") : spelt(tokenizer.decode([id]))
+    const own = tokenizer.name === "bytes" ? (alphabet[id] ?? "") : byteText(tokenizer.decode([id]))
     tokens.push(isSpecial ? "" : written === undefined ? own : (names[id] ?? ""))
     if (id % atOnce === atOnce - 1) yield* Effect.yieldNow
   }

@@ -49,7 +49,7 @@ export interface Matcher {
 
 const name = "@mlc-ai/web-xgrammar"
 
-export const missing = `answers held to a JSON schema need the package ${name}, which is not installed: npm install ${name}@${packageJson.peerDependencies[name]}`
+export const missing = `answers constrained by a JSON schema need the package ${name}, which is not installed: npm install ${name}@${packageJson.peerDependencies[name]}`
 
 export const isInstalled = (): boolean => Installed.folder(name, import.meta.url) !== undefined
 

@@ -86,7 +86,7 @@ const refuseHidden = (step: CustomStep, active: ReadonlySet<Value>): void => {
   for (const { inputs } of step.nodes) {
     for (const input of inputs) {
       if (input === undefined || !active.has(input) || step.inputs.includes(input)) continue
-      const reason = `${input.name} is used inside and its gradient is wanted, but it is not among the inputs`
+      const reason = `${input.name} is used inside and needs a gradient, but is not among the inputs`
       throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason })
     }
   }
@@ -107,13 +107,13 @@ const inputGradients = (
   }
   const rule = rules[step.op]
   if (rule === undefined || step.domain !== "") {
-    throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason: "there is no rule for it" })
+    throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason: "it has no gradient rule" })
   }
   const dyOf = (i: number) => dys[i] ?? zeros(g, step.outputs[i]!, step.outputs[i]!.shape)
   const given = (i: number): Value => {
     const input = step.inputs[i]
     if (input !== undefined) return input
-    throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason: `its input ${i} is left out` })
+    throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason: `its input ${i} is missing` })
   }
   const emitters = rule({
     g,

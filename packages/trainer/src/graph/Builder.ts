@@ -63,7 +63,7 @@ export class Builder {
   /** Names a computed size (int64 [1]), for use in shapes. */
   define(symbol: string, size: Value): void {
     const fits = symbolPattern.test(symbol) && size.dtype === "int64" && !this.sizes.has(symbol)
-    this.require(fits, "define", [size], `${symbol} is taken or no name, or its size is no int64 [1]`)
+    this.require(fits, "define", [size], `${symbol} is in use or not a valid name, or its size is not an int64 [1]`)
     this.symbols.add(symbol)
     this.keepSize(symbol, size)
   }

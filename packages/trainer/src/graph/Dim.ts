@@ -35,7 +35,7 @@ const parseTerm = (text: string, dim: string): readonly [string, number] => {
     throw new ShapeError({
       op: "dim",
       operands: [],
-      reason: `"${dim}" is not a size: write it as "2*B*T", "B*T/4" or "(P+T)/2"`
+      reason: `"${dim}" is not a valid size: write it as "2*B*T", "B*T/4" or "(P+T)/2"`
     })
   }
   return [symbols.toSorted().join("*"), counts.reduce((a, b) => a * b, sign === "-" ? -1 : 1)]

@@ -47,7 +47,7 @@ export class Graph extends Elementwise {
 
   transpose(a: Value, perm: ReadonlyArray<number>): Value {
     const fits = perm.length === a.shape.length && perm.toSorted((x, y) => x - y).every((axis, i) => axis === i)
-    this.require(fits, "Transpose", [a], `[${perm.join(", ")}] is no permutation of the axes`)
+    this.require(fits, "Transpose", [a], `[${perm.join(", ")}] is not a permutation of the axes`)
     return this.node(
       "Transpose",
       [a],
@@ -67,7 +67,7 @@ export class Graph extends Elementwise {
   expand(a: Value, shape: Shape): Value {
     if (sameShape(a.shape, shape)) return a
     const fits = sameShape(broadcast(a.shape, shape) ?? [], shape)
-    this.require(fits, "Expand", [a], `does not stretch to ${showShape(shape)}`)
+    this.require(fits, "Expand", [a], `does not broadcast to ${showShape(shape)}`)
     return this.node("Expand", [a, this.shapeTensor(shape)], a.dtype, shape)
   }
 
@@ -124,7 +124,7 @@ export class Graph extends Elementwise {
   gatherLast(x: Value, ids: Value): Value {
     const fits = sameShape(x.shape.slice(0, -1), ids.shape.slice(0, -1)) && x.shape.length === ids.shape.length
     const whole = ids.dtype === "int32" || ids.dtype === "int64"
-    this.require(fits && whole, "GatherElements", [x, ids], "leading sizes differ, or ids are no integers")
+    this.require(fits && whole, "GatherElements", [x, ids], "leading sizes differ, or ids are not integers")
     return this.node("GatherElements", [x, ids], x.dtype, ids.shape, { axis: x.shape.length - 1 })
   }
 
@@ -187,7 +187,7 @@ export class Graph extends Elementwise {
   sumTo(a: Value, shape: Shape): Value {
     if (sameShape(a.shape, shape)) return a
     const fits = sameShape(broadcast(a.shape, shape) ?? [], a.shape)
-    this.require(fits, "sumTo", [a], `is not stretched from ${showShape(shape)}`)
+    this.require(fits, "sumTo", [a], `is not a broadcast of ${showShape(shape)}`)
     const extra = a.shape.length - shape.length
     const axes = a.shape.flatMap((dim, i) => (i < extra || (shape[i - extra] === 1 && dim !== 1) ? [i] : []))
     return this.reshape(axes.length === 0 ? a : this.sum(a, axes, true), shape)

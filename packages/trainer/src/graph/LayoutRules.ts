@@ -15,7 +15,7 @@ const pad = (g: Operands["g"], dy: Value, axis: number, before: Dim, after: Dim)
 const adds = (node: Operands["node"]): boolean => {
   const { reduction = "none" } = node.attributes
   if (reduction === "add" || reduction === "none") return reduction === "add"
-  return refuse(node, "there is no rule for this reduction: only for add and none")
+  return refuse(node, "this reduction is not supported: only add and none are")
 }
 
 export const layout: Readonly<Record<string, Rule>> = {
@@ -36,7 +36,7 @@ export const layout: Readonly<Record<string, Rule>> = {
       Shape,
       Shape
     ]
-    if (others.length > 0 || node.inputs.length > 4) refuse(node, "it cuts several axes or takes steps")
+    if (others.length > 0 || node.inputs.length > 4) refuse(node, "it slices several axes or uses steps")
     const after = dimSub(shape(0)[Number(axis)]!, end!)
     return [() => pad(g, dy, Number(axis), start!, after), undefined, undefined, undefined]
   },

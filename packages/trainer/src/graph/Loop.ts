@@ -49,7 +49,12 @@ export const loop = (
   const formal = inner.inputs.slice()
   const seen = captured.map((value, i) => input(`captured_${i}`, value))
   const results = build({ graph: inner, iteration, captured: seen, carried })
-  graph.require(results.carried.length === initial.length, "Loop", results.carried, "must carry on what it was given")
+  graph.require(
+    results.carried.length === initial.length,
+    "Loop",
+    results.carried,
+    "must return the types it was given"
+  )
   inner.output(`${prefix}goes_on_out`, goesOn)
   results.carried.forEach((value, i) => inner.output(`${prefix}carried_out_${i}`, value))
   results.stacked.forEach((value, i) => inner.output(`${prefix}stacked_${i}`, value))

@@ -43,7 +43,7 @@ const irVersion = 10n
 const opset = 21n
 
 /** Max reported problems: one mistake may affect every node. */
-const mostProblems = 8
+const maxProblems = 8
 
 /** Nodes between two yields. */
 const nodesAPiece = 1000
@@ -156,7 +156,7 @@ type Whole = Pick<Body, "inputs" | "outputs" | "symbols">
 
 const validate = (graph: Whole, nodes: ReadonlyArray<Node>, initializers: ReadonlyArray<Initializer>): void => {
   const problems = problemsOf(graph, nodes, initializers)
-  if (problems.length > 0) throw new InvalidGraph({ problems: problems.slice(0, mostProblems) })
+  if (problems.length > 0) throw new InvalidGraph({ problems: problems.slice(0, maxProblems) })
 }
 
 const problemsOf = (
@@ -167,7 +167,7 @@ const problemsOf = (
   const problems: Array<string> = []
   const defined = new Set<string>()
   const define = ({ name }: Value) => {
-    if (defined.has(name)) problems.push(`two values are called ${name}`)
+    if (defined.has(name)) problems.push(`two values are named ${name}`)
     defined.add(name)
   }
   graph.inputs.forEach(define)

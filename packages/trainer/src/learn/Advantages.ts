@@ -46,7 +46,7 @@ const rowsOf = (of: OfGroup, group: ScoredGroup.ScoredGroup): ReadonlyArray<Floa
   const answer = of(group)
   const { tokens } = group
   const fail = (what: string) => {
-    throw new Error(`the function ${of.name || "of advantages"} gave ${what}`)
+    throw new Error(`the function ${of.name || "of advantages"} returned ${what}`)
   }
   if (answer.length !== tokens.length) fail(`${answer.length} advantages for a group of ${tokens.length} sequences`)
   return tokens.map((sequence, i) => {

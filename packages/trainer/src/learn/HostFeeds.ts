@@ -51,6 +51,7 @@ type Reals = ReadonlyArray<ArrayLike<number>>
 export interface Given {
   readonly logprobs: Reals
   readonly refLogprobs: Reals | undefined
+  readonly entropies: { readonly values: Reals; readonly threshold?: number | undefined } | undefined
   readonly real: "float32" | "float64"
 }
 
@@ -65,17 +66,19 @@ const lengthProblem = ({ items }: WeightedBatch, what: string, given: Reals): st
 const pairProblem = ({ items, sequences }: WeightedBatch): string | undefined => {
   const present = new Set(items.map(({ sequence }) => sequence))
   const alone = items.find(({ sequence }) => !present.has(sequences[sequence]!.pair?.partner ?? -1))
-  return alone && `sequence ${alone.sequence} is compared with another, which this batch has not`
+  return alone && `sequence ${alone.sequence} is compared with another, which is not in this batch`
 }
 
 /** Describes an invalid engine response; undefined if it is valid. */
 export const problem = (
   batch: WeightedBatch,
   { name, needsPairs, needsReference }: Objective,
-  logprobs: Reals,
-  refLogprobs: Reals | undefined
+  { entropies, logprobs, refLogprobs }: Omit<Given, "real">
 ): string | undefined => {
-  const own = lengthProblem(batch, "logprobs", logprobs) ?? (needsPairs ? pairProblem(batch) : undefined)
+  const own =
+    lengthProblem(batch, "logprobs", logprobs) ??
+    (entropies && lengthProblem(batch, "entropies", entropies.values)) ??
+    (needsPairs ? pairProblem(batch) : undefined)
   if (own !== undefined || !needsReference) return own
   if (refLogprobs !== undefined) return lengthProblem(batch, "reference logprobs", refLogprobs)
   const without = batch.items.find(({ sequence }) => batch.sequences[sequence]!.refLogprobs === undefined)
@@ -85,7 +88,7 @@ export const problem = (
 export const gather = (
   batch: WeightedBatch,
   objective: Objective,
-  { logprobs, real, refLogprobs }: Given
+  { entropies, logprobs, real, refLogprobs }: Given
 ): { readonly [input: string]: HostTensor } => {
   const { items, sequences } = batch
   const count = items.reduce((sum, { trained }) => sum + trained, 0)
@@ -99,7 +102,8 @@ export const gather = (
     engine_logprobs: reals().fill(unknown),
     ...(objective.needsReference && { ref_logprobs: reals() }),
     ...(objective.needsTeacher && { teacher_logprobs: reals().fill(unknown) }),
-    ...(objective.needsPairs && { preferences: reals() })
+    ...(objective.needsPairs && { preferences: reals() }),
+    ...(entropies && { entropies: reals() })
   }
   const slots = new Int32Array(count)
   let at = 0
@@ -120,6 +124,7 @@ export const gather = (
       if (columns.teacher_logprobs) {
         columns.teacher_logprobs[at] = TrainingSequence.teacherLogprob(sequences[sequence]!, t + 1) ?? unknown
       }
+      if (columns.entropies) columns.entropies[at] = entropies!.values[index]![t]!
       if (columns.preferences) columns.preferences[at] = pair?.preference ?? 0
       slots[at] = index
       at++
@@ -144,7 +149,14 @@ export const gather = (
         data: real === "float64" ? counts : Float32Array.from(counts)
       }
     }),
-    ...(objective.needsPairs && { partners: { dtype: "int32" as const, shape: [items.length], data: partners } })
+    ...(objective.needsPairs && { partners: { dtype: "int32" as const, shape: [items.length], data: partners } }),
+    ...(objective.entropyQuantile !== null && {
+      entropy_threshold: {
+        dtype: real,
+        shape: [],
+        data: (real === "float64" ? Float64Array : Float32Array).of(entropies?.threshold ?? Number.NaN)
+      }
+    })
   }
 }
 

@@ -37,7 +37,7 @@ export interface Computed {
   /** True if loss and metrics are finite; the gradient is checked in the update. */
   readonly isFinite: boolean
   /** Micro-batches or requests that the batch was split into. */
-  readonly pieces: number
+  readonly microBatches: number
   /** Positions computed, padding included. */
   readonly positions: number
 }
@@ -53,7 +53,7 @@ export interface Updated {
  * Called with the logprobs of item `item` of the batch, (length) nats under the weights before the update, once per
  * item, in any order; untrained positions may be 0. The engine owns the array: copy it to keep it.
  */
-export type Look = (item: number, logprobs: Float32Array) => void
+export type LogprobCallback = (item: number, logprobs: Float32Array) => void
 
 export interface Learner {
   /** log π of every item's target tokens under the current weights, (length) nats each, at the items' temperatures. */
@@ -62,7 +62,10 @@ export interface Learner {
    * Computes the gradient of a batch; replaces an unused one. May fail or be interrupted at any time: the weights are
    * unchanged and the gradient is discarded.
    */
-  readonly forwardBackward: (batch: WeightedBatch, look?: Look) => Effect.Effect<Computed, TrainerError>
+  readonly forwardBackward: (
+    batch: WeightedBatch,
+    onLogprobs?: LogprobCallback
+  ) => Effect.Effect<Computed, TrainerError>
   /** Makes one step with the gradient of the last `forwardBackward`; atomic. */
   readonly optimizerStep: (learningRate: number) => Effect.Effect<Updated, TrainerError>
   readonly discard: Effect.Effect<void, TrainerError>

@@ -7,7 +7,7 @@
  * truncated; those without comparable sampler logprobs are excluded. Depends only on the batch.
  */
 import type { PackedLogprobs, ScoredGroup } from "@atropos/core"
-import type { Look } from "./LearnerEngine.ts"
+import type { LogprobCallback } from "./LearnerEngine.ts"
 import { isUnknown, type TrainingSequence } from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
@@ -66,15 +66,15 @@ const evenly = (rows: ReadonlyArray<Seen>, tokens: number): ReadonlyArray<Seen> 
 }
 
 export interface LogprobSample {
-  readonly add: Look
+  readonly add: LogprobCallback
   readonly rows: () => ReadonlyArray<Row>
 }
 
-/** `groups` are the batch's as claimed, the weighted batch is what is trained on. Selects at most `mostTokens`. */
+/** `groups` are the batch's as claimed, the weighted batch is what is trained on. Selects at most `maxTokens`. */
 export const make = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   { items, sequences }: WeightedBatch,
-  mostTokens: number
+  maxTokens: number
 ): LogprobSample => {
   const places = placesOf(groups)
   const all: Array<Seen | undefined> = []
@@ -86,14 +86,14 @@ export const make = (
     },
     rows: () => {
       const known = all.filter((one) => one !== undefined)
-      if (tokensOf(known) <= mostTokens) return known
+      if (tokensOf(known) <= maxTokens) return known
       const greatest = fill(
         known.toSorted((a, b) => b.difference - a.difference),
-        Math.ceil(mostTokens / 2)
+        Math.ceil(maxTokens / 2)
       )
       const places = new Set(greatest.map(({ group, sequence }) => `${group} ${sequence}`))
       const rest = known.filter(({ group, sequence }) => !places.has(`${group} ${sequence}`))
-      const room = mostTokens - tokensOf(greatest)
+      const room = maxTokens - tokensOf(greatest)
       return [...greatest, ...fill(evenly(rest, room), room)]
     }
   }

@@ -66,7 +66,7 @@ export class Undeclared extends Schema.TaggedError<Undeclared>()("Undeclared", {
   field: Schema.String
 }) {
   override get message() {
-    return `loss ${this.objective} looks at ${this.what}: it must say so with ${this.field}: true`
+    return `loss ${this.objective} uses ${this.what}: it must declare so by ${this.field}: true`
   }
 }
 

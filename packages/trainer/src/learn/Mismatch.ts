@@ -11,7 +11,7 @@
  * penalties or grammars are not compared, because the effect on logprobs is unknown (`Sampling` in core).
  */
 import { Sampling, type ScoredGroup, Trajectory } from "@atropos/core"
-import type { Look } from "./LearnerEngine.ts"
+import type { LogprobCallback } from "./LearnerEngine.ts"
 import { isUnknown, switchesOf, type TrainingSequence } from "./TrainingSequence.ts"
 import type { WeightedBatch } from "./WeightedBatch.ts"
 
@@ -61,7 +61,7 @@ export type ByEnvironment = ReadonlyMap<number | undefined, Compared>
 
 export const meter = ({ items, sequences }: WeightedBatch, version: number) => {
   const sums = new Map<number | undefined, Compared>()
-  const add: Look = (item, logprobs) => {
+  const add: LogprobCallback = (item, logprobs) => {
     const sequence = sequences[items[item]!.sequence]!
     const allowed = allowance(sequence)
     if (allowed === undefined || !isFresh(sequence, version)) return
@@ -139,7 +139,7 @@ const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
         const { temperature } = switches as { readonly temperature?: unknown }
         return temperature === undefined
           ? "no record"
-          : `temperature ${JSON.stringify(temperature)}, no record of the rest`
+          : `temperature ${JSON.stringify(temperature)}, other options not recorded`
       })
     )
   )
@@ -147,15 +147,15 @@ const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
 }
 
 const causes = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, usual: number): ReadonlyArray<string> => [
-  `temperature, top-p or penalties: the sequences say "${records(groups)}" (without a record temperature ${usual} is assumed); ` +
-    "does the server sample with anything else, from its generation_config.json for one?",
-  "logprobs mode: a server that reports raw logprobs at another temperature than 1 (vLLM: --logprobs-mode processed_logprobs)",
-  "chat template or tokenizer: tokens that were made from text again, or another template than the model's",
-  "adapter or policy version: the server answered with other weights than it says, or has another base model"
+  `temperature, top-p or penalties: recorded is "${records(groups)}" (without a record temperature ${usual} is assumed); ` +
+    "does the server apply other options, for example from its generation_config.json?",
+  "logprobs mode: the server reports raw logprobs at a temperature other than 1 (vLLM: --logprobs-mode processed_logprobs)",
+  "chat template or tokenizer: text was tokenized again, or the template is not the model's",
+  "adapter or policy version: the server used weights other than it reports, or has another base model"
 ]
 
 const precision =
-  "precision: weights or caches in bf16, int8 or 4 bits; raise max_mismatch where the figure is what that costs (bf16: about 0.05)"
+  "precision: weights or caches in bf16, int8 or 4 bits; raise max_mismatch if the difference is due to that (bf16: about 0.05)"
 
 /**
  * Formats the message for the user. `usual` is the temperature of sequences without a record; `quantize` comes first
@@ -168,11 +168,11 @@ export const explain = (
   usual: number,
   quantize: "none" | "int8" | "int4" = "none"
 ): string => {
-  const rounded = `precision: quantize is ${quantize}; the sampler must have the same (atropos policy --quantize ${quantize}), and with int8 it rounds activations too: raise max_mismatch where the figure is what that costs, or take int4 or no rounding`
+  const rounded = `precision: quantize is ${quantize}; the sampler must have the same (atropos policy --quantize ${quantize}), and with int8 it rounds activations too: raise max_mismatch if the difference is due to that, or use int4 or none`
   const all = quantize === "none" ? [...causes(groups, usual), precision] : [rounded, ...causes(groups, usual)]
   return [
-    `the sampler's logprobs are not the trainer's: they differ by ${mean(compared)?.toFixed(3)} nats on average over ` +
-      `${compared.tokens} tokens that the same weights sampled (max_mismatch: ${bound}). Likely causes, in order:`,
+    `the sampler's logprobs do not match the trainer's: they differ by ${mean(compared)?.toFixed(3)} nats on average over ` +
+      `${compared.tokens} tokens sampled with the same weights (max_mismatch: ${bound}). Likely causes, in order:`,
     ...all.map((cause, index) => `${index + 1}. ${cause}`)
   ].join("\n  ")
 }

@@ -13,7 +13,7 @@ export interface Verdict {
   readonly worst: number
   readonly limit: number
   readonly isBroken: boolean
-  /** Where it occurred, and the likely cause; undefined if the law holds. */
+  /** The location and the likely cause; undefined if the law holds. */
   readonly explanation: string | undefined
 }
 
@@ -63,15 +63,15 @@ interface Tried {
 /** Compares the gradient with central differences, with stop-gradient values held constant. */
 const gradient = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   const held = tally(
-    "the gradient is that of the loss",
+    "the gradient matches the loss",
     1e-5,
     (where) =>
-      `at ${where} the gradient is not the slope of the loss. An operation with a kink or a gradient of its own (customGradient, cast, sign) is the usual cause`
+      `at ${where} the gradient is not the slope of the loss. Usual cause: an operation with a kink or a custom gradient (customGradient, cast, sign)`
   )
   const present = tally(
     "the loss depends on the logprobs",
     0,
-    () => "every slope is 0: nothing would be learned. Is a stopGradient around all of it, or are logprobs not used?"
+    () => "every slope is 0: nothing would be learned. Is everything inside a stopGradient, or are logprobs unused?"
   )
   for (const seed of seeds) {
     const sample = ObjectiveProbe.sample(seed)
@@ -104,7 +104,7 @@ const masking = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
     "masked tokens have no influence",
     0,
     (where) =>
-      `${where} when values at masked tokens were replaced. Multiply with mask before sums over a sequence; nothing else may look past a token`
+      `${where} when values at masked tokens were replaced. Multiply by mask before summing over a sequence; nothing else may depend on other tokens`
   )
   for (const seed of seeds) {
     const sample = ObjectiveProbe.sample(seed)
@@ -127,14 +127,14 @@ const masking = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
     law.note(Math.abs(before.loss - after.loss), `the loss moved from ${before.loss} to ${after.loss}`)
     before.slopes.forEach((slope, i) => law.note(Math.abs(slope - after.slopes[i]!), "the gradient moved"))
     for (const [name, figure] of before.figures) {
-      law.note(Math.abs(figure - after.figures.get(name)!), `the figure ${name} moved`)
+      law.note(Math.abs(figure - after.figures.get(name)!), `the metric ${name} moved`)
     }
   }
   return [law.verdict()]
 })
 
 /** No sequence has 1000 tokens. */
-const keyOf = ({ sequence, token }: ObjectiveProbe.Place): number => sequence * 1000 + token
+const keyOf = ({ sequence, token }: ObjectiveProbe.TokenRef): number => sequence * 1000 + token
 
 /** Reorders, pads and splits the batch; results must not change. */
 const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
@@ -148,12 +148,12 @@ const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   const packing = tally(
     "padding and packing do not matter",
     exact,
-    (where) => `${where} with padding between tokens that were in another order. ${cause}`
+    (where) => `${where} with padding between reordered tokens. ${cause}`
   )
   const parts = tally(
     "micro-batches add up to the batch",
     exact,
-    (where) => `${where} when the batch was computed in three parts that were added up. ${cause}`
+    (where) => `${where} when the batch was computed in three parts and summed. ${cause}`
   )
   for (const seed of seeds) {
     const sample = ObjectiveProbe.sample(seed)
@@ -164,7 +164,7 @@ const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
     const compare = (
       law: typeof order,
       got: ReadonlyArray<ObjectiveProbe.Probed>,
-      given: ReadonlyArray<ReadonlyArray<ObjectiveProbe.Place>>
+      given: ReadonlyArray<ReadonlyArray<ObjectiveProbe.TokenRef>>
     ) => {
       const loss = got.reduce((sum, part) => sum + part.loss, 0)
       law.note(relative(loss, expected.loss, size), `the loss was ${loss} instead of ${expected.loss}`)
@@ -213,7 +213,7 @@ const extremes: { readonly [what: string]: (token: Token, at: number) => Partial
 /** In float32, as in training. */
 const finiteness = Effect.fnUntraced(function* ({ objective, single }: Tried) {
   const law = tally(
-    "loss, gradient and figures are finite at extremes",
+    "loss, gradient and metrics are finite at extremes",
     0,
     (where) =>
       `${where}. exp of a large difference overflows, and log of 0 is -Infinity: clip the difference first, graph.clip(d, -20, 20)`
@@ -232,7 +232,7 @@ const finiteness = Effect.fnUntraced(function* ({ objective, single }: Tried) {
 const advantageOnly = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   if (!objective.isAdvantageOnly) return []
   const law = tally(
-    "where the advantage is 0 there is no loss (isAdvantageOnly)",
+    "the loss is 0 if the advantage is 0 (isAdvantageOnly)",
     0,
     (where) => `${where}. Sequences whose advantages are 0 are not computed at all: set isAdvantageOnly to false`
   )

@@ -43,7 +43,7 @@ export interface Sequence {
 }
 
 /** A token of a batch: index of its sequence and position in it. */
-export interface Place {
+export interface TokenRef {
   readonly sequence: number
   readonly token: number
 }
@@ -51,7 +51,7 @@ export interface Place {
 /** Sequences 2k and 2k + 1 form a pair, the better one first. */
 export type Batch = ReadonlyArray<Sequence>
 
-export const whole = (batch: Batch, order: ReadonlyArray<number> = [...batch.keys()]): ReadonlyArray<Place> =>
+export const whole = (batch: Batch, order: ReadonlyArray<number> = [...batch.keys()]): ReadonlyArray<TokenRef> =>
   order.flatMap((sequence) => batch[sequence]!.tokens.map((_, token) => ({ sequence, token })))
 
 export const weighted = (sequences: ReadonlyArray<ReadonlyArray<Token>>, objective: Objective): Batch => {
@@ -70,7 +70,7 @@ export interface Probed {
 }
 
 export interface Probe {
-  readonly run: (batch: Batch, places?: ReadonlyArray<Place>) => Effect.Effect<Probed, ExecutorError>
+  readonly run: (batch: Batch, places?: ReadonlyArray<TokenRef>) => Effect.Effect<Probed, ExecutorError>
   readonly frozenLoss: (batch: Batch, frozen: ReadonlyArray<HostTensor>) => Effect.Effect<number, ExecutorError>
 }
 
@@ -102,7 +102,7 @@ const feedsOf = (
   graph: Graph,
   objective: Objective,
   batch: Batch,
-  places: ReadonlyArray<Place>
+  places: ReadonlyArray<TokenRef>
 ): Record<string, HostTensor> => {
   const { real } = graph as Graph & { readonly real: "float32" | "float64" }
   const reals = (values: ReadonlyArray<number>, shape: ReadonlyArray<number>): HostTensor => ({
@@ -111,7 +111,7 @@ const feedsOf = (
     data: real === "float64" ? Float64Array.from(values) : Float32Array.from(values)
   })
   const perToken = [places.length, 1]
-  const tokenAt = ({ sequence, token }: Place) => batch[sequence]!.tokens[token]!
+  const tokenAt = ({ sequence, token }: TokenRef) => batch[sequence]!.tokens[token]!
   const isCurrent = objective.oldPolicy === "trainer"
   const present = [...new Set(places.map(({ sequence }) => sequence))]
   const slotOf = new Map(present.map((sequence, slot) => [sequence, slot]))

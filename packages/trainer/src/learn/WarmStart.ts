@@ -72,7 +72,7 @@ export const run = Effect.fn("WarmStart.run")(function* (
     if (!isApplied) {
       return yield* new TrainerError({
         reason: "nonFinite",
-        message: `the warm start's loss is not a number at step ${step}: lower its learning rate (${learningRate})`
+        message: `the loss of the warm start is NaN or infinite at step ${step}: lower its learning rate (${learningRate})`
       })
     }
     if (onStep !== undefined) yield* onStep(step + 1, loss)

@@ -48,12 +48,12 @@ export interface Settings {
 }
 
 export type DropReason =
-  | "advantages of another length"
+  | "advantages of a different length"
   | "nothing to train"
   | "too long"
   | "token outside the vocabulary"
   | "not finite"
-  | "compared with one that is left out"
+  | "compared with a dropped sequence"
 
 export interface Report {
   readonly usefulTokens: number
@@ -88,7 +88,7 @@ const hasInfinite = (logprobs: Float32Array = new Float32Array()): boolean => {
 
 const problem = (sequence: TrainingSequence, vocabSize: number): DropReason | undefined => {
   const { advantages, distillLogprobs, distillTokenIds, engineLogprobs, refLogprobs, tokens } = sequence
-  if (advantages.length !== tokens.length) return "advantages of another length"
+  if (advantages.length !== tokens.length) return "advantages of a different length"
   if (isOutside(tokens, vocabSize)) return "token outside the vocabulary"
   if (distillTokenIds?.some((ids) => isOutside(ids, vocabSize)) === true) return "token outside the vocabulary"
   const isSound =
@@ -135,7 +135,7 @@ export const choose = (
     return pair !== undefined && !trainable.has(pair.partner)
   }
   for (const { sequence } of usable.filter(isAlone)) {
-    dropped.push({ sequence, reason: "compared with one that is left out" })
+    dropped.push({ sequence, reason: "compared with a dropped sequence" })
   }
   const sound = usable.filter((item) => !isAlone(item))
   const weights = Aggregation.weights(
@@ -160,4 +160,19 @@ export const choose = (
       dropped
     }
   }
+}
+
+/** A batch of one text, all of whose tokens are trained: for its logprobs at temperature 1. */
+export const ofTokens = (tokens: ReadonlyArray<number>): WeightedBatch => {
+  const length = tokens.length - 1
+  const sequence: TrainingSequence = {
+    tokens: Int32Array.from(tokens),
+    mask: new Uint8Array(tokens.length).fill(1),
+    advantages: new Float32Array(tokens.length),
+    temperature: 1,
+    score: 0,
+    policyVersion: null,
+    group: 0
+  }
+  return { sequences: [sequence], items: [{ sequence: 0, length, trained: length, weight: 1 }] }
 }

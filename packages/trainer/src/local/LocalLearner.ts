@@ -8,13 +8,12 @@
  */
 import { Effect, type FileSystem, Layer, Path, Scope } from "effect"
 import * as Engine from "../engine/Engine.ts"
-import { Executor, type DeviceKind, type Resident } from "../exec/Executor.ts"
+import { Executor, type DeviceKind, type DeviceTensor } from "../exec/Executor.ts"
 import { type Computed, defaultOptimizer, LearnerEngine } from "../learn/LearnerEngine.ts"
 import type { LearnerEngineShape, Learner, LoadOptions } from "../learn/LearnerEngine.ts"
 import * as LossNodes from "../learn/LossNodes.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
-import type { TrainingSequence } from "../learn/TrainingSequence.ts"
-import type { WeightedBatch } from "../learn/WeightedBatch.ts"
+import * as WeightedBatch from "../learn/WeightedBatch.ts"
 import * as Model from "../model/Model.ts"
 import type { TrainableModel } from "../model/TrainableModel.ts"
 import * as LocalWeights from "./LocalWeights.ts"
@@ -22,7 +21,7 @@ import * as MemoryPlan from "./MemoryPlan.ts"
 import * as MicroBatch from "./MicroBatch.ts"
 import type { Placement } from "./MicroBatchArrays.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
-import * as Programs from "./Programs.ts"
+import * as CompiledGraphs from "./CompiledGraphs.ts"
 import * as Quantile from "./Quantile.ts"
 import * as RouterReplay from "./RouterReplay.ts"
 import * as TrainGraph from "./TrainGraph.ts"
@@ -92,7 +91,7 @@ const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: 
       maxLength,
       tokenBudget,
       attentionLength,
-      multiple: Math.max(graph.chunks, graph.pieces ?? 1)
+      multiple: Math.max(graph.chunks, graph.feedForwardChunks ?? 1)
     }
   }
 }
@@ -103,23 +102,9 @@ const ofItem = (
   logprobs: Float32Array
 ): Float32Array => logprobs.subarray(row * rowLength + start, row * rowLength + start + length)
 
-const probeOf = (tokens: ReadonlyArray<number>): WeightedBatch => {
-  const length = tokens.length - 1
-  const sequence: TrainingSequence = {
-    tokens: Int32Array.from(tokens),
-    mask: new Uint8Array(tokens.length).fill(1),
-    advantages: new Float32Array(tokens.length),
-    temperature: 1,
-    score: 0,
-    policyVersion: null,
-    group: 0
-  }
-  return { sequences: [sequence], items: [{ sequence: 0, length, trained: length, weight: 1 }] }
-}
-
 /** The parameters on the executor, uploaded again when the optimizer has newer ones. */
-const presentOf = (programs: Programs.Programs, optimizer: OptimizerThread.OptimizerThread) => {
-  let theta: Resident | undefined
+const presentOf = (programs: CompiledGraphs.CompiledGraphs, optimizer: OptimizerThread.OptimizerThread) => {
+  let theta: DeviceTensor | undefined
   return {
     present: Effect.suspend(() =>
       theta === undefined
@@ -146,13 +131,13 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   if (loading.routerReplay === true && routing === undefined) {
     return yield* new TrainerError({
       reason: "settings",
-      message: `router_replay is for mixtures of experts, and ${model.name} is none: leave it out`
+      message: `router_replay needs a mixture of experts, which ${model.name} is not: remove it`
     })
   }
   // First, so that an unreadable copy fails before a graph is built.
   const { reference, snapshot } = yield* weights.start(loading)
   const { packing, ...plan } = planOf(options, loading, device.kind)
-  const programs = yield* Programs.load(model.policy, objective, plan)
+  const programs = yield* CompiledGraphs.load(model.policy, objective, plan)
   const { metrics } = programs
   const referencePolicy = objective.needsReference ? yield* Effect.flatMap(reference, programs.put) : undefined
   const optimizer = yield* OptimizerThread.make(snapshot, {
@@ -161,13 +146,13 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   })
   const { outdate, present } = presentOf(programs, optimizer)
 
-  const packed = (batch: WeightedBatch) =>
+  const packed = (batch: WeightedBatch.WeightedBatch) =>
     Effect.map(
       loading.routerReplay === true && routing !== undefined ? RouterReplay.check(routing, batch) : Effect.void,
       () => MicroBatch.pack(batch, packing)
     )
 
-  const forward = Effect.fn("LocalLearner.forward")(function* (batch: WeightedBatch) {
+  const forward = Effect.fn("LocalLearner.forward")(function* (batch: WeightedBatch.WeightedBatch) {
     const parameters = yield* present
     const logprobs: Array<Float32Array> = []
     for (const microBatch of yield* packed(batch)) {
@@ -183,7 +168,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   /** The objective's quantile of the entropies of all trained tokens; undefined if it uses none. */
   const thresholdOf = Effect.fnUntraced(function* (
     microBatches: ReadonlyArray<MicroBatch.MicroBatch>,
-    parameters: Resident
+    parameters: DeviceTensor
   ) {
     if (entropyQuantile === null) return undefined
     const entropies: Array<number> = []
@@ -220,7 +205,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
         loss,
         figures: new Map(metrics.map(({ name }, index) => [name, sums[index]!])),
         isFinite: Number.isFinite(loss),
-        pieces: microBatches.length,
+        microBatches: microBatches.length,
         positions: MicroBatch.positions(microBatches)
       } satisfies Computed
     },
@@ -240,7 +225,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
       publish === undefined
         ? Effect.void
         : Effect.gen(function* () {
-            const [logprobs = []] = probed === undefined ? [] : yield* forward(probeOf(probed))
+            const [logprobs = []] = probed === undefined ? [] : yield* forward(WeightedBatch.ofTokens(probed))
             const probe = probed && { probe: { tokens: probed, logprobs: Array.from(logprobs) } }
             yield* Effect.mapError(
               publish({ version, parameters: yield* optimizer.parameters, ...probe }),

@@ -42,8 +42,8 @@ export const make = Effect.fnUntraced(function* (
       return yield* new TrainerError({
         reason: "settings",
         message:
-          `${folder} holds weights of the engine ${reference.engine}, not of this machine: ` +
-          "train on with that engine, or use another save_path"
+          `${folder} contains weights of the engine ${reference.engine}, not of this machine: ` +
+          "continue with that engine, or use another save_path"
       })
     }
     return yield* StateFile.read(join(folder, reference.path), layout).pipe(

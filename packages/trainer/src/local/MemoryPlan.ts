@@ -50,8 +50,8 @@ export interface Workload {
 export interface Plan {
   readonly remat: false | Remat
   readonly attention: AttentionKind
-  /** Feed-forward pieces if whole blocks are recomputed; a power of two, like `chunks`. */
-  readonly pieces: number
+  /** Chunks of feed-forward blocks if whole blocks are recomputed; a power of two, like `chunks`. */
+  readonly feedForwardChunks: number
   /** A power of two. */
   readonly chunks: number
   /** Positions of a chunk; undefined if chunks do not run in a loop. */
@@ -105,9 +105,9 @@ export const heldBytes = ({ rounded, shape }: Pick<Workload, "rounded" | "shape"
 const powerOfTwo = (x: number, round: (x: number) => number): number => 2 ** round(Math.log2(Math.max(1, x)))
 
 /** More rows than this do not make matmuls faster. */
-const pieceTokens = 8192
+const chunkTokens = 8192
 
-const pieces = (tokens: number): number => powerOfTwo(tokens / pieceTokens, Math.ceil)
+const feedForwardChunks = (tokens: number): number => powerOfTwo(tokens / chunkTokens, Math.ceil)
 
 /** Peak of simultaneously live activations, bytes. */
 export const activationBytes = (
@@ -128,13 +128,13 @@ export const activationBytes = (
   // A delta rule stores no result, but the input of the following feed-forward block.
   const layer = hiddenSize + Math.max(width, own.layers > 0 ? hiddenSize : 0)
   const kept = remat === "parts" ? layer : 2 * hiddenSize + elements + (remat === false ? others : 0)
-  const inside = (6 * intermediateSize) / (remat === "parts" ? pieces(tokens) : 1)
+  const inside = (6 * intermediateSize) / (remat === "parts" ? feedForwardChunks(tokens) : 1)
   const atHand = inside + 4 * hiddenSize + 4 * width + Math.max(3 * scores, 2 * own.chunks)
   return 4 * (tokens * (layers * kept + atHand) + blocks)
 }
 
 /** Rows up to this length are no slower without blocks. */
-const longestWholeRow = 256
+const maxWholeRow = 256
 
 /** Below this, saving memory is not worth any time. */
 const littleBytes = 128 * 2 ** 20
@@ -142,16 +142,16 @@ const littleBytes = 128 * 2 ** 20
 /** Weights beyond this share of memory are not prepacked: the copy is large, and large matmuls gain little. */
 const rearranged = 1 / 16
 
-/** Max logits of a chunk if chunks of `leastChunk` positions allow it; about five arrays of that size are live. */
+/** Max logits of a chunk if chunks of `minChunk` positions allow it; about five arrays of that size are live. */
 const chunkBytes = 16 * 2 ** 20
-const leastChunk = 128
+const minChunk = 128
 /** Rows are padded to multiples of the number of chunks. */
-const mostChunks = 64
+const maxChunks = 64
 
 export const chunks = ({ shape: { vocabSize }, tokens }: Workload): number =>
   Math.min(
-    mostChunks,
-    powerOfTwo(tokens / leastChunk, Math.floor),
+    maxChunks,
+    powerOfTwo(tokens / minChunk, Math.floor),
     powerOfTwo((4 * tokens * vocabSize) / chunkBytes, Math.ceil)
   )
 
@@ -187,14 +187,14 @@ const attentionOf = (
 ): AttentionKind => {
   const isLong =
     device === "cpu"
-      ? rowLength > longestWholeRow
+      ? rowLength > maxWholeRow
       : device === "webgpu" && 4 * tokens * shape.heads * rowLength > bindingBytes
   return isLong ? "blocks" : "rows"
 }
 
 /** More positions per micro-batch are no faster. */
-const mostTokens = 8192
-const fewestTokens = 1024
+const maxTokens = 8192
+const minTokens = 1024
 
 /**
  * Default positions of a micro-batch: 8192, or fewer (at least a row and 1024) until activations fit into half of the
@@ -205,12 +205,12 @@ export const tokensFor = (
   device: DeviceKind,
   memory = memoryBytes(device)
 ): number => {
-  const least = Math.max(fewestTokens, workload.rowLength)
+  const least = Math.max(minTokens, workload.rowLength)
   const fits = (tokens: number) =>
     heldBytes(workload) +
       activationBytes({ ...workload, tokens }, "parts", attentionOf({ ...workload, tokens }, device)) <=
     memory / 2
-  let tokens = Math.max(mostTokens, workload.rowLength)
+  let tokens = Math.max(maxTokens, workload.rowLength)
   while (tokens > least && !fits(tokens)) tokens = Math.max(least, Math.floor(tokens / 2))
   return tokens
 }
@@ -249,5 +249,11 @@ export const choose = (
   // Quantized matrices are not constants of a matmul: they are dequantized each time.
   const isSmall = held <= Math.min(left - takes(remat), rearranged * memory)
   const prepack = device === "cpu" && workload.rounded === undefined && isSmall
-  return { remat, attention, pieces: pieces(workload.tokens), ...headOf(workload, device), prepack }
+  return {
+    remat,
+    attention,
+    feedForwardChunks: feedForwardChunks(workload.tokens),
+    ...headOf(workload, device),
+    prepack
+  }
 }

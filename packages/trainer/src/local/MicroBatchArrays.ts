@@ -3,7 +3,7 @@ import { Trajectory } from "@atropos/core"
 import * as TrainingSequence from "../learn/TrainingSequence.ts"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 
-/** Where an item of the batch lies in the grid. */
+/** Position of an item of the batch in the grid. */
 export interface Placement {
   readonly item: number
   readonly row: number

@@ -71,7 +71,7 @@ export const clipFactor = (norm: number, maxNorm: number | null): number =>
   maxNorm === null || maxNorm <= 0 ? 1 : Math.min(1, maxNorm / (norm + 1e-6))
 
 /** Max usable parameter norm: the square of a larger one overflows single precision. */
-export const largestNorm = Math.sqrt((2 - 2 ** -23) * 2 ** 127)
+export const maxFiniteNorm = Math.sqrt((2 - 2 ** -23) * 2 ** 127)
 
 /** The state after a step, and the norm of the parameters, which is NaN or infinite if a parameter is. */
 export interface Stepped extends State {

@@ -49,13 +49,13 @@ const overflow = (learningRate: number, { norm, parameterNorm }: Overflowed) =>
   new TrainerError({
     reason: "nonFinite",
     message:
-      `the update left weights that cannot be computed with (their norm is ${parameterNorm.toPrecision(3)}, ` +
-      `single precision squares up to ${Optimizer.largestNorm.toPrecision(3)}): ` +
+      `the update produced unusable weights (their norm is ${parameterNorm.toPrecision(3)}, ` +
+      `single precision squares up to ${Optimizer.maxFiniteNorm.toPrecision(3)}): ` +
       `lr ${Number(learningRate.toPrecision(4))}, gradient norm ${Number(norm.toPrecision(4))}`
   })
 
 const unexpected = (reply: Reply, kind: Reply["reply"]) =>
-  Effect.die(new Error(`the optimizer's thread answered ${reply.reply} where ${kind} was due`))
+  Effect.die(new Error(`the optimizer's thread answered ${reply.reply} instead of ${kind}`))
 
 const ownBuffer = (values: Float32Array): Float32Array<ArrayBuffer> =>
   // Only whole, unshared buffers can be transferred: a view into a larger one is copied first.

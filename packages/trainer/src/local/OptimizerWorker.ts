@@ -37,7 +37,7 @@ export interface Updated {
 /** An update that made the parameters unusable; do not send commands after it. */
 export interface Overflowed {
   readonly norm: number
-  /** Norm of all parameters; NaN or infinite if one of them is, else above `Optimizer.largestNorm`. */
+  /** Norm of all parameters; NaN or infinite if one of them is, else above `Optimizer.maxFiniteNorm`. */
   readonly parameterNorm: number
 }
 
@@ -74,7 +74,7 @@ const update = (learningRate: number, changes: Partial<StepOptions> = {}): Reply
   })
   state = stepped
   // Negated so that it also holds for NaN.
-  if (!(parameterNorm <= Optimizer.largestNorm)) return { reply: "overflowed", norm, parameterNorm }
+  if (!(parameterNorm <= Optimizer.maxFiniteNorm)) return { reply: "overflowed", norm, parameterNorm }
   return { reply: "updated", norm, isApplied: true }
 }
 

@@ -21,9 +21,9 @@ export const check = (
   )
   if (without.length > 0) {
     return refused(
-      `router_replay needs the experts that every sampled token passed, and ${without.length} of ${read.length} ` +
-        "sequences of a batch came without: sample with the engine of this process (atropos up, ClosedLoop), which " +
-        "writes them down, and keep the sampled tokens as they are; or leave router_replay out"
+      `router_replay needs the experts of every sampled token, and ${without.length} of ${read.length} ` +
+        "sequences of a batch lack them: sample with the engine of this process (atropos up, ClosedLoop), which " +
+        "records them, and keep the sampled tokens unchanged; or remove router_replay"
     )
   }
   const isOther = read.some(

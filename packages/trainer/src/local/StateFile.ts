@@ -63,7 +63,7 @@ export const read = Effect.fn("StateFile.read")(
         if (entry === undefined || wrong !== undefined) return yield* fail(`tensor ${name} ${wrong}`)
         const at = kind === "parameters" ? yield* Safetensors.firstNotFinite(entry) : undefined
         if (at !== undefined) {
-          return yield* fail(`tensor ${name} is NaN or infinite at element ${at}: weights that a failed training left`)
+          return yield* fail(`tensor ${name} is NaN or infinite at element ${at}: weights of a diverged run`)
         }
         view(vectors[kind], slot).set(yield* Safetensors.floats(entry))
         names.add(name)

@@ -14,7 +14,7 @@ export class MissingFeed extends Schema.TaggedError<MissingFeed>()("MissingFeed"
   input: Schema.String
 }) {
   override get message() {
-    return `loss ${this.objective} needs ${this.input}, which this micro-batch has not: add it by withLogprobs`
+    return `loss ${this.objective} needs ${this.input}, which this micro-batch lacks: add it with withLogprobs`
   }
 }
 

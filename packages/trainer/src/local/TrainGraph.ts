@@ -33,8 +33,8 @@ export interface TrainGraphOptions {
   /** Values that the backward pass recomputes to save memory; true: whole blocks. Chosen by `MemoryPlan`. */
   readonly remat: boolean | Remat
   readonly attention: AttentionKind
-  /** Number of pieces of feed-forward blocks if whole blocks are recomputed; must divide B*T. Default: 1. */
-  readonly pieces?: number | undefined
+  /** Number of chunks of feed-forward blocks if whole blocks are recomputed; must divide B*T. Default: 1. */
+  readonly feedForwardChunks?: number | undefined
   /** Number of chunks in which logits are computed; must divide M. */
   readonly chunks: number
   /** Positions per chunk if chunks may run in a loop, which splits small micro-batches into fewer. Default: no loop. */
@@ -80,10 +80,10 @@ const commonInputs = (
   { routing }: Policy,
   {
     attention,
-    pieces,
+    feedForwardChunks,
     remat,
     routerReplay = false
-  }: Pick<PolicyIds, "attention" | "pieces" | "remat"> & Partial<TrainGraphOptions>
+  }: Pick<PolicyIds, "attention" | "feedForwardChunks" | "remat"> & Partial<TrainGraphOptions>
 ): Inputs => ({
   inputIds: ids(graph, "input_ids"),
   targetIds: ids(graph, "target_ids"),
@@ -96,7 +96,7 @@ const commonInputs = (
     graph.reshape(ids(graph, "head_slots"), [graph.dimMul("B", "T")])
   ),
   remat,
-  pieces,
+  feedForwardChunks,
   attention,
   ...(routerReplay &&
     routing !== undefined && {

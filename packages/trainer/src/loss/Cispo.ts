@@ -6,7 +6,7 @@
  * MiniMax-M1, arXiv 2506.13585, equations 4 and 5. As there, the weight has no lower bound (ε_low = 1); the upper bound
  * 1 + ε_high = 5 is that of ScaleRL (arXiv 2510.13786), since the paper gives none.
  */
-import { indicator, plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
+import { indicator, base, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 
 const surrogate: Surrogate = (graph, { advantages, logprobs }, logRatio, { clipHigh, clipLow }) => {
   const ratio = graph.stopGradient(graph.exp(logRatio))
@@ -26,5 +26,5 @@ export const cispo: PolicyPreset = {
   standard: ({ clipHigh, clipLow }) => ({ name: "cispo", low: 1 - clipLow, high: 1 + clipHigh }),
   needsSequences: false,
   has: ["clipLow", "clipHigh"],
-  defaults: { ...plain, clipLow: 1, clipHigh: 4, aggregation: "token-mean" }
+  defaults: { ...base, clipLow: 1, clipHigh: 4, aggregation: "token-mean" }
 }

@@ -10,7 +10,7 @@
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
-import { indicator, plain, type PolicyPreset, type Surrogate, type SurrogateLoss } from "./Surrogate.ts"
+import { indicator, base, type PolicyPreset, type Surrogate, type SurrogateLoss } from "./Surrogate.ts"
 
 /** ℓ of a ratio, per token. */
 export const clippedRatio = (
@@ -49,14 +49,14 @@ export const grpo: PolicyPreset = {
   standard,
   needsSequences: false,
   has: ["clipLow", "clipHigh"],
-  defaults: plain
+  defaults: base
 }
 
 /** GRPO with the divisor of the original's trainer: the population standard deviation + 1e-8. */
 export const atropos: PolicyPreset = {
   ...grpo,
   name: "atropos",
-  defaults: { ...plain, advantageScale: "population-std" }
+  defaults: { ...base, advantageScale: "population-std" }
 }
 
 /**
@@ -70,7 +70,7 @@ export const drGrpo: PolicyPreset = {
   standard,
   needsSequences: false,
   has: ["clipLow", "clipHigh"],
-  defaults: { ...plain, advantageScale: "none", aggregation: "constant" }
+  defaults: { ...base, advantageScale: "none", aggregation: "constant" }
 }
 
 /**
@@ -84,7 +84,7 @@ export const dapo: PolicyPreset = {
   standard,
   needsSequences: false,
   has: ["clipLow", "clipHigh"],
-  defaults: { ...plain, clipHigh: 0.28, aggregation: "token-mean", maskTruncated: true, dropConstantGroups: true }
+  defaults: { ...base, clipHigh: 0.28, aggregation: "token-mean", maskTruncated: true, dropConstantGroups: true }
 }
 
 /**
@@ -95,7 +95,7 @@ export const reinforcePlusPlus: PolicyPreset = {
   ...grpo,
   name: "reinforce++",
   paper: "REINFORCE++, arXiv 2501.03262, equations 5 to 8",
-  defaults: { ...plain, baseline: "batch", advantageScale: "batch-std", aggregation: "token-mean" }
+  defaults: { ...base, baseline: "batch", advantageScale: "batch-std", aggregation: "token-mean" }
 }
 
 /** GRPO that masks tokens where trainer and engine disagree; the bounds of Ring-1T. */
@@ -104,7 +104,7 @@ export const icepop: PolicyPreset = {
   name: "icepop",
   paper: "Every Step Evolves (Ring-1T), arXiv 2510.18855, equation 2",
   defaults: {
-    ...plain,
+    ...base,
     oldPolicy: "trainer",
     importanceSampling: "masked",
     importanceCap: 5,
@@ -118,7 +118,7 @@ export const seqMis: PolicyPreset = {
   name: "seq-mis",
   paper: "When Speed Kills Stability, Liu et al. 2025",
   defaults: {
-    ...plain,
+    ...base,
     oldPolicy: "trainer",
     importanceSampling: "masked",
     importanceLevel: "sequence",

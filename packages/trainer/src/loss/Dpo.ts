@@ -13,14 +13,14 @@
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
-import { usual, type Objective } from "./Objective.ts"
+import { defaults, type Objective } from "./Objective.ts"
 
 /** log(1 + e^x) without overflow. */
 const softplus = (graph: Graph, x: Value): Value =>
   graph.add(graph.max(x, graph.scalar(0)), graph.log(graph.add(graph.scalar(1), graph.exp(graph.neg(graph.abs(x))))))
 
 export const objective = (dpoBeta: number): Objective => ({
-  ...usual,
+  ...defaults,
   name: "dpo",
   isPolicyGradient: false,
   needsPairs: true,

@@ -8,7 +8,7 @@
  * Rethinking the Trust Region in LLM Reinforcement Learning, arXiv 2602.04879: |π - π_old| of the sampled token is the
  * total variation of "this token or another"; δ = 0.15, C = 20. Its objective M r A has the same gradient if r <= C.
  */
-import { indicator, plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
+import { indicator, base, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 
 const surrogate: Surrogate = (graph, tokens, logRatio, { clipHigh, clipLow, ratioCap }) => {
   const { advantages, logprobs, oldLogprobs } = tokens
@@ -28,5 +28,5 @@ export const dppo: PolicyPreset = {
   surrogate,
   needsSequences: false,
   has: ["clipLow", "clipHigh", "ratioCap"],
-  defaults: { ...plain, clipLow: 0.15, clipHigh: 0.15, aggregation: "token-mean" }
+  defaults: { ...base, clipLow: 0.15, clipHigh: 0.15, aggregation: "token-mean" }
 }

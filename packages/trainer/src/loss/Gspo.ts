@@ -8,7 +8,7 @@
  * tokens is the paper's sequence term.
  */
 import { clippedRatio } from "./Clipped.ts"
-import { plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
+import { base, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 
 const surrogate: Surrogate = (graph, { advantages, sequenceMean }, logRatio, settings) =>
   clippedRatio(graph, graph.exp(sequenceMean(logRatio)), advantages, settings)
@@ -19,5 +19,5 @@ export const gspo: PolicyPreset = {
   surrogate,
   needsSequences: true,
   has: ["clipLow", "clipHigh"],
-  defaults: { ...plain, clipLow: 3e-4, clipHigh: 4e-4 }
+  defaults: { ...base, clipLow: 3e-4, clipHigh: 4e-4 }
 }

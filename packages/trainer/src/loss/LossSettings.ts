@@ -31,23 +31,23 @@ const change = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S
   field(Schema.NullOr(schema), null, `${description}; if unset, the preset's value`)
 
 export const LossSettings = Schema.Struct({
-  preset: field(Schema.Literals(presetNames), "grpo", "loss preset, or a file with a loss of your own"),
+  preset: field(Schema.Literals(presetNames), "grpo", "loss preset, or a file with a custom loss"),
   file: field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "file whose default export is a loss of your own, in place of a preset; --loss ./my-loss.ts"
+    "file whose default export is a custom loss, instead of a preset; --loss ./my-loss.ts"
   ),
   baseline: change(
     Schema.Literals(ScoreAdvantage.baselines),
-    "baseline that scores are compared with: the mean of the group, of the group's others (leave-one-out), of the batch, or none"
+    "baseline of scores: the mean of the group, of the rest of the group (leave-one-out), of the batch, or none"
   ),
   advantageScale: change(
     Advantage.Scale,
-    "what advantages are divided by: the group's sample or population standard deviation, the batch's sample standard deviation (batch-std), or nothing (none)"
+    "divisor of advantages: the group's sample or population standard deviation, the batch's sample standard deviation (batch-std), or none"
   ),
-  maskTruncated: change(Schema.Boolean, "do not train on sequences that were cut off at the token limit"),
-  dropConstantGroups: change(Schema.Boolean, "leave out groups in which all scores are equal"),
-  aggregation: change(Schema.Literals(["sequence-mean", "token-mean", "constant"]), "how token losses are combined"),
+  maskTruncated: change(Schema.Boolean, "do not train on sequences truncated at the token limit"),
+  dropConstantGroups: change(Schema.Boolean, "drop groups in which all scores are equal"),
+  aggregation: change(Schema.Literals(["sequence-mean", "token-mean", "constant"]), "how token losses are aggregated"),
   divisorTokens: change(positive, "number of tokens to divide by, for the aggregation constant"),
   clipLow: change(notNegative, "lower clip range of the ratio (dppo: of the probability)"),
   clipHigh: change(notNegative, "upper clip range of the ratio (dppo: of the probability)"),
@@ -62,24 +62,24 @@ export const LossSettings = Schema.Struct({
   ),
   importanceLevel: change(
     Schema.Literals(["token", "sequence"]),
-    "what that correction weighs: each token, or whole sequences by the product of their tokens' weights"
+    "level of that correction: each token, or whole sequences by the product of their tokens' weights"
   ),
   importanceCap: change(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1)), "upper bound C of that correction"),
   importanceFloor: change(
     notNegative,
-    "lower bound c of that correction; 1/C for masked and 0 for truncated unless the preset or you say otherwise"
+    "lower bound c of that correction; if unset, the preset's, else 1/C for masked and 0 for truncated"
   ),
   kl: change(Schema.Literals(["k1", "k2", "k3"]), "estimator of the KL divergence from the reference model"),
-  klCoef: change(notNegative, "weight of the KL penalty in the loss; 0 turns it off, and no reference model is run"),
+  klCoef: change(notNegative, "weight of the KL penalty in the loss; 0: off, without a reference model"),
   klImportance: change(Schema.Boolean, "weight the KL penalty by the importance ratio"),
   offPolicyBound: change(
     notNegative,
-    "leave out bad sequences whose logprobs have drifted from the engine's by more than this, in nats per token"
+    "drop negative-advantage sequences whose logprobs differ from the engine's by more than this, in nats per token"
   ),
-  entropyCoef: change(notNegative, "weight of an entropy bonus in the loss; 0 turns it off"),
+  entropyCoef: change(notNegative, "weight of an entropy bonus in the loss; 0: off"),
   entropyShare: change(
     positive.check(Schema.isLessThanOrEqualTo(1)),
-    "share of the batch's tokens, those of the highest entropy, that the policy is trained on; 1 is all"
+    "fraction of the batch's tokens, highest entropy first, that are trained on; 1: all"
   ),
   sapoTauPositive: change(positive, "how sharply the gate of sapo closes for good tokens"),
   sapoTauNegative: change(positive, "how sharply the gate of sapo closes for bad tokens"),

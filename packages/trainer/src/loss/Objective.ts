@@ -108,7 +108,7 @@ export interface Objective extends AggregationSettings, SequenceSettings {
 }
 
 /** Defaults of an objective: those of `grpo`, without its loss. */
-export const usual = {
+export const defaults = {
   baseline: "group",
   advantageScale: "sample-std",
   maskTruncated: false,
@@ -163,7 +163,7 @@ export const problem = (value: unknown): string | undefined => {
   if (typeof given["tokenLoss"] !== "function") return "its tokenLoss is missing: a function of a graph and its tokens"
   for (const [name, allowed] of Object.entries(fields)) {
     const one = given[name]
-    if (one === undefined) return `its ${name} is missing: Objective.make({ … }) fills in what you leave out`
+    if (one === undefined) return `its ${name} is missing: Objective.make({ … }) fills in the rest`
     if (Array.isArray(allowed)) {
       if (!allowed.includes(one))
         return `its ${name} is ${JSON.stringify(one)}: it must be one of ${allowed.join(", ")}`
@@ -181,7 +181,7 @@ export const problem = (value: unknown): string | undefined => {
 const isValue = (loss: Value | TokenLoss): loss is Value => "dtype" in loss
 
 export const make = ({ tokenLoss, ...definition }: Definition): Objective => ({
-  ...usual,
+  ...defaults,
   ...definition,
   tokenLoss: (graph, tokens) => {
     const loss = tokenLoss(graph, tokens)

@@ -9,7 +9,7 @@
  * unused. The teacher's logprob of a token comes from its candidates there; a token that is not among them has no loss.
  * Metrics: `teacher` (log q - log π), and `teacher_tokens`, the number of tokens that have one.
  */
-import { logBound, plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
+import { logBound, base, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 
 const surrogate: Surrogate = (graph, { logprobs, teacherKnown, teacherLogprobs }, logRatio) => {
   // Present: the preset requests them.
@@ -35,5 +35,5 @@ export const onPolicyDistill: PolicyPreset = {
   usesAdvantages: false,
   needsTeacher: true,
   has: [],
-  defaults: { ...plain, aggregation: "token-mean" }
+  defaults: { ...base, aggregation: "token-mean" }
 }

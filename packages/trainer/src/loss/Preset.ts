@@ -12,7 +12,7 @@ import * as PolicyObjective from "./PolicyObjective.ts"
 import { rloo } from "./Rloo.ts"
 import { sapo } from "./Sapo.ts"
 import { distill, sft, type SupervisedPreset } from "./Supervised.ts"
-import { particular, type PolicyPreset, type PolicySettings } from "./Surrogate.ts"
+import { lossOptions, type PolicyPreset, type PolicySettings } from "./Surrogate.ts"
 import { vespo } from "./Vespo.ts"
 
 export class LossSettingsError extends Schema.TaggedError<LossSettingsError>()("LossSettingsError", {
@@ -52,25 +52,25 @@ const changes = (given: Partial<LossSettings>): Changes =>
     )
   )
 
-const because = (names: ReadonlyArray<string>, reason: string) => names.map((name) => [name, reason] as const)
+const withReason = (names: ReadonlyArray<string>, reason: string) => names.map((name) => [name, reason] as const)
 
 /** Settings without effect under the current value of another, with the reason. */
-const idle = (preset: PolicyPreset, settings: PolicySettings): ReadonlyMap<string, string> => {
+const unusedReasons = (preset: PolicyPreset, settings: PolicySettings): ReadonlyMap<string, string> => {
   const { aggregation, importanceSampling, klCoef } = settings
   const { usesAdvantages = true } = preset
   return new Map([
-    ...because(
-      particular.filter((name) => !preset.has.includes(name)),
-      `its loss has no such part${preset.has.length > 0 ? `: it has ${preset.has.join(", ")}` : ""}`
+    ...withReason(
+      lossOptions.filter((name) => !preset.has.includes(name)),
+      `its loss does not use it${preset.has.length > 0 ? `; it uses ${preset.has.join(", ")}` : ""}`
     ),
-    ...because(["dpoBeta"], "it compares no pairs"),
-    ...because(usesAdvantages ? [] : ["baseline", "advantageScale", "dropConstantGroups"], "it looks at no advantages"),
-    ...because(aggregation === "constant" ? [] : ["divisorTokens"], `aggregation is ${aggregation}, not constant`),
-    ...because(
+    ...withReason(["dpoBeta"], "it compares no pairs"),
+    ...withReason(usesAdvantages ? [] : ["baseline", "advantageScale", "dropConstantGroups"], "it uses no advantages"),
+    ...withReason(aggregation === "constant" ? [] : ["divisorTokens"], `aggregation is ${aggregation}, not constant`),
+    ...withReason(
       importanceSampling === "none" ? ["importanceLevel", "importanceCap", "importanceFloor"] : [],
       "importanceSampling is none"
     ),
-    ...because(klCoef === 0 ? ["kl", "klImportance"] : [], "klCoef is 0")
+    ...withReason(klCoef === 0 ? ["kl", "klImportance"] : [], "klCoef is 0")
   ])
 }
 
@@ -105,7 +105,7 @@ export const inForce = (given: LossSettings): Partial<LossSettings> => {
   const policy = policies[preset]
   if (policy === undefined || typeof given.file === "string") return { preset, ...changed }
   const settings: PolicySettings = { ...policy.defaults, ...changed }
-  const without = idle(policy, settings)
+  const without = unusedReasons(policy, settings)
   return { preset, ...Object.fromEntries(Object.entries(settings).filter(([name]) => !without.has(name))) }
 }
 
@@ -115,14 +115,14 @@ export const resolve = (
 ): Result.Result<Objective, LossSettingsError> => {
   const fail = (reason: string) => Result.fail(new LossSettingsError({ preset: given.preset, reason }))
   if (typeof given.file === "string") {
-    return fail(`the settings name a loss of your own, ${given.file}: it must be given to Trainer.make as objective`)
+    return fail(`the settings name a custom loss, ${given.file}: pass it to Trainer.make as objective`)
   }
   const changed = changes(given)
   const policy = policies[given.preset]
   if (policy === undefined) {
     const { aggregation, divisorTokens, dpoBeta, maskTruncated, ...rest } = changed
     const [unused] = Object.keys(rest)
-    if (unused !== undefined) return fail(`has no ${unused}: it looks at no ratio, advantage or clip`)
+    if (unused !== undefined) return fail(`has no ${unused}: it uses no ratio, advantage or clip`)
     if (divisorTokens !== undefined && aggregation !== "constant") {
       return fail("divisorTokens would have no effect: aggregation is not constant")
     }
@@ -140,7 +140,7 @@ export const resolve = (
     return Result.succeed({ ...objective, ...(aggregation !== undefined && { aggregation }), ...shared })
   }
   const settings: PolicySettings = { ...policy.defaults, ...changed }
-  const without = idle(policy, settings)
+  const without = unusedReasons(policy, settings)
   for (const name of Object.keys(changed)) {
     const reason = without.get(name)
     if (reason !== undefined) return fail(`${name} would have no effect: ${reason}`)

@@ -9,7 +9,7 @@
  * TRL's, and is inactive for fresh weights, where the gradient is A_i Σ_t ∇ log π(o_it). log R is clamped to ±20.
  */
 import { clippedRatio } from "./Clipped.ts"
-import { logBound, plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
+import { logBound, base, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 
 const surrogate: Surrogate = (graph, { advantages, sequenceSum }, logRatio, settings) =>
   clippedRatio(graph, graph.exp(graph.clip(sequenceSum(logRatio), -logBound, logBound)), advantages, settings)
@@ -20,5 +20,5 @@ export const rloo: PolicyPreset = {
   surrogate,
   needsSequences: true,
   has: ["clipLow", "clipHigh"],
-  defaults: { ...plain, baseline: "leave-one-out", advantageScale: "none" }
+  defaults: { ...base, baseline: "leave-one-out", advantageScale: "none" }
 }

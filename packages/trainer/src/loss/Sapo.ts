@@ -5,7 +5,7 @@
  *
  * Soft Adaptive Policy Optimization, arXiv 2511.20347, equations 5 and 6; τ_pos = 1, τ_neg = 1.05 of its section 4.
  */
-import { plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
+import { base, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 
 const surrogate: Surrogate = (graph, { advantages }, logRatio, { sapoTauNegative, sapoTauPositive }) => {
   const ratio = graph.exp(logRatio)
@@ -21,5 +21,5 @@ export const sapo: PolicyPreset = {
   surrogate,
   needsSequences: false,
   has: ["sapoTauPositive", "sapoTauNegative"],
-  defaults: plain
+  defaults: base
 }

@@ -9,10 +9,10 @@
  * 1503.02531, section 2).
  */
 import type { Graph } from "../graph/Graph.ts"
-import { usual, type LossOfTokens, type Objective, type Tokens } from "./Objective.ts"
+import { defaults, type LossOfTokens, type Objective, type Tokens } from "./Objective.ts"
 
 const common = {
-  ...usual,
+  ...defaults,
   isPolicyGradient: false,
   oldPolicy: "trainer",
   usesAdvantages: false,

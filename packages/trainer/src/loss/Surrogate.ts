@@ -4,7 +4,7 @@ import type { Value } from "../graph/Value.ts"
 import type { AggregationSettings } from "./Aggregation.ts"
 import type { Kl } from "./Kl.ts"
 import type { ImportanceLevel, ImportanceSampling } from "./ImportanceSampling.ts"
-import { usual, type Metric, type OldPolicy, type StandardLoss, type Tokens } from "./Objective.ts"
+import { defaults, type Metric, type OldPolicy, type StandardLoss, type Tokens } from "./Objective.ts"
 import type { SequenceSettings } from "./SequenceSettings.ts"
 
 /** All settings of a preset that a user may change. */
@@ -43,7 +43,7 @@ export interface PolicySettings extends AggregationSettings, Omit<SequenceSettin
 }
 
 /** Settings that only some surrogates use; each preset lists its own. */
-export const particular = [
+export const lossOptions = [
   "clipLow",
   "clipHigh",
   "ratioCap",
@@ -82,7 +82,7 @@ export interface PolicyPreset {
   /** Why its loss must not be corrected for sampler mismatch; absent if it may. */
   readonly noCorrection?: string
   /** The settings in `particular` that it uses. */
-  readonly has: ReadonlyArray<(typeof particular)[number]>
+  readonly has: ReadonlyArray<(typeof lossOptions)[number]>
   readonly defaults: PolicySettings
 }
 
@@ -96,17 +96,17 @@ export const indicator = (graph: Graph, ...conditions: readonly [Value, ...Reado
 /** Bound of log ratios: e^20 is far beyond any clip, and finite. */
 export const logBound = 20
 
-export const plain: PolicySettings = {
-  baseline: usual.baseline,
-  advantageScale: usual.advantageScale,
-  maskTruncated: usual.maskTruncated,
-  dropConstantGroups: usual.dropConstantGroups,
-  aggregation: usual.aggregation,
-  divisorTokens: usual.divisorTokens,
+export const base: PolicySettings = {
+  baseline: defaults.baseline,
+  advantageScale: defaults.advantageScale,
+  maskTruncated: defaults.maskTruncated,
+  dropConstantGroups: defaults.dropConstantGroups,
+  aggregation: defaults.aggregation,
+  divisorTokens: defaults.divisorTokens,
   clipLow: 0.2,
   clipHigh: 0.2,
   ratioCap: 20,
-  oldPolicy: usual.oldPolicy,
+  oldPolicy: defaults.oldPolicy,
   importanceSampling: "none",
   importanceLevel: "token",
   importanceCap: 2,

@@ -8,7 +8,7 @@
  * π_old is the policy that sampled, so W is the full off-policy correction. k and λ differ for A >= 0 and A < 0. VESPO,
  * arXiv 2602.10693; log W is clamped to [log 1e-8, 20] as in its code and TRL's.
  */
-import { plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
+import { base, type PolicyPreset, type Surrogate } from "./Surrogate.ts"
 
 const lowest = Math.log(1e-8)
 
@@ -34,5 +34,5 @@ export const vespo: PolicyPreset = {
     "its weight W is that correction, of the whole sequence and smoothly bounded: with oldPolicy engine it is taken " +
     "against the policy that sampled",
   has: ["vespoPowerPositive", "vespoDecayPositive", "vespoPowerNegative", "vespoDecayNegative"],
-  defaults: { ...plain, aggregation: "token-mean" }
+  defaults: { ...base, aggregation: "token-mean" }
 }

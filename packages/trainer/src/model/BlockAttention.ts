@@ -23,18 +23,18 @@ import type { Attention, AttentionTraits } from "./Decoder.ts"
 import * as Scores from "./part/Scores.ts"
 
 /** Max scores of a block, over all rows and heads: more exceed CPU caches and take memory. */
-const mostScores = 2 ** 24
-const fewestQueries = 16
-const mostQueries = 128
+const maxScores = 2 ** 24
+const minQueries = 16
+const maxQueries = 128
 
 export interface Options {
   /** Max queries of a block. Default 128. */
-  readonly mostQueries?: number
+  readonly maxQueries?: number
 }
 
 /** Max scores of a block; `queries` is the number of all queries of all heads. */
 export const scoresOf = (queries: number, rowLength: number): number =>
-  Math.min(queries * Math.min(rowLength, mostQueries), Math.max(mostScores, queries * fewestQueries))
+  Math.min(queries * Math.min(rowLength, maxQueries), Math.max(maxScores, queries * minQueries))
 
 /** Block sizes of a row, and the segments in it. */
 interface Layout {
@@ -55,15 +55,15 @@ const layoutOf = (
   segmentIds: Value,
   positionIds: Value,
   heads: number,
-  { mostQueries: most = mostQueries }: Options
+  { maxQueries: most = maxQueries }: Options
 ): Layout => {
   const [rows, width] = segmentIds.shape as [Dim, Dim]
   const int = (op: string, a: Value, b: Value) => graph.node(op, [a, b], "int64", [1])
   const length = graph.dim(width)
   const ceil = (a: Value, b: Value) => int("Div", int("Sub", int("Add", a, b), graph.ints([1])), b)
   const scores = int("Mul", graph.dim(graph.dimMul(rows, width)), graph.ints([heads]))
-  const fitting = int("Div", graph.ints([mostScores]), scores)
-  const fits = int("Min", int("Max", fitting, graph.ints([fewestQueries])), graph.ints([most]))
+  const fitting = int("Div", graph.ints([maxScores]), scores)
+  const fits = int("Min", int("Max", fitting, graph.ints([minQueries])), graph.ints([most]))
   const count = ceil(length, fits)
   const size = ceil(length, count)
   graph.define(blocks, count)

@@ -56,8 +56,8 @@ export interface Inputs {
   readonly attention: Attention
   readonly recurrence?: DeltaNet.Recurrence | undefined
   readonly remat?: boolean | Remat
-  /** Number of sequential pieces of N for feed-forward blocks, if parts are recomputed; must divide N. */
-  readonly pieces?: number | undefined
+  /** Number of sequential chunks of N for feed-forward blocks, if parts are recomputed; must divide N. */
+  readonly feedForwardChunks?: number | undefined
   readonly routes?: Experts.Routes
 }
 
@@ -138,14 +138,14 @@ const anglesOf = (graph: Graph, config: ModelConfig, positionIds: Value) =>
  * Applies a row-wise part to x (N, …) piece by piece: for long rows, its intermediate values would exceed everything
  * that layers store.
  */
-const inPieces = (graph: Graph, x: Value, pieces: number, part: (piece: Value) => Value): Value => {
-  if (pieces === 1) return part(x)
-  const each = graph.split(x, 0, pieces).map((piece) => graph.checkpoint([piece], () => part(piece)))
+const inChunks = (graph: Graph, x: Value, chunks: number, part: (chunk: Value) => Value): Value => {
+  if (chunks === 1) return part(x)
+  const each = graph.split(x, 0, chunks).map((chunk) => graph.checkpoint([chunk], () => part(chunk)))
   return graph.concat(each, 0, x.shape[0])
 }
 
 export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
-  const { attention, inputIds, positionIds, pieces = 1, recurrence, remat: asked = false, routes } = inputs
+  const { attention, inputIds, positionIds, feedForwardChunks = 1, recurrence, remat: asked = false, routes } = inputs
   const remat = asked === true ? "parts" : asked
   const { headDim, heads, hiddenSize, kvHeads, layers, normEpsilon, normOffset, qkNorm, vocabSize } = config
   const [rows, width] = inputIds.shape as [Dim, Dim]
@@ -240,11 +240,11 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
       "afterMlp"
     )
 
-  const count = remat === "parts" ? pieces : 1
+  const count = remat === "parts" ? feedForwardChunks : 1
   const whole = (x: Value, layer: number): Value => {
     const { isDelta, isMixture } = config.layerTraits[layer]!
     const after = (x: Value) =>
-      isMixture ? mixture(x, layer) : inPieces(graph, x, count, (piece) => feedForward(piece, layer))
+      isMixture ? mixture(x, layer) : inChunks(graph, x, count, (piece) => feedForward(piece, layer))
     // The attention result is stored, so what follows is recomputed from it; a delta rule's result is not stored.
     if (!isDelta) return again("parts", [x], () => after(attend(x, layer)))
     const remembered = again("parts", [x], () => remember(x, layer))

@@ -25,7 +25,7 @@ export const download = Effect.fn("HubModel.download")(function* (name: string, 
     return yield* new ModelError({
       reason: "missing",
       model: name,
-      message: `"${name}" is neither a folder on this machine nor a hub id (owner/name or owner/name@revision)`
+      message: `"${name}" is neither a local folder nor a hub id (owner/name or owner/name@revision)`
     })
   }
   const hub = yield* Effect.mapError(HubFiles.make, failed)
@@ -57,7 +57,7 @@ export const download = Effect.fn("HubModel.download")(function* (name: string, 
   const present = yield* Effect.mapError(fs.readDirectory(folder), failed)
   const missing = files.filter((file) => !present.includes(file))
   // This takes minutes.
-  if (missing.length > 0) yield* Effect.logInfo("weights are downloaded", { model: name, files: missing })
+  if (missing.length > 0) yield* Effect.logInfo("downloading weights", { model: name, files: missing })
   yield* Effect.mapError(Effect.forEach(missing, fetchFile, { concurrency, discard: true }), failed)
   return folder
 })

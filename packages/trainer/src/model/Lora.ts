@@ -26,7 +26,7 @@ export interface LoraSettings {
 }
 
 /** An adapter wider than any model is not low-rank. */
-export const largestRank = 65_536
+export const maxRank = 65_536
 
 export const scaleOf = ({ alpha, r, rslora }: Pick<LoraSettings, "alpha" | "r" | "rslora">): number =>
   alpha / (rslora ? Math.sqrt(r) : r)
@@ -72,7 +72,7 @@ export const known = (names: ReadonlyArray<string>): ReadonlyArray<string> | str
   if (names.length === 1 && names[0] === allLinear) return names
   const all = [...Object.keys(Tensors.projections), ...outer]
   const unknown = names.find((name) => !all.includes(name))
-  if (unknown !== undefined) return `there is no linear layer "${unknown}"; there are ${all.join(", ")}`
+  if (unknown !== undefined) return `unknown linear layer "${unknown}"; the model has ${all.join(", ")}`
   return all.filter((name) => names.includes(name))
 }
 
@@ -94,9 +94,9 @@ const targets = (
   const unknown = inBlocks.find((name) => !there.some((projection) => projection === name))
   if (unknown !== undefined) {
     const others = `${there.join(", ")}, ${outer.join(", ")}`
-    return `there is no linear layer "${unknown}"; there are ${others}, or ${allLinear} alone`
+    return `unknown linear layer "${unknown}"; the model has ${others}, or give only ${allLinear}`
   }
-  if (names.length === 0) return `no linear layer is named; there are ${there.join(", ")}`
+  if (names.length === 0) return `no linear layer is given; the model has ${there.join(", ")}`
   return { projections: there.filter((name) => inBlocks.includes(name)), outer: found }
 }
 
@@ -108,13 +108,13 @@ export const problemOf = (
   const found = targets(targetModules, config)
   if (typeof found === "string") return found
   const stranger = modulesToSave.find((name) => !isOuter(name))
-  if (stranger !== undefined) return `modules_to_save: there is no "${stranger}"; there are ${outer.join(" and ")}`
+  if (stranger !== undefined) return `modules_to_save: unknown "${stranger}"; the model has ${outer.join(" and ")}`
   if (modulesToSave.length > 0 && config.hasTiedHead) {
-    return "modules_to_save: the model's output matrix is its embedding; put an adapter on either (target_modules), or train all weights"
+    return "modules_to_save: the model's embeddings are tied; adapt them (target_modules), or train all weights"
   }
   const twice = found.outer.find((name) => modulesToSave.includes(name))
-  if (twice !== undefined) return `${twice} is both to be adapted (target_modules) and trained whole (modules_to_save)`
-  if (dora === true && found.outer.includes("embed_tokens")) return "DoRA on embed_tokens is not built"
+  if (twice !== undefined) return `${twice} is in both target_modules and modules_to_save`
+  if (dora === true && found.outer.includes("embed_tokens")) return "DoRA on embed_tokens is not supported"
   return undefined
 }
 

@@ -115,7 +115,7 @@ export const merge = Effect.fn("Merge.merge")(function* ({ adapter: adapterFolde
   const { join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: to, message })
   if (yield* Effect.orElseSucceed(fs.exists(join(to, ModelFolder.configFile)), () => false)) {
-    return yield* fail("settings", `${to} holds a model already: name a folder that does not`)
+    return yield* fail("settings", `${to} already contains a model: give another folder`)
   }
   const config = yield* ModelFolder.readConfig(model)
   const entries = yield* ModelFolder.readEntries(model, config)

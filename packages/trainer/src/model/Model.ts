@@ -118,7 +118,11 @@ const givenOf =
 export const policy = (model: Built): Policy => ({
   layout: model.layout,
   routing: RoutedExperts.routingOf(model.config),
-  build: (graph, trainable, { attention, inputIds, pieces, positionIds, remat, routedExperts, segmentIds }) =>
+  build: (
+    graph,
+    trainable,
+    { attention, inputIds, feedForwardChunks, positionIds, remat, routedExperts, segmentIds }
+  ) =>
     Decoder.build(graph, model.config, source(graph, model, trainable), {
       inputIds,
       positionIds,
@@ -128,7 +132,7 @@ export const policy = (model: Built): Policy => ({
           : PackedAttention.make(graph, segmentIds, positionIds),
       ...(model.config.delta && { recurrence: PackedDelta.make(graph, segmentIds, positionIds) }),
       remat,
-      pieces,
+      feedForwardChunks,
       ...(routedExperts && { routes: { given: givenOf(graph, routedExperts) } })
     })
 })

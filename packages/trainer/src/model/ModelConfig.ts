@@ -30,7 +30,7 @@ export const strangerOf = (ids: ReadonlyArray<number>, vocabSize: number): strin
   const stranger = ids.find((id) => id < 0 || id >= vocabSize)
   return stranger === undefined
     ? undefined
-    : `eos_token_id ${stranger} is no token of a vocabulary of ${vocabSize} (0 to ${vocabSize - 1})`
+    : `eos_token_id ${stranger} is not in the vocabulary of ${vocabSize} (0 to ${vocabSize - 1})`
 }
 
 const activations: { readonly [name: string]: Activation } = {
@@ -58,7 +58,7 @@ const slidingLayers = (family: Family, file: File): Result.Result<ReadonlyArray<
   const usual = Array.from({ length: layers }, (_, layer) => family.slides?.(file, layer) ?? false)
   const others = family.isDelta === undefined ? [full, sliding] : [full, linear]
   const stranger = types?.find((type) => !others.includes(type))
-  if (stranger !== undefined) return Result.fail(`layers of type ${stranger} (layer_types) are not built`)
+  if (stranger !== undefined) return Result.fail(`layers of type ${stranger} (layer_types) are not supported`)
   if (types != null && types.length !== layers) {
     return Result.fail(`layer_types names ${types.length} layers, num_hidden_layers ${layers}`)
   }
@@ -114,7 +114,7 @@ const unsupported = (family: Family, file: File, activation: string): string | u
   if (!Object.hasOwn(activations, activation)) return `the activation ${activation} is not supported`
   const part = partOf(file)
   if (part !== undefined && family.turnsPart !== true) {
-    return `rotating only part of each head (partial_rotary_factor ${part}) is not built for a ${file.model_type}`
+    return `rotating only part of each head (partial_rotary_factor ${part}) is not supported for a ${file.model_type}`
   }
   return family.refuse?.(file)
 }
@@ -124,7 +124,7 @@ const sizes = (file: File): Result.Result<Pick<ModelConfig, "heads" | "kvHeads" 
   const kvHeads = file.num_key_value_heads ?? heads
   const headDim = file.head_dim ?? file.hidden_size / heads
   if (!Number.isInteger(headDim) || headDim % 2 !== 0) {
-    return Result.fail(`hidden_size ${file.hidden_size} and ${heads} heads give no even head_dim`)
+    return Result.fail(`hidden_size ${file.hidden_size} and ${heads} heads do not give an even head_dim`)
   }
   if (heads % kvHeads !== 0) return Result.fail(`${heads} heads cannot share ${kvHeads} key-value heads`)
   return Result.succeed({ heads, kvHeads, headDim })
@@ -144,7 +144,7 @@ const read = (family: Family, file: File, from: TextPart.Read): Result.Result<Mo
     const own = family.own(file)
     const { mixture } = own
     if (mixture !== undefined && mixture.perToken > mixture.experts) {
-      return yield* Result.fail(`${mixture.experts} experts cannot give ${mixture.perToken} to each token`)
+      return yield* Result.fail(`num_experts_per_tok ${mixture.perToken} exceeds the ${mixture.experts} experts`)
     }
     const layerTraits = slides.map((isSliding, layer): LayerTraits => {
       const tellsPosition = family.hasRope?.(file, layer) ?? true
@@ -200,7 +200,7 @@ export const parse = (whole: unknown): Result.Result<ModelConfig, string> => {
   const found = Option.getOrUndefined(Option.map(asRecord(whole), TextPart.read))
   const name = Option.getOrUndefined(named(found?.file))?.model_type
   if (found === undefined || name === undefined) {
-    return Result.fail('"model_type" is missing: this is no configuration of a model')
+    return Result.fail('"model_type" is missing: this is not a model configuration')
   }
   const family = Object.hasOwn(families, name) ? families[name] : undefined
   if (family === undefined) {

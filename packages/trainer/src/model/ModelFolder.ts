@@ -50,9 +50,9 @@ const withoutConfig = Effect.fnUntraced(function* (folder: string) {
   const { join } = yield* Path.Path
   const files = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): ReadonlyArray<string> => [])
   const file = files.find((name) => LocalPath.ggufPattern.test(name))
-  if (file !== undefined) return `${folder} holds a GGUF file (${file}), ${LocalPath.gguf}`
+  if (file !== undefined) return `${folder} contains a GGUF file (${file}), ${LocalPath.gguf}`
   if (!files.includes(adapterFile)) {
-    return `${folder} has no ${configFile}: a model's folder holds ${configFile}, ${WeightFiles.singleFile} and a tokenizer`
+    return `${folder} has no ${configFile}: a model's folder contains ${configFile}, ${WeightFiles.singleFile} and a tokenizer`
   }
   const written = yield* Effect.option(fs.readFileString(join(folder, adapterFile)))
   const base = Option.flatMap(Option.flatMap(written, decodeRecord), (record) =>
@@ -60,12 +60,13 @@ const withoutConfig = Effect.fnUntraced(function* (folder: string) {
   )
   const model = Option.match(base, { onNone: () => "BASE", onSome: String })
   return (
-    `${folder} holds an adapter (PEFT), not a whole model: --model ${model} --adapter ${folder} serves both (atropos policy); ` +
-    `atropos merge MERGED --model ${model} --adapter ${folder} makes one model of them, which everything loads`
+    `${folder} contains an adapter (PEFT), not a full model: --model ${model} --adapter ${folder} serves both (atropos policy); ` +
+    `atropos merge MERGED --model ${model} --adapter ${folder} merges them into a regular model`
   )
 })
 
-export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder: string) {
+/** The text of `config.json`, and its JSON. */
+const readConfigFile = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
@@ -75,7 +76,41 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
   const text = yield* WeightFiles.readText(join(folder, configFile))
   const json = decodeJson(text)
   if (Option.isNone(json)) return yield* fail("damaged", `${join(folder, configFile)} is not JSON`)
-  const config = ModelConfig.parse(json.value)
+  return { text, json: json.value }
+})
+
+const Sizes = Schema.Record(Schema.String, Schema.Unknown)
+
+/** The first of these fields that is a positive integer. */
+const sizeOf = (config: typeof Sizes.Type, names: ReadonlyArray<string>): number | undefined =>
+  names.map((name) => config[name]).find((value): value is number => Number.isSafeInteger(value) && Number(value) > 0)
+
+/** Sizes of a model of any architecture, by the names that configurations use; without positions they are unlimited. */
+export const readSizes = Effect.fn("ModelFolder.readSizes")(function* (folder: string) {
+  const { json } = yield* readConfigFile(folder)
+  const decode = Schema.decodeUnknownOption(Sizes)
+  const whole = Option.getOrElse(decode(json), (): typeof Sizes.Type => ({}))
+  const config = Option.getOrElse(decode(whole["text_config"]), () => whole)
+  const vocabSize = sizeOf(config, ["vocab_size"])
+  const hiddenSize = sizeOf(config, ["hidden_size", "n_embd", "d_model", "dim"])
+  if (vocabSize === undefined || hiddenSize === undefined) {
+    const field = vocabSize === undefined ? "vocab_size" : "hidden_size"
+    return yield* new ModelError({
+      reason: "unsupported",
+      model: folder,
+      message: `${folder}/${configFile} has no ${field}`
+    })
+  }
+  const positions = ["max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"]
+  return { vocabSize, hiddenSize, maxPositions: sizeOf(config, positions) ?? Number.MAX_SAFE_INTEGER }
+})
+
+export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
+  const { json, text } = yield* readConfigFile(folder)
+  const config = ModelConfig.parse(json)
   if (Result.isFailure(config)) return yield* fail("unsupported", `${join(folder, configFile)}: ${config.failure}`)
   // Chat models end a turn with another token than a text; only the generation file lists both.
   const isThere = yield* Effect.orElseSucceed(fs.exists(join(folder, generationFile)), () => false)
@@ -115,7 +150,7 @@ const nearest = (name: string, names: Iterable<string>): string => {
     const score = likeness(parts, other.split("."))
     if (score > most) [best, most] = [other, score]
   }
-  return best === "" ? "" : `; of the spare ones the nearest is ${best}`
+  return best === "" ? "" : `; the closest unused name is ${best}`
 }
 
 const check = (
@@ -164,7 +199,7 @@ export const tellTextPart = (
 ): Effect.Effect<void> =>
   config.textOf === undefined
     ? Effect.void
-    : Effect.logInfo("of this model the part for text is used; its layers for pictures are passed over", {
+    : Effect.logInfo("using the text part of this model; ignoring its vision layers", {
         model,
         tensorsPassedOver: entries.size - Tensors.all(config).length
       })
@@ -186,7 +221,7 @@ const look = Effect.fn("ModelFolder.checkFinite")(function* (
       return yield* new ModelError({
         reason: "damaged",
         model: folder,
-        message: `${folder}: the tensor ${name} is NaN or infinite at element ${at} (${entry.file}): weights that a failed training left, or a damaged file`
+        message: `${folder}: the tensor ${name} is NaN or infinite at element ${at} (${entry.file}): weights of a diverged run, or a corrupt file`
       })
     }
   }

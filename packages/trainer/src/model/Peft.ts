@@ -155,7 +155,7 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
   const fail = (reason: ModelError["reason"], message: string) =>
     new ModelError({ reason, model: folder, message: `${folder}: ${message}` })
   if (!(yield* Effect.orElseSucceed(fs.exists(join(folder, configFile)), () => false))) {
-    return yield* fail("missing", `there is no ${configFile}: this is no folder of an adapter`)
+    return yield* fail("missing", `${configFile} not found: this is not an adapter folder`)
   }
   const text = yield* WeightFiles.readText(join(folder, configFile))
   const keys = decodeKeys(text)
@@ -164,7 +164,7 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
   if (problem !== undefined) return yield* fail("unsupported", problem)
   const config = Option.getOrUndefined(decodeConfig(text))
   if (config === undefined) {
-    return yield* fail("damaged", `${configFile} has no r, lora_alpha and target_modules of PEFT's kinds`)
+    return yield* fail("damaged", `${configFile} lacks valid r, lora_alpha or target_modules`)
   }
   const { lora_alpha: alpha, modules_to_save: saved, r, target_modules: named, use_dora, use_rslora } = config
   // SkyRL writes none, and a string is a name pattern: the weights then determine the layers.
@@ -172,8 +172,8 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
   const modules = isNamed ? named : yield* adaptedModules(join(folder, weightsFile))
   const targetModules = Lora.known(typeof modules === "string" ? [modules] : modules)
   if (typeof targetModules === "string") return yield* fail("unsupported", `target_modules: ${targetModules}`)
-  if (r < 1 || r > Lora.largestRank) {
-    return yield* fail("damaged", `its rank is ${r}; a rank is a whole number from 1 to ${Lora.largestRank}`)
+  if (r < 1 || r > Lora.maxRank) {
+    return yield* fail("damaged", `its rank is ${r}; a rank is a whole number from 1 to ${Lora.maxRank}`)
   }
   const settings: Lora.LoraSettings = {
     r,
@@ -211,7 +211,7 @@ export const read = Effect.fn("Peft.read")(function* (
   for (const slot of layout.slots) {
     const entry = tensors.get(`${prefix}${slot.name}`)
     if (entry === undefined)
-      return yield* fail("missing", `${prefix}${slot.name} is not there: the adapter is on other layers`)
+      return yield* fail("missing", `${prefix}${slot.name} is missing: the adapter is on other layers`)
     if (entry.shape.join() !== slot.shape.join()) {
       return yield* fail(
         "mismatch",
@@ -233,6 +233,7 @@ export const read = Effect.fn("Peft.read")(function* (
     names.add(name)
   }
   const extra = [...tensors.keys()].find((name) => !names.has(name))
-  if (extra !== undefined) return yield* fail("mismatch", `${extra} is there, and has no place in the model's adapter`)
+  if (extra !== undefined)
+    return yield* fail("mismatch", `unexpected tensor ${extra}: the model's adapter does not have it`)
   return parameters
 })

@@ -40,11 +40,11 @@ export interface Options {
 }
 
 /** Tables of rotary positions take 8 headDim bytes per position, in every graph. */
-const mostPositions = 32_768
+const maxDefaultPositions = 32_768
 
 /** Max positions: the requested or default number, at most the model's. */
 const positionsOf = (published: ModelConfig, asked: number | undefined): number =>
-  Math.min(published.maxPositions, asked ?? Math.min(mostPositions, usualPositions(published)))
+  Math.min(published.maxPositions, asked ?? Math.min(maxDefaultPositions, usualPositions(published)))
 
 export type Description = Pick<Model, "name" | "config" | "tokenizer">
 
@@ -54,7 +54,11 @@ type Base = Description & {
   readonly entries: ReadonlyMap<string, Safetensors.Entry>
 }
 
-const loadTokenizer = Effect.fnUntraced(function* (folder: string, name: string, config: ModelConfig) {
+const loadTokenizer = Effect.fnUntraced(function* (
+  folder: string,
+  name: string,
+  config: Pick<ModelConfig, "vocabSize">
+) {
   const tokenizer = yield* Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(folder)).pipe(
     Effect.mapError(({ message }) => new ModelError({ reason: "missing", model: name, message }))
   )
@@ -62,7 +66,7 @@ const loadTokenizer = Effect.fnUntraced(function* (folder: string, name: string,
     return yield* new ModelError({
       reason: "mismatch",
       model: name,
-      message: `${folder}: the tokenizer has ${tokenizer.vocabularySize} tokens, the model ${config.vocabSize}: they belong to different models`
+      message: `${folder}: the tokenizer has ${tokenizer.vocabularySize} tokens, the model ${config.vocabSize}: they are of different models`
     })
   }
   return { ...tokenizer, name }
@@ -95,6 +99,22 @@ export const describe = Effect.fn("PretrainedModel.describe")(function* (
   const published = yield* ModelFolder.readConfig(folder)
   const config = { ...published, maxPositions: positionsOf(published, maxPositions) }
   return { name, config, tokenizer: yield* loadTokenizer(folder, nameOrFolder, config) }
+})
+
+/** A model of any architecture, as much as another engine than ours needs here. */
+export interface Outline {
+  readonly name: string
+  readonly folder: string
+  readonly tokenizer: Model["tokenizer"]
+  readonly config: Pick<ModelConfig, "vocabSize" | "hiddenSize" | "maxPositions">
+}
+
+/** Outlines a model, with its weights on this machine: a hub model is downloaded. */
+export const outline = Effect.fn("PretrainedModel.outline")(function* (nameOrFolder: string, maxPositions: number) {
+  const { folder, name } = yield* locate(nameOrFolder, true)
+  const sizes = yield* ModelFolder.readSizes(folder)
+  const config = { ...sizes, maxPositions: Math.min(maxPositions, sizes.maxPositions) }
+  return { name, folder, config, tokenizer: yield* loadTokenizer(folder, nameOrFolder, config) } satisfies Outline
 })
 
 const loadBase = Effect.fnUntraced(function* (
@@ -184,18 +204,18 @@ const adapted = Effect.fnUntraced(function* (
 ) {
   const problem =
     adapter.dora === true && quantize !== undefined
-      ? "DoRA needs the weights as they are: leave dora or quantize out"
+      ? "DoRA needs unquantized weights: remove dora or quantize"
       : Lora.problemOf(adapter, base.config)
   if (problem !== undefined) return yield* new ModelError({ reason: "settings", model: base.name, message: problem })
-  if (!Number.isInteger(adapter.r) || adapter.r < 1 || adapter.r > Lora.largestRank) {
+  if (!Number.isInteger(adapter.r) || adapter.r < 1 || adapter.r > Lora.maxRank) {
     return yield* new ModelError({
       reason: "settings",
       model: base.name,
-      message: `an adapter's rank is a whole number from 1 to ${Lora.largestRank}, not ${adapter.r}`
+      message: `an adapter's rank is a whole number from 1 to ${Lora.maxRank}, not ${adapter.r}`
     })
   }
   const layout = Lora.layout(base.config, adapter)
-  yield* checkRoom(base, layout, `an adapter of rank ${adapter.r}`, "give a smaller rank (r)")
+  yield* checkRoom(base, layout, `an adapter of rank ${adapter.r}`, "use a smaller rank (r)")
   const initial = yield* Pieces.yielding(() => Lora.initialPieces(layout, seed))
   yield* fillFromBase(base, layout, initial)
   const model: Model = {
@@ -250,7 +270,7 @@ export const load = Effect.fn("PretrainedModel.load")(function* (
     return yield* new ModelError({
       reason: "settings",
       model: nameOrFolder,
-      message: `quantize ${quantize} is for frozen weights under an adapter, and all weights are to be trained`
+      message: `quantize ${quantize} needs frozen weights (--trains adapter), but all weights are trained`
     })
   }
   const base = yield* loadBase(nameOrFolder, maxPositions, check)

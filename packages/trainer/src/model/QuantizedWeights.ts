@@ -136,7 +136,7 @@ export const cached = Effect.fn("QuantizedWeights.cached")(function* (
     return yield* new ModelError({
       reason: "settings",
       model,
-      message: `${model} has no linear layer that can be made ${kind}: the number of inputs must be a multiple of ${blockSize}`
+      message: `${model} has no linear layer that can be quantized to ${kind}: the number of inputs must be a multiple of ${blockSize}`
     })
   }
   return yield* Effect.gen(function* () {
@@ -145,7 +145,7 @@ export const cached = Effect.fn("QuantizedWeights.cached")(function* (
     const path = yield* CacheFile.path("quantized", name)
     yield* CacheFile.ensure(path, (partial) =>
       Effect.andThen(
-        Effect.logInfo(`rounding weights to ${kind}, once`, { file: path, matrices: matrices.size }),
+        Effect.logInfo(`quantizing weights to ${kind} (once)`, { file: path, matrices: matrices.size }),
         write(partial, matrices, kind)
       )
     )
@@ -168,7 +168,7 @@ export const cached = Effect.fn("QuantizedWeights.cached")(function* (
         new ModelError({
           reason: "disk",
           model,
-          message: `the ${kind} weights of ${model} cannot be kept in the cache: ${cause.message}; ATROPOS_CACHE_DIR names another folder`,
+          message: `the ${kind} weights of ${model} cannot be cached: ${cause.message}; set ATROPOS_CACHE_DIR to another folder`,
           cause
         })
     )

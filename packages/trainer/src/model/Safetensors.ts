@@ -33,10 +33,10 @@ export interface Entry {
 }
 
 /** Max header size of the format. */
-const longestHead = 100_000_000
+const maxHeaderBytes = 100_000_000
 
 /** Three per tensor; no model has this many. */
-const mostOpened = 3_000_000
+const maxOpened = 3_000_000
 
 const RawEntry = Schema.Struct({
   dtype: Schema.String,
@@ -67,7 +67,7 @@ export const readBytes = Effect.fnUntraced(function* (path: string, position: nu
     return yield* new ModelError({
       reason: "damaged",
       model: path,
-      message: `${path} ends after ${position + at} bytes, ${position + length} are needed: it is not complete`
+      message: `${path} ends after ${position + at} bytes, ${position + length} are needed: incomplete file`
     })
   }
   return bytes
@@ -86,31 +86,31 @@ export const head = Effect.fn("Safetensors.head")(
     const fileSize = Number((yield* fs.stat(path)).size)
     if (fileSize < 8) return yield* damaged(`it has ${fileSize} bytes`)
     const headLength = Number(new DataView((yield* readBytes(path, 0, 8)).buffer).getBigUint64(0, true))
-    if (headLength > longestHead || headLength > fileSize - 8) {
-      return yield* damaged(`its head would have ${headLength} bytes, the file has ${fileSize}`)
+    if (headLength > maxHeaderBytes || headLength > fileSize - 8) {
+      return yield* damaged(`its header length is ${headLength} bytes, but the file has ${fileSize}`)
     }
     const text = new TextDecoder().decode(yield* readBytes(path, 8, headLength))
-    if (Nesting.exceeds(text, { levels: 5, opened: mostOpened }))
-      return yield* damaged("its head is no list of tensors")
+    if (Nesting.exceeds(text, { levels: 5, opened: maxOpened }))
+      return yield* damaged("its header is not a list of tensors")
     const raw = decodeHead(text)
-    if (Option.isNone(raw)) return yield* damaged("its head is not a JSON object")
+    if (Option.isNone(raw)) return yield* damaged("its header is not a JSON object")
     const { __metadata__ = {}, ...entries } = raw.value
     const start = 8 + headLength
     const tensors = new Map<string, Entry>()
     for (const [name, value] of Object.entries(entries)) {
       const entry = Option.getOrUndefined(decodeEntry(value))
-      if (entry === undefined) return yield* damaged(`the entry of ${name} has no type, shape and place`)
+      if (entry === undefined) return yield* damaged(`the entry of ${name} lacks dtype, shape or offsets`)
       const { data_offsets, dtype, shape } = entry
       const [from, to] = data_offsets
-      if (!isType(dtype)) return yield* damaged(`${name} has the type ${dtype}, which is not known`)
+      if (!isType(dtype)) return yield* damaged(`${name} has the unknown dtype ${dtype}`)
       const length = shape.reduce((product, dim) => product * dim, sizes[dtype])
       if (to - from !== length) {
         return yield* damaged(
-          `${name} [${shape.join(", ")}] ${dtype} needs ${length} bytes, its place has ${to - from}`
+          `${name} [${shape.join(", ")}] ${dtype} needs ${length} bytes, but its offsets span ${to - from}`
         )
       }
       if (start + to > fileSize) {
-        return yield* damaged(`${name} ends at byte ${start + to}, the file has ${fileSize}: it is not complete`)
+        return yield* damaged(`${name} ends at byte ${start + to}, but the file has ${fileSize}: incomplete file`)
       }
       tensors.set(name, { dtype, shape, file: path, offset: start + from, length })
     }
@@ -118,7 +118,7 @@ export const head = Effect.fn("Safetensors.head")(
     const overlap = places.find(
       (entry, index) => index > 0 && places[index - 1]!.offset + places[index - 1]!.length > entry.offset
     )
-    if (overlap !== undefined) return yield* damaged(`two tensors lie at byte ${overlap.offset}`)
+    if (overlap !== undefined) return yield* damaged(`tensors overlap at byte ${overlap.offset}`)
     // An object or absent.
     return { tensors, metadata: __metadata__ as Head["metadata"] } satisfies Head
   },
@@ -175,7 +175,7 @@ export const floats = Effect.fn("Safetensors.floats")(
       return yield* new ModelError({
         reason: "mismatch",
         model: file,
-        message: `${file}: a tensor of type ${dtype} where F32, F16 or BF16 is needed`
+        message: `${file}: a tensor has dtype ${dtype}; F32, F16 or BF16 is needed`
       })
     }
     const size = sizes[dtype]

@@ -66,7 +66,7 @@ export const cached = Effect.fn("Stacks.cached")(function* (
     const path = yield* CacheFile.path("experts", `${yield* CacheFile.nameOf(files, [stacks, parts])}.safetensors`)
     yield* CacheFile.ensure(path, (partial) =>
       Effect.andThen(
-        Effect.logInfo("joining the weights of experts, once", { file: path, megabytes: Math.round(bytes / 1e6) }),
+        Effect.logInfo("joining expert weights (once)", { file: path, megabytes: Math.round(bytes / 1e6) }),
         write(partial, stacks, entries)
       )
     )
@@ -81,7 +81,7 @@ export const cached = Effect.fn("Stacks.cached")(function* (
   }).pipe(
     Effect.catch((cause) =>
       Effect.andThen(
-        Effect.logWarning("weights of experts are not cached: every graph holds its own copy", {
+        Effect.logWarning("expert weights are not cached: every graph keeps its own copy", {
           megabytes: Math.round(bytes / 1e6),
           because: cause.message
         }),

@@ -29,8 +29,8 @@ export interface PolicyIds {
   /** Values that the backward pass recomputes; true: whole parts. */
   readonly remat: boolean | Remat
   readonly attention: AttentionKind
-  /** Number of pieces of B*T for feed-forward blocks; must divide it. Default: 1. */
-  readonly pieces?: number | undefined
+  /** Number of chunks of B*T for feed-forward blocks; must divide it. Default: 1. */
+  readonly feedForwardChunks?: number | undefined
   /** Expert choices per position, int32 (B, T, L, k), `RoutedExperts.unknown` if the router chooses. */
   readonly routedExperts?: Value | undefined
 }

@@ -16,11 +16,11 @@ const decodeIndex = Schema.decodeUnknownOption(
 )
 
 /** Configurations have a few kilobytes; the index of a thousand shards a few megabytes. */
-const longestText = 2 ** 20
-const longestIndex = 2 ** 26
+const maxTextBytes = 2 ** 20
+const maxIndexBytes = 2 ** 26
 
 /** Reads a settings file; rejects non-text files and files above `most` bytes before reading. */
-export const readText = Effect.fnUntraced(function* (path: string, most = longestText) {
+export const readText = Effect.fnUntraced(function* (path: string, most = maxTextBytes) {
   const fs = yield* FileSystem.FileSystem
   const fail = (message: string) => new ModelError({ reason: "damaged", model: path, message: `${path} ${message}` })
   const unreadable = ({ message }: { readonly message: string }) => fail(`cannot be read: ${message}`)
@@ -28,7 +28,7 @@ export const readText = Effect.fnUntraced(function* (path: string, most = longes
   if (type !== "File") return yield* fail(`is not a file but a ${type.toLowerCase()}`)
   if (size > most) return yield* fail(`has ${size} bytes; such a file usually has a few thousand`)
   const text = yield* Effect.mapError(fs.readFileString(path), unreadable)
-  if (Nesting.exceeds(text, { opened: most })) return yield* fail("is nested deeper than such a file can be")
+  if (Nesting.exceeds(text, { opened: most })) return yield* fail("is nested too deeply")
   return text
 })
 
@@ -36,7 +36,7 @@ export const readText = Effect.fnUntraced(function* (path: string, most = longes
 export const shardNames = Effect.fnUntraced(function* (folder: string) {
   const { basename, join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
-  const text = yield* readText(join(folder, indexFile), longestIndex)
+  const text = yield* readText(join(folder, indexFile), maxIndexBytes)
   const index = Option.getOrUndefined(decodeIndex(text))
   if (index === undefined) return yield* fail("damaged", `${join(folder, indexFile)} has no weight_map`)
   const files = [...new Set(Object.values(index.weight_map))].sort()
@@ -44,7 +44,7 @@ export const shardNames = Effect.fnUntraced(function* (folder: string) {
   if (outside !== undefined) {
     return yield* fail(
       "damaged",
-      `${join(folder, indexFile)} names "${outside}", which is not a safetensors file beside it`
+      `${join(folder, indexFile)} names "${outside}", which is not a safetensors file in its folder`
     )
   }
   return files
@@ -58,7 +58,7 @@ export const paths = Effect.fnUntraced(function* (folder: string) {
   if (!names.includes(indexFile)) {
     if (names.includes(singleFile)) return [join(folder, singleFile)]
     const other = names.find((name) => /\.(bin|pt|gguf)$/.test(name))
-    const instead = other === undefined ? "" : `; ${other} cannot be read, save the model as safetensors`
+    const instead = other === undefined ? "" : `; ${other} is not supported: save the model as safetensors`
     return yield* fail("missing", `${folder} has no ${singleFile} and no ${indexFile}${instead}`)
   }
   const files = yield* shardNames(folder)
@@ -74,7 +74,7 @@ export const tensorNames = Effect.fnUntraced(function* (folder: string) {
   const [index, single] = [join(folder, indexFile), join(folder, singleFile)]
   const isThere = (path: string) => Effect.orElseSucceed(fs.exists(path), () => false)
   if (yield* isThere(index)) {
-    const found = decodeIndex(yield* readText(index, longestIndex))
+    const found = decodeIndex(yield* readText(index, maxIndexBytes))
     return Option.map(found, ({ weight_map: map }) => new Set(Object.keys(map).map(TextPart.plainName)))
   }
   if (!(yield* isThere(single))) return Option.none()

@@ -43,7 +43,7 @@ export const cached = Effect.fn("WidenedWeights.cached")(function* (entries: Ent
     const path = yield* CacheFile.path("weights", `${yield* CacheFile.nameOf(files, [...halves])}.safetensors`)
     yield* CacheFile.ensure(path, (partial) =>
       Effect.andThen(
-        Effect.logInfo("widening weights to float32, once", { file: path, megabytes: Math.round(bytes / 1e6) }),
+        Effect.logInfo("widening weights to float32 (once)", { file: path, megabytes: Math.round(bytes / 1e6) }),
         write(partial, halves)
       )
     )
@@ -51,7 +51,7 @@ export const cached = Effect.fn("WidenedWeights.cached")(function* (entries: Ent
   }).pipe(
     Effect.catch((cause) =>
       Effect.as(
-        Effect.logWarning("widened weights are not cached: every graph holds its own copy", {
+        Effect.logWarning("widened weights are not cached: every graph keeps its own copy", {
           megabytes: Math.round(bytes / 1e6),
           because: cause.message
         }),

@@ -6,7 +6,7 @@
  * trainer's, or if the sampler's are unknown. Stops after a NaN or infinite loss or gradient.
  */
 import { Effect } from "effect"
-import type { Computed, Learner, Look } from "../learn/LearnerEngine.ts"
+import type { Computed, Learner, LogprobCallback } from "../learn/LearnerEngine.ts"
 import type { TrainerError } from "../learn/TrainerError.ts"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import type { StepClock } from "./StepClock.ts"
@@ -30,7 +30,7 @@ export interface Made {
   readonly updateSeconds: number
 }
 
-const nothing: Computed = { loss: 0, figures: new Map(), isFinite: true, pieces: 0, positions: 0 }
+const nothing: Computed = { loss: 0, figures: new Map(), isFinite: true, microBatches: 0, positions: 0 }
 
 /** Averaged over all updates: at the first one the policy may not have moved yet. */
 const ofRatio = new Set(["ratio", "clipped_low", "clipped_high"])
@@ -48,9 +48,9 @@ const combined = (first: Computed, all: ReadonlyArray<Computed>): Computed => {
 
 export const make = (learner: Learner, updatesPerBatch: number) => ({
   /** Computes the gradient of the first update and passes its logprobs to `look`. Interruptible. */
-  first: Effect.fnUntraced(function* (batch: WeightedBatch, clock: StepClock, look: Look | undefined) {
+  first: Effect.fnUntraced(function* (batch: WeightedBatch, clock: StepClock, look: LogprobCallback | undefined) {
     const oldLogprobs: Array<Float32Array> = []
-    const keep: Look = (item, logprobs) => {
+    const keep: LogprobCallback = (item, logprobs) => {
       look?.(item, logprobs)
       oldLogprobs[item] = logprobs.slice()
     }

@@ -54,7 +54,7 @@ export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
   if (bound !== null && stepsAhead !== bound) {
     return yield* new TrainerError({
       reason: "settings",
-      message: `on_stale wait with max_staleness ${bound} lets sampling run ${bound} steps ahead, and steps_ahead is ${stepsAhead}: give one of both`
+      message: `on_stale wait with max_staleness ${bound} lets sampling run ${bound} steps ahead, but steps_ahead is ${stepsAhead}: set only one of them`
     })
   }
   const context = yield* Effect.context<Needs>()
@@ -91,10 +91,10 @@ export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
             const { batchSize, trainingSteps } = settings.trainer
             const done = yield* trainer.step
             if (done >= trainingSteps) return
-            yield* Effect.logWarning("the items ran out", {
+            yield* Effect.logWarning("items exhausted", {
               environments: environments.map(({ name }) => name).join(", "),
               steps: `${done} of ${trainingSteps}`,
-              because: `fewer than the ${batchSize} sequences of a batch are left: lower training_steps, or give the environment more items`
+              because: `fewer than batch_size (${batchSize}) sequences are left: lower training_steps, or add items`
             })
           })
         )

@@ -53,7 +53,7 @@ export const make = Effect.fn("Leases.make")(function* (
       leases: [...held.values(), ...unacknowledged.values()].filter(({ leaseToken }) => leaseToken !== "")
     })
   ).pipe(
-    Effect.catch(({ message }) => Effect.logWarning("lease journal not written", { message })),
+    Effect.catch(({ message }) => Effect.logWarning("lease journal could not be written", { message })),
     Effect.provide(files)
   )
 
@@ -63,7 +63,7 @@ export const make = Effect.fn("Leases.make")(function* (
       Effect.catch(({ message, reason }) =>
         reason === "leaseLost"
           ? Effect.void
-          : Effect.logWarning("batch not given back", { ...aboutBatch(batch), message })
+          : Effect.logWarning("batch could not be released", { ...aboutBatch(batch), message })
       )
     )
 
@@ -73,7 +73,7 @@ export const make = Effect.fn("Leases.make")(function* (
       Effect.andThen(Effect.sync(() => void unacknowledged.delete(batch.id))),
       Effect.catch(({ isPassing, message }) =>
         isPassing
-          ? Effect.logDebug("acknowledgement put off", { batch: batch.id, message })
+          ? Effect.logDebug("acknowledgement postponed", { batch: batch.id, message })
           : Effect.suspend(() => {
               unacknowledged.delete(batch.id)
               // If it is redelivered, the checkpoint identifies it.
@@ -89,7 +89,7 @@ export const make = Effect.fn("Leases.make")(function* (
     client.extend(batch, time).pipe(
       Effect.catch(({ message, reason }) => {
         if (reason === "leaseLost" && held.get(batch.id)?.leaseToken === batch.leaseToken) held.delete(batch.id)
-        return Effect.logWarning("lease not renewed", { ...aboutBatch(batch), reason, message })
+        return Effect.logWarning("lease could not be renewed", { ...aboutBatch(batch), reason, message })
       })
     )
   const renewal = Effect.suspend(() =>

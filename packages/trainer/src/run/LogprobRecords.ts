@@ -11,7 +11,7 @@ interface Entry {
 }
 
 /** Max steps in the queue; beyond it the oldest are dropped. */
-const mostWaiting = 4
+const maxWaiting = 4
 
 /** Time limit for the last ones when the scope closes. */
 const patience = "5 seconds"
@@ -26,7 +26,7 @@ export const make = Effect.fn("LogprobRecords.make")(function* (): Effect.fn.Ret
   TelemetryClient.TelemetryClient | Scope.Scope
 > {
   const client = yield* TelemetryClient.TelemetryClient
-  const waiting = yield* Queue.sliding<Entry, Cause.Done>(mostWaiting)
+  const waiting = yield* Queue.sliding<Entry, Cause.Done>(maxWaiting)
   let isTaken = true
 
   const send = ({ batch, record }: Entry) =>

@@ -81,7 +81,7 @@ const newest = Effect.fnUntraced(function* ({ engine, loading, settings, written
     if (state.model !== engine.model.name) {
       return yield* new TrainerError({
         reason: "settings",
-        message: `${folder} is a checkpoint of ${state.model}, not of ${engine.model.name}: use another save_path, or that model`
+        message: `${folder} contains a checkpoint of ${state.model}, not of ${engine.model.name}: use another save_path, or that model`
       })
     }
     const from = { reference: state.weights, folder, version: state.policyVersion }

@@ -4,14 +4,14 @@
  *
  * A registered run is unchanged, and the service's batch size applies. Metrics go to the `MetricsSink` of the context,
  * or else to the service only. No lease remains when the stream ends. Survives an engine that loses its weights
- * (`Reopening`).
+ * (`EngineRecovery`).
  */
 import { type Batch, MetricsSink, TelemetryClient, TrainerClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
-import * as Deliveries from "./Deliveries.ts"
+import * as BatchSubscription from "./BatchSubscription.ts"
 import * as LogprobRecords from "./LogprobRecords.ts"
-import * as Reopening from "./Reopening.ts"
+import * as EngineRecovery from "./EngineRecovery.ts"
 import * as ServiceWait from "./ServiceWait.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 import type { Trainer } from "./Trainer.ts"
@@ -24,7 +24,7 @@ export interface Options {
   readonly settings: TrainerSettings.TrainerSettings
   /** Name of this trainer at the service. */
   readonly owner: string
-  /** True once no more groups will be submitted (`isOver` of `Deliveries`). */
+  /** True once no more groups will be submitted (`isOver` of `BatchSubscription`). */
   readonly isOver?: () => boolean
   /** True if rollouts themselves wait for new weights, so that the service need not delay them. Default false. */
   readonly isOnPolicy?: boolean
@@ -54,7 +54,7 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
     // are meaningless here.
     yield* Effect.mapError(LeaseJournal.write(run.savePath, { firstStep: first, leases: [] }), unwritable)
   } else if (before.batchSize !== run.batchSize) {
-    yield* Effect.logWarning("the run has another batch size", { run: run.run, batchSize: before.batchSize })
+    yield* Effect.logWarning("the run has a different batch size", { run: run.run, batchSize: before.batchSize })
   }
   yield* ServiceWait.untilAnswered(
     client.registerRun({
@@ -90,7 +90,7 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
       const client = yield* TrainerClient.TrainerClient
       const { leaseSeconds, prefetch, savePath } = options.settings.trainer
       const { onBatch = () => Effect.void } = options
-      const deliveries = yield* Deliveries.make({
+      const deliveries = yield* BatchSubscription.make({
         client,
         owner: options.owner,
         leaseSeconds,
@@ -125,7 +125,7 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
 /** Metrics of every step, trained from the service. A step that was lost with its weights is reported again. */
 export const steps = (trainer: Trainer, options: Options): Steps =>
   Stream.suspend(() => {
-    const afterLoss = Reopening.make(trainer)
+    const afterLoss = EngineRecovery.make(trainer)
     const training: Steps = Stream.catchIf(
       untilLost(trainer, options),
       ({ reason }) => reason === "engineLost",

@@ -36,7 +36,7 @@ export const make: Effect.Effect<Patience> = Effect.gen(function* () {
         Effect.flatMap(Ref.get(away), (reason) =>
           reason === ""
             ? onSilence(seconds)
-            : Effect.logWarning("waiting for the trajectory service (npx @atropos/cli api starts one)", {
+            : Effect.logWarning("waiting for the trajectory service; start one: npx @atropos/cli api", {
                 seconds,
                 reason
               })

@@ -136,7 +136,7 @@ export const of = (parts: Parts): StepMetrics => {
     truncatedMaskedFraction: share(counts.truncatedMasked, counts.sequences) ?? 0,
     trainedTokens: report.trainedTokens,
     usefulFraction: computed.positions === 0 ? 1 : report.usefulTokens / computed.positions,
-    microBatches: computed.pieces,
+    microBatches: computed.microBatches,
     tokensPerSecond: work === 0 ? 0 : (parts.passes * report.usefulTokens) / work,
     updates: parts.updates,
     stalenessMean: staleness.mean,

@@ -16,7 +16,7 @@ export interface StepMetrics {
   readonly skipped: "nonFinite" | "nothingToTrain" | null
   /** Weight updates with this batch: fewer than `updates_per_batch` if one had a NaN or infinite loss or gradient. */
   readonly updates: number
-  /** Of the first update; so are entropy, divergences and the gradient norm. */
+  /** In the first update, like entropy, divergences and the gradient norm. */
   readonly loss: number
   /** Norm before clipping. */
   readonly gradNorm?: number

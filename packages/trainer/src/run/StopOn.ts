@@ -41,7 +41,7 @@ const known = Health.ruleNames.filter((name) => name !== "stalled")
 export const Names = Schema.String.check(
   Schema.makeFilter((text: string) => {
     const unknown = named(text).find((name) => !known.some((rule) => rule === name))
-    return unknown === undefined || `${unknown} is no rule that ends a run: ${known.join(", ")}`
+    return unknown === undefined || `${unknown} is not a health rule that can end a run: ${known.join(", ")}`
   })
 )
 
@@ -50,7 +50,7 @@ export const problem = (text: string): string | undefined => {
   const beyond = rulesOf(text).find((name) => !rules.some((rule) => rule === name))
   return beyond === undefined
     ? undefined
-    : `stop_on ${beyond} looks at what environments record, which a trainer alone does not see: it works with up; ` +
+    : `stop_on ${beyond} needs metrics of environments, which a trainer alone does not have: it works with up; ` +
         `here ${rules.join(", ")} do`
 }
 

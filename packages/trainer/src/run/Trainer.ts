@@ -25,7 +25,7 @@ import type { Batch, ScoreAdvantage } from "@atropos/core"
 import type * as Health from "@atropos/core/health/Health"
 import { Cause, Clock, Effect, Exit, type FileSystem, Option, type Path, Result, Scope, Stream } from "effect"
 import { type Kept, LearnerEngine } from "../learn/LearnerEngine.ts"
-import * as Rehearsal from "../learn/Rehearsal.ts"
+import * as TimingProbe from "../learn/TimingProbe.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as StepClock from "./StepClock.ts"
@@ -62,7 +62,7 @@ export interface Trainer {
   /** Publishes the current weights to the samplers, unless they already have them. */
   readonly publish: Effect.Effect<void, TrainerError>
   /** Measures the seconds that the gradient of synthetic sequences takes; changes no state. */
-  readonly measure: (rehearsed: Rehearsal.Rehearsed) => Effect.Effect<number, TrainerError>
+  readonly measure: (rehearsed: TimingProbe.Probe) => Effect.Effect<number, TrainerError>
   /**
    * Metrics of one step per batch, until `training_steps` are done or the batches end. Publishes the weights first. Run
    * one such stream at a time.
@@ -96,7 +96,7 @@ export const make = Effect.fn("Trainer.make")(function* (
   const { model } = engine
   if (trainer.seqLen > model.maxPositions) {
     return yield* wrong(
-      `seq_len ${trainer.seqLen} is more than the ${model.maxPositions} positions of ${model.name}: ` +
+      `seq_len ${trainer.seqLen} exceeds the ${model.maxPositions} positions of ${model.name}: ` +
         `set seq_len to ${model.maxPositions} or less`
     )
   }
@@ -146,7 +146,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     isSettled: (batch) => opened.progress.isSettled(batch),
     policyVersion: Effect.sync(() => opened.progress.policyVersion),
     publish,
-    measure: (rehearsed) => Effect.suspend(() => Rehearsal.measure(opened.learner, model.vocabSize, rehearsed)),
+    measure: (rehearsed) => Effect.suspend(() => TimingProbe.measure(opened.learner, model.vocabSize, rehearsed)),
     steps: (batches, hooks) =>
       Stream.suspend(() =>
         opened.progress.step >= trainer.trainingSteps
@@ -209,7 +209,7 @@ const stepsOf = <E, R>(
         Stream.onExit((exit) =>
           Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
             ? Effect.catchTag(save, "TrainerError", ({ message }) =>
-                Effect.logError("no checkpoint at the end", { message })
+                Effect.logError("final checkpoint failed", { message })
               )
             : Effect.void
         )

@@ -39,12 +39,32 @@ export const trainerFields = {
   quantize: field(
     Schema.Literals(["none", ...QuantizedWeights.kinds]),
     "none",
-    "keep the frozen weights of linear layers in 8 or 4 bits (int8, int4), for an eighth to a third of their memory; they are rounded once, into the cache"
+    "quantize the frozen weights of linear layers to 8 or 4 bits (int8, int4), an eighth to a third of their memory; done once, and cached"
   ),
   engine: field(
     Schema.NonEmptyString,
     "local",
-    "where the model is trained and sampled from: local, this machine; or a Tinker server: tinker+http://host:port or tinker+https://host, with its key in TINKER_API_KEY"
+    "where the model is trained: local, ONNX Runtime on this machine; torch, PyTorch on this machine's GPUs or CPU; or, also sampled from, a Tinker server: tinker+http://host:port or tinker+https://host, with its key in TINKER_API_KEY"
+  ),
+  python: field(
+    Schema.NonEmptyString,
+    "python3",
+    "engine torch: the Python interpreter, with torch, transformers, peft and safetensors"
+  ),
+  gpus: field(
+    Schema.NullOr(Schema.String.check(Schema.isPattern(/^\d+(-\d+)?(,\d+(-\d+)?)*$/))),
+    null,
+    "engine torch: GPUs to train on, for example 0-3 or 0,2; if unset, the first; without GPUs, the CPU"
+  ),
+  parallel: field(
+    Schema.Literals(["ddp", "fsdp"]),
+    "ddp",
+    "engine torch on several GPUs: each holds the whole model (ddp), or a part of it (fsdp, for models that do not fit into one)"
+  ),
+  dtype: field(
+    Schema.Literals(["auto", "float32", "bfloat16"]),
+    "auto",
+    "engine torch: type of computation; trained weights stay in float32; auto: bfloat16 on GPUs"
   ),
   run: field(Schema.NonEmptyString, "default", "run of the trajectory service to train"),
   atroposUrl: field(Schema.String, "http://localhost:8000", "URL of the trajectory service"),
@@ -59,7 +79,7 @@ export const trainerFields = {
     1,
     "weight updates with each batch, each over the whole batch (TRL's num_iterations); from the second on the ratio says how far the policy has moved"
   ),
-  seqLen: field(positive, 2048, "maximum sequence length, in tokens; announced to the environments"),
+  seqLen: field(positive, 2048, "max sequence length, in tokens; announced to the environments"),
   tokenBudget: field(
     Schema.NullOr(positive),
     null,
@@ -68,18 +88,14 @@ export const trainerFields = {
   remat: field(
     Schema.Literals(["auto", "none", "elements", "parts"]),
     "auto",
-    "what the backward pass computes again instead of keeping it: none, what lies between products of matrices (elements), or attention and feed-forward parts as a whole (parts: least memory, about a quarter slower); auto: the fastest that fits"
+    "what the backward pass recomputes: none, activations between matmuls (elements), or whole attention and feed-forward blocks (parts: least memory, about a quarter slower); auto: the fastest that fits"
   ),
   memory: field(
     Schema.NullOr(positiveNumber),
     null,
-    "GiB that the process may take: sizes of micro-batches and caches are chosen for it, and a run that cannot keep to it is refused; if unset, what this machine or its container has"
+    "memory limit of the process in GiB: micro-batches and caches are sized for it, and a run that cannot fit is refused; if unset, the memory of this machine or its container"
   ),
-  tooLong: field(
-    Schema.Literals(["cut", "drop"]),
-    "drop",
-    "what to do with longer sequences: cut off their end, or drop them"
-  ),
+  tooLong: field(Schema.Literals(["cut", "drop"]), "drop", "what to do with longer sequences: truncate or drop them"),
   lr: field(
     Schema.NullOr(positiveNumber),
     null,
@@ -101,7 +117,7 @@ export const trainerFields = {
   stopOn: field(
     StopOn.Names,
     "",
-    "rules of the run's health that end it with exit code 3 once they are broken, separated by commas, such as collapse,not_finite; if empty, none"
+    "health rules that end the run with exit code 3 when violated, separated by commas, for example collapse,not_finite; if empty, none"
   ),
   healthWebhook: field(
     Schema.String,
@@ -111,17 +127,17 @@ export const trainerFields = {
   maxStaleness: field(
     Schema.NullOr(count),
     null,
-    "maximum age of a sequence, in weight updates since it was sampled; if unset, no limit"
+    "max age of a sequence, in weight updates since it was sampled; if unset, no limit"
   ),
   onStale: field(
     Schema.Literals(["drop", "mask", "wait"]),
     "drop",
-    "what to do with older sequences: drop them, keep them in their group's baseline without training on them (mask), or let environments begin no rollout that would become too old (wait; sequences that are still too old are dropped)"
+    "what to do with older sequences: drop them, keep them in their group's baseline without training on them (mask), or let environments start no rollout that would become too old (wait; sequences that are too old anyway are dropped)"
   ),
   routerReplay: field(
     Schema.Boolean,
     false,
-    "mixtures of experts: train every sampled token on the experts that it passed when it was sampled (rollout routing replay, arXiv 2510.11370); needs the engine of this process (up)"
+    "mixtures of experts: train every sampled token on the experts used during sampling (rollout routing replay, arXiv 2510.11370); needs the engine of this process (up)"
   ),
   temperature: field(positiveNumber, 1, "sampling temperature to assume for sequences that do not state one"),
   maxMismatch: field(
@@ -132,7 +148,7 @@ export const trainerFields = {
   recordLogprobs: field(
     count,
     32_768,
-    "tokens of each step whose trainer's logprobs are sent to the service, to be held against the sampler's in its viewer: half of the sequences that differ most, half of the others; 0 sends none"
+    "tokens per step whose trainer logprobs are sent to the service, for comparison with the sampler's in the viewer: half from the sequences that differ most, half from others; 0: none"
   ),
   savePath: field(
     Schema.NonEmptyString,
@@ -148,7 +164,7 @@ export const trainerFields = {
   leaseSeconds: field(
     Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1)),
     60,
-    "seconds after which the service hands a dead trainer's batches out again; a live trainer renews its lease"
+    "seconds after which the service redelivers a dead trainer's batches; a live trainer renews its lease"
   ),
   prefetch: field(count, 0, "batches to claim ahead of the one being trained on; each adds a step of staleness"),
   seed: field(count, 0, "random seed for initial weights"),
@@ -182,9 +198,9 @@ export const loraFields = {
   dora: field(
     Schema.Boolean,
     false,
-    "train the length of each row of the adapted weights too (DoRA, arXiv 2402.09353)"
+    "also train the magnitude of each row of the adapted weights (DoRA, arXiv 2402.09353)"
   ),
-  modulesToSave: list([], "beside the adapter, train whole: embed_tokens, lm_head")
+  modulesToSave: list([], "modules to train fully in addition to the adapter: embed_tokens, lm_head")
 } as const
 
 const TrainerFields = Schema.Struct(trainerFields)
@@ -224,6 +240,9 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "leaseSeconds",
   "prefetch",
   "device",
+  "python",
+  "gpus",
+  "parallel",
   "threads",
   "tokenBudget",
   "remat",
@@ -244,7 +263,7 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
 /** Describes a contradiction between settings and its fix; undefined if none. */
 export const problem = ({ maxStaleness, onStale }: TrainerFields): string | undefined =>
   onStale === "wait" && maxStaleness === null
-    ? "on_stale wait needs a bound: set max_staleness too, to the weight updates that a sequence may be old " +
+    ? "on_stale wait needs a bound: also set max_staleness, the max age of a sequence in weight updates " +
       "(--max_staleness 0: on-policy; --max_staleness 1: environments roll out while the trainer trains)"
     : undefined
 

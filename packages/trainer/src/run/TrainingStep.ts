@@ -9,7 +9,7 @@ import type { Batch, PackedLogprobs } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { LearnerEngineShape } from "../learn/LearnerEngine.ts"
-import type { Look } from "../learn/LearnerEngine.ts"
+import type { LogprobCallback } from "../learn/LearnerEngine.ts"
 import * as LogprobSample from "../learn/LogprobSample.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -17,7 +17,7 @@ import * as BatchPreparation from "./BatchPreparation.ts"
 import * as BatchUpdates from "./BatchUpdates.ts"
 import * as GroupOrder from "./GroupOrder.ts"
 import type { Resumed, RunFolder, Settle } from "./RunFolder.ts"
-import * as SamplerCheck from "./SamplerCheck.ts"
+import * as MismatchGuard from "./MismatchGuard.ts"
 import type { StepClock } from "./StepClock.ts"
 import * as StepFigures from "./StepFigures.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
@@ -53,7 +53,7 @@ export type TrainingStep = (
 interface Update extends BatchUpdates.Made {
   readonly logprobs: PackedLogprobs.RecordedLogprobs | undefined
   readonly compared: Mismatch.Compared
-  /** What trainer and sampler may differ by, nats. */
+  /** Max difference between trainer and sampler, nats. */
   readonly allowed: number
   readonly skipped: StepMetrics["skipped"]
 }
@@ -61,7 +61,7 @@ interface Update extends BatchUpdates.Made {
 export const make = ({ model, reject, resolved, resumed, settings }: Options): TrainingStep => {
   const { objective, rate } = resolved
   const { learner, progress, save } = resumed
-  const sampler = SamplerCheck.make(settings, objective, model)
+  const sampler = MismatchGuard.make(settings, objective, model)
   const prepare = BatchPreparation.make({ model, settings, ...resolved })
   const updating = BatchUpdates.make(learner, settings.updatesPerBatch)
 
@@ -79,7 +79,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       meter === undefined || claimed === undefined || settings.recordLogprobs === 0
         ? undefined
         : LogprobSample.make(claimed.groups, weighted, settings.recordLogprobs)
-    const look: Look | undefined =
+    const look: LogprobCallback | undefined =
       meter && ((item, logprobs) => (meter.add(item, logprobs), sample?.add(item, logprobs)))
     const { policyVersion } = progress
     const first = yield* updating.first(weighted, clock, look)
@@ -110,7 +110,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
     if (!(Number.isFinite(lr) && lr >= 0)) {
       return yield* new TrainerError({
         reason: "settings",
-        message: `the schedule gave ${lr} as the learning rate of step ${progress.step + 1}: a number from 0 up is needed`
+        message: `the schedule returned the learning rate ${lr} for step ${progress.step + 1}: it must be finite and not negative`
       })
     }
     yield* sampler.checkTokenizer(batch)
@@ -176,8 +176,8 @@ const telling = ({ progress, reject, settings }: Pick<Options, "reject" | "setti
     const { nonFiniteInARow, step } = progress
     yield* Effect.logWarning(
       updates === 0
-        ? "step skipped: loss or gradient is not a number"
-        : "further updates skipped: loss or gradient is not a number",
+        ? "skipped step: loss or gradient is NaN or infinite"
+        : "skipped remaining updates: loss or gradient is NaN or infinite",
       { step, batch: batch.id, loss: computed.loss, gradNorm: norm, updates }
     )
     if (nonFiniteInARow < settings.maxNonFinite) return
@@ -185,7 +185,7 @@ const telling = ({ progress, reject, settings }: Pick<Options, "reject" | "setti
     return yield* new TrainerError({
       reason: "nonFinite",
       message:
-        `loss or gradient was not a number in ${nonFiniteInARow} steps in a row, the last one ${step}; ` +
+        `loss or gradient was NaN or infinite in ${nonFiniteInARow} consecutive steps, the last one ${step}; ` +
         `its batch (${batch.id}) is in ${path}. Lower lr, or raise max_non_finite; the run resumes from its last checkpoint`
     })
   })

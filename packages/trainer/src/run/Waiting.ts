@@ -20,7 +20,7 @@ export const make: Effect.Effect<Hooks["published"], never, TrainerClient.Traine
           // Older services lack this endpoint and never delay environments.
           isTaken = reason !== "notFound"
           const log = isTaken ? Effect.logWarning : Effect.logDebug
-          return log("the service was not told of a batch that was learned from", {
+          return log("could not report a trained batch to the service", {
             batch: batch.id,
             reason,
             message
@@ -39,9 +39,9 @@ export const check = Effect.fnUntraced(function* (
 ) {
   const { waitAtStaleness } = yield* Effect.orElseSucceed(info, () => ({ waitAtStaleness: bound }))
   if (waitAtStaleness === bound) return
-  yield* Effect.logWarning("this service cannot let environments wait: sequences that are too old are dropped", {
+  yield* Effect.logWarning("this service cannot make environments wait; sequences that are too old are dropped", {
     on_stale: "wait",
     max_staleness: bound,
-    because: "it is of an earlier version, or the original's; a newer one can (npx @atropos/cli api)"
+    because: "it is an earlier version, or the original's; start a newer one: npx @atropos/cli api"
   })
 })

@@ -35,7 +35,7 @@ export const load = ({ engine, modelName }: ServedPolicy, readAdapter: ReadAdapt
     if (name === modelName || name === SamplingRequest.anyModel) {
       return yield* ApiError.invalid(
         "lora_name",
-        `lora_name: ${name} stands for the newest weights; choose another name`
+        `lora_name: ${name} is reserved for the latest weights; choose another name`
       )
     }
     const { policies } = yield* engine.status

@@ -20,7 +20,7 @@ export interface Words {
 
 const anyObject = JSON.stringify({ type: "object" })
 
-const said = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ?? "nothing"
+const describeValue = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ?? "nothing"
 
 const schemaOf = (given: unknown, param: string): Effect.Effect<string, OpenAiApiError> =>
   Effect.gen(function* () {
@@ -28,7 +28,8 @@ const schemaOf = (given: unknown, param: string): Effect.Effect<string, OpenAiAp
       typeof given === "string"
         ? yield* Effect.try({
             try: () => ExactJson.parseWritten(given),
-            catch: () => invalid(param, `${param}: expected a JSON schema, got text that is no JSON: ${said(given)}`)
+            catch: () =>
+              invalid(param, `${param}: expected a JSON schema, got text that is not JSON: ${describeValue(given)}`)
           })
         : given
     const problem = SchemaGrammar.problem(schema)
@@ -43,7 +44,7 @@ const ofFormat = (format: unknown): Effect.Effect<string | undefined, OpenAiApiE
   if (type === "json_object") return Effect.succeed(anyObject)
   if (type !== "json_schema" || !Predicate.hasProperty(format, "json_schema")) {
     const right = 'expected { "type": "text" }, "json_object", or "json_schema" with a json_schema'
-    return Effect.fail(invalid(param, `${param}: ${right}, got ${said(format)}`))
+    return Effect.fail(invalid(param, `${param}: ${right}, got ${describeValue(format)}`))
   }
   const { json_schema: named } = format
   return Predicate.hasProperty(named, "schema")
@@ -54,7 +55,7 @@ const ofFormat = (format: unknown): Effect.Effect<string | undefined, OpenAiApiE
 const ofOutputs = (outputs: unknown): Effect.Effect<string | undefined, OpenAiApiError> => {
   const param = "structured_outputs"
   if (!Predicate.isReadonlyObject(outputs)) {
-    return Effect.fail(invalid(param, `${param}: expected { "json": schema }, got ${said(outputs)}`))
+    return Effect.fail(invalid(param, `${param}: expected { "json": schema }, got ${describeValue(outputs)}`))
   }
   const given = Object.entries(outputs).filter(([, value]) => value !== null && value !== false)
   const [one, other] = given
@@ -78,7 +79,7 @@ export const of = (words: Words): Effect.Effect<string | undefined, OpenAiApiErr
     ] as const
     const given = forms.filter(([, form]) => form !== undefined)
     if (given.length > 1) {
-      return yield* invalid(given[1]![0], `${given[1]![0]}: ${given[0]![0]} says a form already; give one of them`)
+      return yield* invalid(given[1]![0], `${given[1]![0]}: ${given[0]![0]} is given too; remove one of them`)
     }
     return given[0]?.[1]
   })

@@ -27,7 +27,7 @@ const toError = ApiError.fromEngine("messages")
 export const messagesOf = Effect.fnUntraced(function* (value: unknown, maxTokens: number) {
   if (!Array.isArray(value)) return yield* ApiError.invalid("messages", "messages: a list of messages is needed")
   if (value.length > maxTokens) {
-    const message = `messages: ${value.length} messages are longer than the ${maxTokens} tokens that a sequence may have`
+    const message = `messages: ${value.length} messages exceed the max sequence length of ${maxTokens} tokens`
     return yield* ApiError.invalid("messages", message, "context_length_exceeded")
   }
   const filled = value.map((one: unknown) => (typeof one === "object" ? { content: null, ...one } : one))
@@ -40,7 +40,7 @@ export const messagesOf = Effect.fnUntraced(function* (value: unknown, maxTokens
     const other = Array.isArray(content) ? content.find(({ type }) => type !== "text") : undefined
     if (other !== undefined) {
       const where = `messages.${index}.content`
-      return yield* ApiError.unsupported(where, `${where}: this model reads text, not parts of type ${other.type}`)
+      return yield* ApiError.unsupported(where, `${where}: only text parts are supported, not ${other.type}`)
     }
   }
   return messages
@@ -70,7 +70,10 @@ export const handle = (
     const isLogprobsAsked = parameters.logprobs ?? false
     const sampling = yield* Parameters.sampling(parameters)
     if (forced !== undefined && sampling.schema !== undefined) {
-      return yield* ApiError.invalid("tool_choice", "tool_choice: the answer is held to another form already")
+      return yield* ApiError.invalid(
+        "tool_choice",
+        "tool_choice: cannot be combined with response_format or structured outputs"
+      )
     }
     const request: Completions.Request = {
       ...SamplingRequest.toCompletions({ ...sampling, ...(forced && { schema: forced.schema }) }, served),
@@ -90,7 +93,7 @@ export const handle = (
       model: parameters.model ?? served.modelName
     }
     const promptIds = telling.returnTokenIds ? { prompt_token_ids: promptTokens } : {}
-    const answerOf = ({ finishReason = "stop", text }: Pick<Completions.Piece, "finishReason" | "text">) =>
+    const answerOf = ({ finishReason = "stop", text }: Pick<Completions.Delta, "finishReason" | "text">) =>
       prompt.read(text, finishReason)
 
     if (parameters.stream !== true) {
@@ -131,7 +134,7 @@ export const handle = (
     const held = new Map<number, string>()
     let completionTokens = 0
     let cachedTokens = 0
-    const toEvents = Effect.fnUntraced(function* (piece: Completions.Piece) {
+    const toEvents = Effect.fnUntraced(function* (piece: Completions.Delta) {
       const { index, policyVersion } = piece
       completionTokens += piece.tokens.length
       cachedTokens = piece.cachedTokens
@@ -169,7 +172,7 @@ export const checkStreamOptions = (parameters: {
   readonly stream_options?: unknown
 }): Effect.Effect<void, ApiError.OpenAiApiError> =>
   parameters.stream_options !== undefined && parameters.stream !== true
-    ? Effect.fail(ApiError.invalid("stream_options", "stream_options: only allowed where stream is true"))
+    ? Effect.fail(ApiError.invalid("stream_options", "stream_options: only allowed if stream is true"))
     : Effect.void
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, number) => total + number, 0)

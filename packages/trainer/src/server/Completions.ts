@@ -19,8 +19,8 @@ export interface Request extends Engine.GenerateRequest {
   readonly skipSpecialTokens: boolean
 }
 
-/** Output since the previous piece of the same choice. Tokens wait until their text is complete. */
-export interface Piece {
+/** Output since the previous delta of the same choice. Tokens wait until their text is complete. */
+export interface Delta {
   readonly index: number
   readonly text: string
   readonly tokens: ReadonlyArray<number>
@@ -39,21 +39,21 @@ export interface Piece {
   readonly stop?: string
 }
 
-export interface Completion extends Omit<Piece, "index" | "finishReason"> {
+export interface Completion extends Omit<Delta, "index" | "finishReason"> {
   readonly finishReason: Engine.FinishReason
 }
 
 export interface Completions {
-  readonly stream: (request: Request) => Stream.Stream<Piece, Engine.EngineError>
-  /** The n completions, by index; `hear` receives their pieces as they arrive. */
+  readonly stream: (request: Request) => Stream.Stream<Delta, Engine.EngineError>
+  /** The n completions, by index; `onDelta` receives their deltas as they arrive. */
   readonly collect: (
     request: Request,
-    hear?: (piece: Piece) => void
+    onDelta?: (delta: Delta) => void
   ) => Effect.Effect<ReadonlyArray<Completion>, Engine.EngineError>
 }
 
 export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape): Completions => {
-  const stream = (request: Request): Stream.Stream<Piece, Engine.EngineError> =>
+  const stream = (request: Request): Stream.Stream<Delta, Engine.EngineError> =>
     Stream.suspend(() => {
       const rows = Array.from({ length: request.n }, (_, index) => makeRow(tokenizer, request, index))
       let ended = 0
@@ -62,26 +62,26 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
         .stream(request, (given) => (end = given))
         .pipe(
           Stream.map((event) => {
-            const piece = rows[event.index]?.take(event)
-            if (piece?.finishReason !== undefined) ended++
-            if (piece?.stop !== undefined && ended < request.n) end?.(piece.index)
-            // Computed with the piece: events arrive in batches, which are mapped before the next operator sees the
+            const delta = rows[event.index]?.take(event)
+            if (delta?.finishReason !== undefined) ended++
+            if (delta?.stop !== undefined && ended < request.n) end?.(delta.index)
+            // Computed with the delta: events arrive in batches, which are mapped before the next operator sees the
             // first of them.
-            return { piece, isLast: ended === request.n }
+            return { delta, isLast: ended === request.n }
           }),
           Stream.takeUntil(({ isLast }) => isLast),
           Stream.concat(Stream.suspend(() => (ended === request.n ? Stream.empty : Stream.fail(cutShort)))),
-          Stream.map(({ piece }) => piece),
-          Stream.filter((piece) => piece !== undefined)
+          Stream.map(({ delta }) => delta),
+          Stream.filter((delta) => delta !== undefined)
         )
     })
 
-  const fromStream = (request: Request, hear: (piece: Piece) => void = () => {}) =>
+  const fromStream = (request: Request, onDelta: (delta: Delta) => void = () => {}) =>
     stream(request).pipe(
-      Stream.tap((piece) => Effect.sync(() => hear(piece))),
+      Stream.tap((delta) => Effect.sync(() => onDelta(delta))),
       Stream.runCollect,
-      Effect.map((pieces) =>
-        Array.from({ length: request.n }, (_, index) => joined(pieces.filter((piece) => piece.index === index)))
+      Effect.map((deltas) =>
+        Array.from({ length: request.n }, (_, index) => joined(deltas.filter((delta) => delta.index === index)))
       )
     )
 
@@ -106,12 +106,14 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
 
   return {
     stream,
-    collect: (request, hear) =>
-      hear !== undefined || request.stop.some((stop) => stop !== "") ? fromStream(request, hear) : fromTokens(request)
+    collect: (request, onDelta) =>
+      onDelta !== undefined || request.stop.some((stop) => stop !== "")
+        ? fromStream(request, onDelta)
+        : fromTokens(request)
   }
 }
 
-const cutShort = new EngineFailed({ message: "the engine's tokens ended before the completion did" })
+const cutShort = new EngineFailed({ message: "the engine's token stream ended early" })
 
 const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: number) => {
   const pieces = TextPieces.make(tokenizer, request)
@@ -122,7 +124,7 @@ const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: n
   let versions: Array<number> = []
   let routed: Array<Int32Array> = []
   let isEnded = false
-  const take = (event: Engine.TokenEvent): Piece | undefined => {
+  const take = (event: Engine.TokenEvent): Delta | undefined => {
     if (isEnded) return undefined
     tokens.push(event.token)
     logprobs.push(event.logprob)
@@ -137,7 +139,7 @@ const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: n
     const finishReason = stop === undefined ? event.finishReason : "stop"
     isEnded = finishReason !== undefined
     if (shown === "" && !isEnded) return undefined
-    const piece: Piece = {
+    const delta: Delta = {
       index,
       text: shown,
       tokens,
@@ -154,34 +156,34 @@ const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: n
     versions = []
     routed = []
     alternatives = []
-    return piece
+    return delta
   }
   return { take }
 }
 
 /** The oldest version, and all if they differ. */
-const versionsOf = (versions: ReadonlyArray<number>): Pick<Piece, "policyVersion" | "policyVersions"> => {
+const versionsOf = (versions: ReadonlyArray<number>): Pick<Delta, "policyVersion" | "policyVersions"> => {
   const policyVersion = versions.reduce((oldest, version) => Math.min(oldest, version), versions[0] ?? 0)
   return versions.every((version) => version === policyVersion)
     ? { policyVersion }
     : { policyVersion, policyVersions: versions }
 }
 
-const expertsOf = (parts: ReadonlyArray<Int32Array>): Pick<Piece, "routedExperts"> =>
+const expertsOf = (parts: ReadonlyArray<Int32Array>): Pick<Delta, "routedExperts"> =>
   parts.length === 0 ? {} : { routedExperts: RoutedExperts.joined(parts) }
 
-const joined = (pieces: ReadonlyArray<Piece>): Completion => {
-  const last = pieces.at(-1)
+const joined = (deltas: ReadonlyArray<Delta>): Completion => {
+  const last = deltas.at(-1)
   return {
-    text: pieces.map(({ text }) => text).join(""),
-    tokens: pieces.flatMap(({ tokens }) => tokens),
-    logprobs: pieces.flatMap(({ logprobs }) => logprobs),
-    alternatives: pieces.flatMap(({ alternatives }) => alternatives),
+    text: deltas.map(({ text }) => text).join(""),
+    tokens: deltas.flatMap(({ tokens }) => tokens),
+    logprobs: deltas.flatMap(({ logprobs }) => logprobs),
+    alternatives: deltas.flatMap(({ alternatives }) => alternatives),
     ...versionsOf(
-      pieces.flatMap(({ policyVersion, policyVersions, tokens }) => policyVersions ?? tokens.map(() => policyVersion))
+      deltas.flatMap(({ policyVersion, policyVersions, tokens }) => policyVersions ?? tokens.map(() => policyVersion))
     ),
     cachedTokens: last?.cachedTokens ?? 0,
-    ...expertsOf(pieces.flatMap(({ routedExperts }) => routedExperts ?? [])),
+    ...expertsOf(deltas.flatMap(({ routedExperts }) => routedExperts ?? [])),
     // The engine ends every choice.
     finishReason: last?.finishReason ?? "length",
     ...(last?.stop !== undefined && { stop: last.stop })

@@ -10,7 +10,7 @@ import type { EngineError } from "../engine/Engine.ts"
 import * as Answers from "./OpenAiApiAnswers.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 
-export interface Events<P extends Completions.Piece> {
+export interface Events<P extends Completions.Delta> {
   readonly pieces: Stream.Stream<P, EngineError>
   readonly toEvents: (piece: P) => Effect.Effect<string>
   /** Sent before `[DONE]`. */
@@ -18,7 +18,7 @@ export interface Events<P extends Completions.Piece> {
   readonly toError: (error: EngineError) => ApiError.OpenAiApiError
 }
 
-export const respond = Effect.fnUntraced(function* <P extends Completions.Piece>({
+export const respond = Effect.fnUntraced(function* <P extends Completions.Delta>({
   last,
   pieces,
   toError,

@@ -37,7 +37,7 @@ export const usage = (promptTokens: number, completionTokens: number, cachedToke
 })
 
 /** A piece of a completion, or all of it. */
-type Part = Omit<Completions.Piece, "index">
+type Part = Omit<Completions.Delta, "index">
 
 const encoder = new TextEncoder()
 

@@ -53,7 +53,7 @@ export const fromEngine =
         )
       case "UnknownPolicy":
         return notFound(
-          `the model \`${error.policy}\` does not exist; there are: ${error.loaded.join(", ")}`,
+          `the model \`${error.policy}\` does not exist; loaded are: ${error.loaded.join(", ")}`,
           "model",
           "model_not_found"
         )

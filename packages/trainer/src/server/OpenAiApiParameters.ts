@@ -155,13 +155,13 @@ export const reader = <A>(
 
 const refusal = (parameter: string, value: unknown): OpenAiApiError =>
   !neutral.has(parameter)
-    ? unsupported(parameter, `unsupported parameter: '${parameter}'; leave it out`)
+    ? unsupported(parameter, `unsupported parameter: '${parameter}'; remove it`)
     : unsupported(
         parameter,
-        `'${parameter}' is not supported, but for the value that switches it off; got ${said(value)}`
+        `'${parameter}' is only supported with the value that disables it; got ${describeValue(value)}`
       )
 
-const said = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   const text = JSON.stringify(value)
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }

@@ -19,9 +19,7 @@ export const make = (tokens: ReadonlyArray<Redacted.Redacted>): Authorize => {
     if (token === undefined) {
       return Effect.fail(unauthorized("this server requires a token: send the header `Authorization: Bearer <token>`"))
     }
-    return BearerTokens.roleOf(known, token) === undefined
-      ? Effect.fail(unauthorized("the token is not known here"))
-      : Effect.void
+    return BearerTokens.roleOf(known, token) === undefined ? Effect.fail(unauthorized("unknown token")) : Effect.void
   }
 }
 

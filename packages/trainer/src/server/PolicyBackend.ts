@@ -6,7 +6,7 @@
  */
 import {
   InferenceError,
-  type Listener,
+  type DeltaHandler,
   type SamplingOptions,
   type TokenChoice
 } from "@atropos/core/inference/backend/Inference"
@@ -90,7 +90,7 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
   const sample = Effect.fnUntraced(function* (
     promptTokens: ReadonlyArray<number>,
     request: SamplingOptions,
-    onTokens?: Listener<ReadonlyArray<number>>
+    onTokens?: DeltaHandler<ReadonlyArray<number>>
   ) {
     const extra = yield* Effect.mapError(extraOf(request), rejected)
     const sampling = { ...request, ...extra }

@@ -88,6 +88,6 @@ export const readAdapter = (model: Model.Model): Effect.Effect<ReadAdapter, neve
     const { adapter, layout } = model
     return (folder) =>
       adapter === undefined
-        ? Effect.fail({ message: `${model.name} is served without an adapter, so none can take its place` })
+        ? Effect.fail({ message: `${model.name} is served without an adapter, so it cannot be replaced by one` })
         : Effect.provideContext(Peft.read(folder, { adapter, layout }), files)
   })

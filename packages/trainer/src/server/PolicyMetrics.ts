@@ -12,7 +12,7 @@ import type { ServedPolicy } from "./ServedPolicy.ts"
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 
 const requests = Metric.histogram("atropos.policy.request.seconds", {
-  description: "Time from request to answer (of a stream: to its first piece), by endpoint and status",
+  description: "Time from request to answer (if streamed, to the first chunk), by endpoint and status",
   boundaries: seconds
 })
 
@@ -36,20 +36,25 @@ type Kind = "gauge" | "counter"
 const families: ReadonlyArray<
   readonly [name: string, kind: Kind, help: string, value: (status: EngineStatus) => number]
 > = [
-  ["running", "gauge", "Completions that hold a row", ({ running }) => running],
-  ["waiting", "gauge", "Completions that wait for a row", ({ waiting }) => waiting],
-  ["tokens_per_second", "gauge", "Sampled tokens a second over the last seconds", (status) => status.tokensPerSecond],
+  ["running", "gauge", "Running completions", ({ running }) => running],
+  ["waiting", "gauge", "Waiting completions", ({ waiting }) => waiting],
+  ["tokens_per_second", "gauge", "Sampled tokens per second, recently", (status) => status.tokensPerSecond],
   ["generated_tokens_total", "counter", "Tokens sampled", ({ generatedTokens }) => generatedTokens],
   ["prompt_tokens_total", "counter", "Prompt tokens processed", ({ promptTokens }) => promptTokens],
-  ["prompt_tokens_cached_total", "counter", "Prompt tokens known before", (status) => status.cachedPromptTokens],
-  ["prefix_hit_ratio", "gauge", "Share of prompt tokens that were known before", (status) => hitRatio(status)],
-  ["guessed_tokens_total", "counter", "Tokens guessed ahead", ({ guessedTokens }) => guessedTokens],
-  ["guesses_accepted_total", "counter", "Tokens guessed ahead that were drawn", (status) => status.acceptedGuesses],
-  ["kv_bytes", "gauge", "Memory of keys and values in use", ({ kvBytes }) => kvBytes],
-  ["kv_limit_bytes", "gauge", "Memory for keys and values", ({ kvLimitBytes }) => kvLimitBytes],
-  ["prefix_bytes", "gauge", "Memory of beginnings of prompts that are kept", ({ prefixBytes }) => prefixBytes],
-  ["version", "gauge", "Newest policy version that is loaded", ({ policies }) => newestOf(policies)],
-  ["engine_restarts_total", "counter", "Times the engine's thread was started again", ({ restarts }) => restarts]
+  [
+    "prompt_tokens_cached_total",
+    "counter",
+    "Prompt tokens found in the prefix cache",
+    (status) => status.cachedPromptTokens
+  ],
+  ["prefix_hit_ratio", "gauge", "Share of prompt tokens found in the prefix cache", (status) => hitRatio(status)],
+  ["guessed_tokens_total", "counter", "Speculated tokens", ({ guessedTokens }) => guessedTokens],
+  ["guesses_accepted_total", "counter", "Speculated tokens that were accepted", (status) => status.acceptedGuesses],
+  ["kv_bytes", "gauge", "KV cache memory in use", ({ kvBytes }) => kvBytes],
+  ["kv_limit_bytes", "gauge", "KV cache memory limit", ({ kvLimitBytes }) => kvLimitBytes],
+  ["prefix_bytes", "gauge", "Prefix cache memory in use", ({ prefixBytes }) => prefixBytes],
+  ["version", "gauge", "Newest loaded policy version", ({ policies }) => newestOf(policies)],
+  ["engine_restarts_total", "counter", "Restarts of the engine's thread", ({ restarts }) => restarts]
 ]
 
 export const render = (status: EngineStatus): string =>

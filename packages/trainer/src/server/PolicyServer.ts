@@ -44,8 +44,7 @@ type Handler = Effect.Effect<
   HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
 >
 
-const noReader: AdapterApi.ReadAdapter = () =>
-  Effect.fail({ message: "this server was started without a way to read adapters" })
+const noReader: AdapterApi.ReadAdapter = () => Effect.fail({ message: "this server cannot read adapters" })
 
 /** Time limit for the engine's response to a health check. */
 const healthTime: Duration.Input = "5 seconds"
@@ -54,7 +53,7 @@ const health = ({ engine }: ServedPolicy.ServedPolicy): Handler =>
   engine.health.pipe(
     Effect.timeoutOrElse({
       duration: healthTime,
-      orElse: () => Effect.fail({ message: "the engine does not answer" })
+      orElse: () => Effect.fail({ message: "the engine does not respond" })
     }),
     Effect.mapBoth({
       onFailure: ({ message }) => ApiError.unavailable(message),

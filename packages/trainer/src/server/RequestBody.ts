@@ -20,7 +20,7 @@ const refused = (status: number, code: string, message: string): OpenAiApiError 
 const busy = new OpenAiApiError({
   status: 429,
   type: "rate_limit_error",
-  message: "the requests under way fill the room there is for bodies: send this again in a moment",
+  message: "too many request bodies in memory: retry shortly",
   param: null,
   code: "overloaded",
   retryAfterMillis: 1000
@@ -39,10 +39,10 @@ export const parameters: Effect.Effect<
     return yield* refused(415, "unsupported_media_type", "send JSON, with the header content-type: application/json")
   }
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    return yield* refused(415, "unsupported_content_encoding", `bodies compressed with ${encoding} are not read here`)
+    return yield* refused(415, "unsupported_content_encoding", `bodies compressed with ${encoding} are not supported`)
   }
   const tooLarge = refused(413, "request_too_large", `the request body is larger than the ${limit} bytes allowed`)
-  const notJson = invalid(null, "the body is not JSON, or did not arrive whole", "invalid_json")
+  const notJson = invalid(null, "the body is not JSON, or incomplete", "invalid_json")
   const bytes = yield* BodyLimit.readJson(request, limit, {
     tooLarge: () => tooLarge,
     busy: () => busy,

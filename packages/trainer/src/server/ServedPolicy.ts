@@ -80,15 +80,15 @@ export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) 
     completions: Completions.make(engine, tokenizer),
     encode: Effect.fnUntraced(function* (text, isFramed = true, maxTokens = maxSequenceTokens) {
       const isTooLong = yield* Effect.catchDefect(PromptBound.exceeds(tokenizer, text, maxTokens), (cause) =>
-        attempt("the tokenizer does not take this prompt", () => {
+        attempt("the tokenizer rejects this prompt", () => {
           throw cause
         })
       )
       if (isTooLong) {
-        const message = `a prompt of ${text.length} characters is longer than the ${maxTokens} tokens that it may have`
+        const message = `a prompt of ${text.length} characters exceeds the limit of ${maxTokens} tokens`
         return yield* new PromptError({ message, isTooLong })
       }
-      return yield* attempt("the tokenizer does not take this prompt", () => {
+      return yield* attempt("the tokenizer rejects this prompt", () => {
         const ids = tokenizer.encode(text, { addSpecialTokens: false })
         return !isFramed || frame.every((id, index) => ids[index] === id) ? ids : [...frame, ...ids]
       })
@@ -99,7 +99,7 @@ export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) 
       if (hasLogged) return Effect.succeed(left)
       hasLogged = true
       return Effect.as(
-        Effect.logInfo("completions are cut to the longest sequence", {
+        Effect.logInfo("completions are limited by the max sequence length", {
           requested: wanted,
           left,
           because: `the prompt has ${promptTokens} tokens; a sequence has at most ${maxSequenceTokens}`
@@ -108,6 +108,6 @@ export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) 
       )
     },
     render: (messages, options) =>
-      attempt("the chat template does not take these messages", () => tokenizer.applyChatTemplate(messages, options))
+      attempt("the chat template rejects these messages", () => tokenizer.applyChatTemplate(messages, options))
   } satisfies ServedPolicy
 })

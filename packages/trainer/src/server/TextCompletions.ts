@@ -57,7 +57,7 @@ const promptsOf = Effect.fnUntraced(function* (
 })
 
 /** A piece of one of the prompts' completions; `index` counts over all prompts. */
-interface PromptPiece extends Completions.Piece {
+interface PromptDelta extends Completions.Delta {
   readonly prompt: number
 }
 
@@ -93,7 +93,7 @@ const callOf = Effect.fnUntraced(function* (served: ServedPolicy.ServedPolicy) {
   const isStreamed = parameters.stream === true
   const maxTokens = parameters.max_tokens ?? defaultMaxTokens
   if (maxTokens === 0 && (!isEchoed || isStreamed)) {
-    return yield* ApiError.invalid("max_tokens", "max_tokens: at least 1 (0 gives the prompt with echo, not streamed)")
+    return yield* ApiError.invalid("max_tokens", "max_tokens: at least 1 (0 only with echo, not streamed)")
   }
   const sampling = SamplingRequest.toCompletions(yield* Parameters.sampling(parameters), served)
   const top = parameters.logprobs
@@ -141,7 +141,7 @@ const openingOf = Effect.fnUntraced(function* (engine: Engine, call: Call, at: n
 
 const logprobsOf = (
   { telling, top }: Call,
-  part: Omit<Completions.Piece, "index">,
+  part: Omit<Completions.Delta, "index">,
   opening: Opening,
   offset: number
 ) => {
@@ -218,7 +218,7 @@ const streamed = Effect.fnUntraced(function* ({ completions, engine }: ServedPol
   const openings = yield* Effect.forEach(prompts, (_, at) => openingOf(engine, call, at), {
     concurrency: "unbounded"
   }).pipe(Effect.mapError(toError))
-  return yield* EventStream.respond<PromptPiece>({
+  return yield* EventStream.respond<PromptDelta>({
     pieces: Stream.mergeAll(
       requests.map((request, prompt) =>
         Stream.map(completions.stream(request), (piece) => ({ ...piece, prompt, index: prompt * n + piece.index }))

@@ -21,7 +21,7 @@ export interface Options {
 
 /** Written by decoders for bytes that do not form a character, or not yet. */
 const incomplete = "\u{FFFD}"
-const longestCharacterBytes = 4
+const maxCharacterBytes = 4
 
 /**
  * Length of the end that may still change. Some decoders write one U+FFFD for all bytes of an incomplete character,
@@ -29,7 +29,7 @@ const longestCharacterBytes = 4
  */
 const pending = (text: string, tokens: number): number => {
   if (!text.endsWith(incomplete)) return 0
-  if (tokens >= longestCharacterBytes) return 1
+  if (tokens >= maxCharacterBytes) return 1
   let count = 1
   while (text[text.length - 1 - count] === incomplete) count++
   return count

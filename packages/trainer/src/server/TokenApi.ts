@@ -45,7 +45,7 @@ const promptOf = (
   const ids =
     typeof prompt === "object" && prompt !== null && "prompt_token_ids" in prompt ? prompt.prompt_token_ids : prompt
   if (Array.isArray(ids) && ids.length > maxSequenceTokens) {
-    const message = `prompt: ${ids.length} tokens are more than the ${maxSequenceTokens} of a sequence`
+    const message = `prompt: ${ids.length} tokens exceed the max sequence length of ${maxSequenceTokens}`
     return Effect.fail(ApiError.invalid("prompt", message, "context_length_exceeded"))
   }
   return Parameters.isTokenIds(ids)

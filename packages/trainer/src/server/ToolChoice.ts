@@ -82,12 +82,12 @@ const forcedBy = Effect.fnUntraced(function* (
   format: OutputFormat.OutputFormat
 ) {
   const wanted = yield* nameIn(choice)
-  if (tools.length === 0) return yield* ApiError.invalid(param, `${param}: there are no tools to choose from`)
+  if (tools.length === 0) return yield* ApiError.invalid(param, `${param}: the request has no tools`)
   const { forcedCall } = format
   if (forcedCall === undefined) {
     return yield* ApiError.unsupported(
       param,
-      `${param}: a model that writes calls as ${format.name} cannot be held to one; only auto and none are supported`
+      `${param}: calls cannot be forced in the format ${format.name}; only auto and none are supported`
     )
   }
   const { argumentsKey, before, behind } = forcedCall
@@ -95,7 +95,7 @@ const forcedBy = Effect.fnUntraced(function* (
     ({ name }) => wanted === undefined || name === wanted
   )
   const [first] = calls
-  if (first === undefined) return yield* ApiError.invalid(param, `${param}: there is no tool named ${wanted}`)
+  if (first === undefined) return yield* ApiError.invalid(param, `${param}: the request has no tool named ${wanted}`)
   const schema =
     calls.length === 1 ? first.schemaAt("") : { anyOf: calls.map(({ schemaAt }, index) => schemaAt(`/anyOf/${index}`)) }
   const forced: Forced = {

@@ -11,10 +11,10 @@ export type WriteAdapter = (
   parameters: Float32Array
 ) => Effect.Effect<void, { readonly message: string }, FileSystem.FileSystem | Path.Path>
 
+/** Weights: parameters flat in the model's layout, or what writes them into a folder as an adapter or a model. */
 export interface Source {
   readonly parameters?: Float32Array
-  /** A PEFT folder; it is copied, and may be deleted afterwards. */
-  readonly adapterFolder?: string
+  readonly write?: (folder: string) => Effect.Effect<void, { readonly message: string }>
 }
 
 const failed = (what: string) => (cause: { readonly message: string }) =>
@@ -24,7 +24,7 @@ const failed = (what: string) => (cause: { readonly message: string }) =>
 export const write = Effect.fn("AdapterFolders.write")(function* (
   root: string,
   name: string,
-  { adapterFolder, parameters }: Source,
+  { parameters, write: writeSource }: Source,
   writeAdapter: WriteAdapter | undefined
 ) {
   const fs = yield* FileSystem.FileSystem
@@ -33,14 +33,14 @@ export const write = Effect.fn("AdapterFolders.write")(function* (
   const partial = join(root, `.${name}.partial`)
   yield* Effect.gen(function* () {
     yield* fs.remove(partial, { recursive: true, force: true })
-    if (adapterFolder !== undefined) {
-      yield* fs.makeDirectory(root, { recursive: true })
-      yield* fs.copy(adapterFolder, partial)
+    if (writeSource !== undefined) {
+      yield* fs.makeDirectory(partial, { recursive: true })
+      yield* writeSource(partial)
     } else if (parameters !== undefined && writeAdapter !== undefined) {
       yield* fs.makeDirectory(partial, { recursive: true })
       yield* writeAdapter(partial, parameters)
     } else {
-      return yield* Effect.fail({ message: "neither an adapter folder nor writeAdapter was provided" })
+      return yield* Effect.fail({ message: "neither an adapter folder nor writeAdapter is set" })
     }
     yield* fs.rename(partial, folder)
   }).pipe(Effect.mapError(failed(`cannot write ${folder}`)))

@@ -37,7 +37,7 @@ const reasonIn = (text: string): string =>
   })
 
 /** Max response size; these endpoints answer with one line. */
-const mostBytes = 2 ** 20
+const maxBytes = 2 ** 20
 const utf8 = new TextDecoder()
 
 export const rootOf = (url: string): string => url.replace(/(?<!\/)\/+$/, "").replace(/\/v1$/, "")
@@ -55,7 +55,7 @@ const asker = Effect.fnUntraced(function* (target: string, { apiKey, url }: Opti
     const request = body === undefined ? bare : HttpClientRequest.bodyJsonUnsafe(bare, body)
     return client.execute(apiKey === undefined ? request : HttpClientRequest.bearerToken(request, apiKey)).pipe(
       Effect.flatMap((response) =>
-        Effect.map(AnswerBody.read(response.status, response.stream, mostBytes), (bytes) => {
+        Effect.map(AnswerBody.read(response.status, response.stream, maxBytes), (bytes) => {
           const text = utf8.decode(bytes)
           return { status: response.status, text, reason: reasonIn(text) }
         })

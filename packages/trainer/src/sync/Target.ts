@@ -15,7 +15,7 @@ export class TargetError extends Schema.TaggedError<TargetError>()("TargetError"
 export interface Probe {
   /** Ids, at least two. */
   readonly tokens: ReadonlyArray<number>
-  /** Of every token except the first, nats, at temperature 1. */
+  /** One per token except the first, nats, at temperature 1. */
   readonly logprobs: ReadonlyArray<number>
 }
 

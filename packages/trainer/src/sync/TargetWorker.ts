@@ -13,7 +13,7 @@ export interface Options {
   /** Attempts per push, including the first. */
   readonly attempts: number
   readonly firstDelay: Duration.Duration
-  readonly longestDelay: Duration.Duration
+  readonly maxDelay: Duration.Duration
   readonly attemptTime: Duration.Duration
   /** Number of older versions that stay loaded, for requests that still use them. */
   readonly grace: number
@@ -53,7 +53,7 @@ export interface TargetWorker {
 }
 
 const pushes = Metric.counter("atropos.sync.attempts.total", {
-  description: "Attempts to hand new weights to a sampler, by target and outcome",
+  description: "Attempts to push new weights to a sampler, by target and outcome",
   incremental: true
 })
 const version = Metric.gauge("atropos.sync.version", { description: "Policy version a target serves" })
@@ -89,9 +89,9 @@ const attempt = (
   )
 
 /** Delay after a failed attempt, counted from 1. */
-const delay = (attempt: number, { firstDelay, longestDelay }: Pick<Options, "firstDelay" | "longestDelay">) =>
+const delay = (attempt: number, { firstDelay, maxDelay }: Pick<Options, "firstDelay" | "maxDelay">) =>
   Effect.map(Random.nextBetween(0.5, 1), (jitter) =>
-    Duration.min(longestDelay, Duration.times(firstDelay, 2 ** (attempt - 1))).pipe(Duration.times(jitter))
+    Duration.min(maxDelay, Duration.times(firstDelay, 2 ** (attempt - 1))).pipe(Duration.times(jitter))
   )
 
 const jobOf = Effect.fnUntraced(function* (adapter: Adapter): Effect.fn.Return<Job> {
@@ -105,7 +105,11 @@ const jobOf = Effect.fnUntraced(function* (adapter: Adapter): Effect.fn.Return<J
 const isUnloaded = Effect.fnUntraced(function* (target: Target, name: string, time: Duration.Duration) {
   const outcome = yield* Effect.result(Effect.timeout(target.unload(name), time))
   if (Result.isSuccess(outcome)) return true
-  yield* Effect.logWarning("old weights not unloaded", { target: target.name, name, reason: outcome.failure.message })
+  yield* Effect.logWarning("old weights could not be unloaded", {
+    target: target.name,
+    name,
+    reason: outcome.failure.message
+  })
   return false
 })
 
@@ -117,15 +121,15 @@ const isLost = Effect.fnUntraced(function* <E>(
 ) {
   const answer = yield* Effect.result(has)
   if (Result.isFailure(answer) || answer.success) return false
-  yield* Effect.logWarning("the target is there without its weights, and gets them again", { target, policyVersion })
+  yield* Effect.logWarning("target lost its weights; pushing them again", { target, policyVersion })
   return true
 })
 
 const logFailure = (target: string, attempt: { readonly [key: string]: unknown }, { message }: TargetError) =>
-  Effect.logWarning("weights not pushed", { target, ...attempt, reason: message })
+  Effect.logWarning("weights could not be pushed", { target, ...attempt, reason: message })
 
 const logEnd = (target: string, { version: policyVersion }: Adapter, attempts: number) =>
-  Effect.logError("gave up pushing weights", { target, policyVersion, attempts })
+  Effect.logError("giving up on pushing weights", { target, policyVersion, attempts })
 
 const supersede = ({ attempted, done }: Job) =>
   Effect.andThen(Deferred.succeed(attempted, undefined), Deferred.succeed(done, "superseded"))

@@ -16,7 +16,7 @@ import { type Target, TargetError } from "./Target.ts"
 
 const infoPath = "/weight_info"
 const needs =
-  ". All weights go to a vLLM that has /weight_info, /pause and /collective_rpc: start it with VLLM_SERVER_DEV_MODE=1"
+  ". Pushing all weights needs a vLLM with /weight_info, /pause and /collective_rpc: start it with VLLM_SERVER_DEV_MODE=1"
 
 const decodeInfo = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ weight_version: Schema.String })))
 const decodeReset = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ success: Schema.Boolean })))
@@ -33,7 +33,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
   const get = yield* HttpTarget.getter(name, options)
   const failed = (message: string, isPermanent = false) => new TargetError({ target: name, message, isPermanent })
 
-  const tell = Effect.fnUntraced(function* (path: string, body?: { readonly [key: string]: unknown }) {
+  const command = Effect.fnUntraced(function* (path: string, body?: { readonly [key: string]: unknown }) {
     const answer = yield* post(path, body)
     if (HttpTarget.isSuccess(answer)) return answer
     return yield* HttpTarget.refused(name, path, answer, answer.status === 404 ? needs : "")
@@ -50,16 +50,19 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
     })
   })
 
-  const labelled = (label: string) => tell("/update_weight_version", { new_version: label })
+  const labelled = (label: string) => command("/update_weight_version", { new_version: label })
 
   /** Requests that take too long are aborted; their clients retry. */
-  const pause = tell("/pause?mode=wait").pipe(
+  const pause = command("/pause?mode=wait").pipe(
     Effect.timeoutOrElse({
       duration: drainTime,
       orElse: () =>
         Effect.andThen(
-          Effect.logInfo("answers aborted for new weights", { target: name, after: Duration.toSeconds(drainTime) }),
-          tell("/pause?mode=abort")
+          Effect.logInfo("aborted running requests for new weights", {
+            target: name,
+            after: Duration.toSeconds(drainTime)
+          }),
+          command("/pause?mode=abort")
         )
     })
   )
@@ -67,16 +70,16 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
   /** Compares the server's logprobs of the probe sequence with the trainer's. */
   const look = Effect.fnUntraced(function* (probe: Probes.Probe, tolerance: number) {
     const path = "/v1/completions"
-    const answer = yield* tell(path, Probes.question(probe))
+    const answer = yield* command(path, Probes.question(probe))
     const difference = Probes.difference(probe, answer.text)
     if (difference === undefined) {
       return yield* failed(`POST ${path} answered without logprobs of the prompt: ${answer.text.slice(0, 200)}`)
     }
     if (difference > tolerance) {
       return yield* failed(
-        `it has other weights than it was given: logprobs of a known sequence differ by ${difference.toPrecision(3)} nats ` +
-          `on average, at most ${tolerance} are allowed. It was started with another model than the one that is trained, or ` +
-          "does not read all weights anew: vLLM 0.32 on a CPU keeps the output matrix where embeddings are tied",
+        `its weights differ from those pushed: logprobs of a known sequence differ by ${difference.toPrecision(3)} nats ` +
+          `on average, at most ${tolerance} is allowed. It was started with a model other than the trained one, or ` +
+          "does not reload all weights: vLLM 0.32 on a CPU keeps the output matrix if embeddings are tied",
         true
       )
     }
@@ -96,14 +99,14 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
         name,
         path,
         answer,
-        `. It could not read ${folder}, has lost its weights and is paused until it reads others: its machine has to see this folder`
+        `. It could not read ${folder}, has lost its weights and is paused until it loads others: the folder must be readable on its machine`
       )
     }
-    const { reason, text } = yield* tell("/reset_prefix_cache")
+    const { reason, text } = yield* command("/reset_prefix_cache")
     if (!Option.exists(decodeReset(text), ({ success }) => success)) {
-      return yield* failed(`POST /reset_prefix_cache: its cache of prompts is of the old weights still: ${reason}`)
+      return yield* failed(`POST /reset_prefix_cache: its prefix cache is still of the old weights: ${reason}`)
     }
-    yield* tell("/resume")
+    yield* command("/resume")
   })
 
   return {
@@ -120,13 +123,13 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
       yield* pause.pipe(
         // Nothing has changed yet.
         Effect.onError(() =>
-          now.name === undefined ? Effect.void : Effect.ignore(Effect.andThen(tell("/resume"), labelled(now.name)))
+          now.name === undefined ? Effect.void : Effect.ignore(Effect.andThen(command("/resume"), labelled(now.name)))
         )
       )
       yield* Effect.uninterruptible(replace(next, at))
       if (probe !== undefined) {
         const difference = yield* look(probe, allowed)
-        yield* Effect.logInfo("weights looked at", { target: name, name: next, difference })
+        yield* Effect.logInfo("weights verified", { target: name, name: next, difference })
       }
       yield* labelled(next)
     }),

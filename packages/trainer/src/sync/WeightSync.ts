@@ -53,11 +53,11 @@ export class UnknownTarget extends Schema.TaggedError<UnknownTarget>()("UnknownT
   target: Schema.String
 }) {
   override get message(): string {
-    return `"${this.target}" is no target for weights: vllm+http://host:port, sglang+http://host:port or policy+http://host:port`
+    return `"${this.target}" is not a valid weight target: vllm+http://host:port, sglang+http://host:port or policy+http://host:port`
   }
 }
 
-/** Weights of one version: parameters flat in the model's layout, or a PEFT folder. */
+/** Weights of one version. */
 export interface Weights extends AdapterFolders.Source {
   readonly version: number
   /** Logprobs of a known sequence under them, for targets that verify arrival. */
@@ -95,9 +95,9 @@ export interface Options {
   readonly grace?: number
   /** Attempts per push and target. Default 8. */
   readonly attempts?: number
-  /** Default 250 ms, doubled for each attempt up to `longestDelay` (10 s), times a random factor between 0.5 and 1. */
+  /** Default 250 ms, doubled for each attempt up to `maxDelay` (10 s), times a random factor between 0.5 and 1. */
   readonly firstDelay?: Duration.Input
-  readonly longestDelay?: Duration.Input
+  readonly maxDelay?: Duration.Input
   /** Default 60 s. */
   readonly attemptTime?: Duration.Input
   /** Interval at which targets are polled for their weights. Default 10 s. */
@@ -112,14 +112,15 @@ export const make = Effect.fn("WeightSync.make")(function* (
   const { folder: given, name: base = "policy", readAdapter, remoteFolder, writeAdapter } = options
   const root = path.resolve(given)
   const run = options.run ?? (yield* Random.nextIntBetween(0, 16 ** 6)).toString(16).padStart(6, "0")
-  const written = new Set<string>()
+  /** Of the folders that were written. */
+  const names = new Set<string>()
   const pushesOf = new Map<number, number>()
   const workers: Array<TargetWorker.TargetWorker> = []
 
   const sweep = Effect.gen(function* () {
-    for (const name of written) {
+    for (const name of names) {
       if (workers.some(({ uses }) => uses(name))) continue
-      written.delete(name)
+      names.delete(name)
       yield* Effect.ignore(AdapterFolders.remove(root, name), { log: "Warn" })
     }
   }).pipe(Effect.provideContext(files))
@@ -129,7 +130,7 @@ export const make = Effect.fn("WeightSync.make")(function* (
       yield* TargetWorker.make(target, {
         attempts: options.attempts ?? 8,
         firstDelay: Duration.fromInputUnsafe(options.firstDelay ?? "250 millis"),
-        longestDelay: Duration.fromInputUnsafe(options.longestDelay ?? "10 seconds"),
+        maxDelay: Duration.fromInputUnsafe(options.maxDelay ?? "10 seconds"),
         attemptTime: Duration.fromInputUnsafe(options.attemptTime ?? "60 seconds"),
         watch: Duration.fromInputUnsafe(options.watch ?? "10 seconds"),
         grace: options.grace ?? 2,
@@ -139,26 +140,24 @@ export const make = Effect.fn("WeightSync.make")(function* (
   }
 
   const adapterOf = Effect.fnUntraced(function* (weights: Weights) {
-    const { adapterFolder, parameters, probe, version } = weights
+    const { parameters, probe, version } = weights
     const repeats = pushesOf.get(version) ?? 0
     pushesOf.set(version, repeats + 1)
     const name = `${base}-${run}${repeats === 0 ? "" : `-${repeats + 1}`}-v${version}`
-    const folder = yield* Effect.cached(
+    const written = yield* Effect.cached(
       Effect.suspend(() => {
-        written.add(name)
+        names.add(name)
         return AdapterFolders.write(root, name, weights, writeAdapter)
-      }).pipe(
-        Effect.map((folder) =>
-          remoteFolder === undefined ? folder : `${remoteFolder.replace(/(?<!\/)\/+$/, "")}/${name}`
-        ),
-        Effect.provideContext(files)
-      )
+      }).pipe(Effect.provideContext(files))
+    )
+    const folder = Effect.map(written, (local) =>
+      remoteFolder === undefined ? local : `${remoteFolder.replace(/(?<!\/)\/+$/, "")}/${name}`
     )
     const read =
       parameters !== undefined
         ? Effect.succeed(parameters)
-        : adapterFolder !== undefined && readAdapter !== undefined
-          ? Effect.mapError(readAdapter(adapterFolder), unreadable(adapterFolder))
+        : readAdapter !== undefined
+          ? Effect.flatMap(written, (local) => Effect.mapError(readAdapter(local), unreadable(local)))
           : Effect.fail(unreadable(name)({ message: "neither parameters nor readAdapter were provided" }))
     return { name, version, folder, parameters: yield* Effect.cached(read), ...(probe && { probe }) } satisfies Adapter
   })

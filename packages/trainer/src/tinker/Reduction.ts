@@ -77,8 +77,8 @@ const refused = (server: string) =>
   new TrainerError({
     reason: "settings",
     message:
-      `${server} is linear in the weights of neither cross_entropy nor importance_sampling, ` +
-      `so that no gradient of ours can be asked of it`
+      `the losses cross_entropy and importance_sampling of ${server} are not linear in their weights, ` +
+      `so it cannot compute custom gradients`
   })
 
 /** True if the server lacks the endpoint, or does not support this form of its body. */
@@ -88,7 +88,7 @@ const untaken = (server: string, cause: TinkerError) =>
   new TrainerError({
     reason: "settings",
     message:
-      `${server} takes no passes in the binary form that the protocol has had since SDK 0.25.0 ` +
+      `${server} does not support the binary format of the protocol since SDK 0.25.0 ` +
       `(SkyRL since 0.4.0): ${cause.message}`,
     cause
   })

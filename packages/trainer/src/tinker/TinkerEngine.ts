@@ -67,9 +67,11 @@ const probed = Effect.fnUntraced(function* (session: Session.Session, options: A
   const reduction = yield* asking(session, options, (model) => Reduction.probe(session.server, model, options))
   const { server } = session
   if (!reduction.isProbed) {
-    yield* Effect.logWarning("the server does not tell the gradient's norm: its losses are taken for sums", { server })
+    yield* Effect.logWarning("the server does not report the gradient norm; assuming that its losses are sums", {
+      server
+    })
   } else {
-    yield* Effect.logInfo("the server's losses are known", { ...reduction, server })
+    yield* Effect.logInfo("determined the server's losses", { ...reduction, server })
   }
   return reduction
 })
@@ -86,8 +88,14 @@ const builtInFor = Effect.fnUntraced(function* (
     Effect.mapError(BuiltIn.probe(model, options, reduction, clipped), toTrainerError)
   )
   yield* builtIn === undefined
-    ? Effect.logInfo(`the server's ${clipped.name} is another: the loss is computed here`, { ...clipped, server })
-    : Effect.logInfo(`the server's ${clipped.name} is ours: it computes the loss`, { ...builtIn.divisors, server })
+    ? Effect.logInfo(`the server's ${clipped.name} differs from ours; computing the loss locally`, {
+        ...clipped,
+        server
+      })
+    : Effect.logInfo(`the server's ${clipped.name} equals ours; the server computes the loss`, {
+        ...builtIn.divisors,
+        server
+      })
   return builtIn
 })
 

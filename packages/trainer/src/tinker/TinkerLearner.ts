@@ -14,7 +14,7 @@ import {
   type Kept,
   type Learner,
   type LoadOptions,
-  type Look,
+  type LogprobCallback,
   type Updated
 } from "../learn/LearnerEngine.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -47,7 +47,7 @@ const open = Effect.fnUntraced(function* ({ baseModel, rank, seed, session }: Op
   if (from !== undefined && from.reference.engine !== session.server) {
     return yield* settings(
       `the weights ${from.reference.path} are those of the engine ${from.reference.engine}, not of ${session.server}: ` +
-        "train on with that engine, or use another save_path"
+        "continue with that engine, or use another save_path"
     )
   }
   const model = yield* lost(TrainedModel.make(session, { baseModel, rank, seed }))
@@ -69,7 +69,7 @@ type Rows = ReadonlyArray<Float32Array>
 
 const areFinite = (rows: Rows): boolean => rows.every((row) => row.every(Number.isFinite))
 
-const show = (look: Look | undefined, logprobs: Rows): void => {
+const show = (look: LogprobCallback | undefined, logprobs: Rows): void => {
   if (look !== undefined) for (const [item, row] of logprobs.entries()) look(item, row)
 }
 
@@ -77,20 +77,18 @@ const updated = (server: string, norm: number | undefined): Effect.Effect<Update
   norm === undefined || Number.isFinite(norm)
     ? Effect.succeed({ isApplied: true, norm })
     : Effect.fail(
-        new TrainerError({ reason: "nonFinite", message: `${server} made a step with a gradient of norm ${norm}` })
+        new TrainerError({ reason: "nonFinite", message: `${server} made a step with the gradient norm ${norm}` })
       )
 
 /** Fails if logprobs are not enough for the objective. */
 export const check = (server: string, { objective, routerReplay }: LoadOptions): Effect.Effect<void, TrainerError> => {
   if (routerReplay === true) {
-    return Effect.fail(
-      settings(`${server} does not take experts to pass: leave router_replay out, or set engine: local`)
-    )
+    return Effect.fail(settings(`${server} does not support router_replay: remove it, or set engine: local`))
   }
   const because = HostObjective.problem(objective)
   return because === undefined
     ? Effect.void
-    : Effect.fail(settings(`${server} answers with logprobs of the sampled tokens alone: ${because}`))
+    : Effect.fail(settings(`${server} returns only logprobs of the sampled tokens: ${because}`))
 }
 
 export const load = Effect.fn("TinkerLearner.load")(function* (
@@ -102,7 +100,7 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
   const { beta1, beta2, epsilon, maxNorm, weightDecay } = loading.optimizer ?? defaultOptimizer
   yield* check(session.server, loading)
   if (maxNorm !== null && !reduction.isClipping) {
-    return yield* settings(`${session.server} does not limit the gradient's norm: set max_grad_norm to null`)
+    return yield* settings(`${session.server} does not clip gradients: set max_grad_norm to null`)
   }
   const host = yield* HostObjective.make(objective)
   const passes = Passes.make(session, reduction)
@@ -142,14 +140,18 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
     const { figures, loss, slopes } = yield* host.evaluate(batch, logprobs, refLogprobs)
     const isFinite = Number.isFinite(loss) && areFinite(slopes)
     const positions = batch.items.reduce((sum, { length }) => sum + length, 0)
-    const computed: Computed = { loss, figures, isFinite, pieces: batch.items.length, positions }
+    const computed: Computed = { loss, figures, isFinite, microBatches: batch.items.length, positions }
     return { computed, slopes }
   })
 
   /**
    * In one pass, by a loss of the server; undefined, without a gradient, if it differed from ours at these logprobs.
    */
-  const directly = Effect.fnUntraced(function* (batch: WeightedBatch, direct: BuiltIn.Direct, look: Look | undefined) {
+  const directly = Effect.fnUntraced(function* (
+    batch: WeightedBatch,
+    direct: BuiltIn.Direct,
+    look: LogprobCallback | undefined
+  ) {
     pending = "unknown"
     const logprobs = yield* passes.direct(model, direct)
     if (!direct.holds(logprobs)) {
@@ -184,7 +186,7 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
 
   const optimizerStep = Effect.fn("TinkerLearner.optimizerStep")(function* (learningRate: number) {
     if (pending !== "whole") {
-      return yield* new TrainerError({ reason: "engine", message: "there is no gradient to make a step with" })
+      return yield* new TrainerError({ reason: "engine", message: "no gradient was computed for this step" })
     }
     const adam = { learningRate, beta1, beta2, eps: epsilon, weightDecay, gradClipNorm: maxNorm ?? 0 }
     const metrics = yield* lost(model.optimStep(adam))

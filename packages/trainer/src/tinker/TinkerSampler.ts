@@ -47,18 +47,22 @@ const failed = (message: string) => new Engine.EngineFailed({ message })
 const problem = (request: Engine.GenerateRequest, modelName: string) => {
   const { minP = 0, policy, topLogprobs = 0 } = request
   if (request.schema !== undefined) {
-    return new Engine.InvalidRequest({ field: "schema", message: "a Tinker server holds no answer to a schema" })
+    return new Engine.InvalidRequest({
+      field: "schema",
+      message: "a Tinker server cannot constrain answers to a schema"
+    })
   }
   if (LogitAdjustments.isAdjusting(request)) {
     const message =
-      "a Tinker server knows neither repetition_penalty, presence_penalty, frequency_penalty nor logit_bias"
+      "a Tinker server does not support repetition_penalty, presence_penalty, frequency_penalty or logit_bias"
     return new Engine.InvalidRequest({ field: "penalties", message })
   }
-  if (minP !== 0) return new Engine.InvalidRequest({ field: "min_p", message: "a Tinker server knows no min_p" })
+  if (minP !== 0)
+    return new Engine.InvalidRequest({ field: "min_p", message: "a Tinker server does not support min_p" })
   if (topLogprobs !== 0) {
     return new Engine.InvalidRequest({
       field: "top_logprobs",
-      message: "a Tinker server tells the sampled token alone"
+      message: "a Tinker server returns only the sampled token"
     })
   }
   return policy === undefined || policy === modelName
@@ -109,7 +113,7 @@ export const make = Effect.fn("TinkerSampler.make")(function* (options: Options)
     if (logprobs === undefined) return yield* failed(`${session.server} answered a sample without logprobs`)
     // The text ends before the stopping token, so the tokens must include it.
     if (stopReason === "stop" && !stopTokenIds.includes(tokens.at(-1) ?? -1)) {
-      return yield* failed(`${session.server} left the token out that ended a sample`)
+      return yield* failed(`${session.server} omitted the token that ended a sample`)
     }
     generatedTokens += tokens.length
     return {
@@ -195,7 +199,7 @@ const scored = Effect.fnUntraced(function* (
   if (temperature !== 1) {
     return yield* new Engine.InvalidRequest({
       field: "temperature",
-      message: `${server} tells logprobs of temperature 1 only`
+      message: `${server} returns logprobs at temperature 1 only`
     })
   }
   const { answer, version } = yield* sample({

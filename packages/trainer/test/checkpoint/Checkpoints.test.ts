@@ -95,7 +95,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => 
         [third, second]
       )
       assert.include(found.ignored[0]!.reason, "trainer.json")
-      assert.include(found.ignored[1]!.reason, "the file has 1000000: it is not complete")
+      assert.include(found.ignored[1]!.reason, "but the file has 1000000: incomplete file")
     })
   )
 

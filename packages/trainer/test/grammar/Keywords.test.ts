@@ -27,14 +27,14 @@ describe("schemas that answers are held to", () => {
       { type: "text" },
       'type: expected one of object, array, string, number, integer, boolean, null, or a list of them, got "text"'
     ],
-    [{ not: {} }, "not: answers cannot be held to not here; leave it out, and check for it afterwards"],
-    [{ properties: { a: { multipleOf: 3 } } }, "properties.a.multipleOf: answers cannot be held to multipleOf here"],
-    [{ anyOf: [{}, { uniqueItems: true }] }, "anyOf.1.uniqueItems: answers cannot be held to uniqueItems here"],
-    [{ oneOf: [{}] }, "oneOf: answers cannot be held to oneOf here"],
+    [{ not: {} }, "not: answers cannot be constrained by not; remove it, and check it afterwards"],
+    [{ properties: { a: { multipleOf: 3 } } }, "properties.a.multipleOf: answers cannot be constrained by multipleOf"],
+    [{ anyOf: [{}, { uniqueItems: true }] }, "anyOf.1.uniqueItems: answers cannot be constrained by uniqueItems"],
+    [{ oneOf: [{}] }, "oneOf: answers cannot be constrained by oneOf"],
     [{ items: [] }, "items: expected a schema, got []"],
     [{ properties: [] }, "properties: expected an object of schemas, got []"],
     [{ required: "a" }, 'required: expected a list of names, got "a"'],
-    [{ $ref: "https://x" }, '$ref: expected a place in this schema, such as "#/$defs/name", got "https://x"'],
+    [{ $ref: "https://x" }, '$ref: expected a location in this schema, such as "#/$defs/name", got "https://x"'],
     [{ format: "colour" }, "format: expected one of date"],
     [{ minLength: -1 }, "minLength: expected a count, got -1"]
   ]

@@ -221,32 +221,32 @@ describe("grammars of schemas", () => {
   )
 
   const refused: ReadonlyArray<readonly [schema: object, problem: string]> = [
-    [{ type: "string", pattern: "(?=a)b" }, "pattern: answers cannot be held to (?=a)b here: it has (?="],
+    [{ type: "string", pattern: "(?=a)b" }, "pattern: answers cannot be constrained by (?=a)b: it has (?="],
     [
       { properties: { a: { pattern: "(a)\\1" } } },
-      "properties.a.pattern: answers cannot be held to (a)\\1 here: it has \\1"
+      "properties.a.pattern: answers cannot be constrained by (a)\\1: it has \\1"
     ],
     [{ pattern: "\\bword\\b" }, "it has \\b"],
     [{ pattern: "\\p{L}" }, "it has \\p"],
-    [{ pattern: "a{2,1}" }, "{2,1}, which is in no order"],
-    [{ pattern: "a", maxLength: 3 }, "answers cannot be held to pattern and maxLength at once"],
-    [{ format: "date", pattern: "a" }, "answers cannot be held to format and pattern at once"],
-    [{ enum: ["a"], minLength: 3 }, "answers cannot be held to enum and minLength at once"],
-    [{ $ref: "#/$defs/a", type: "string", $defs: { a: {} } }, "answers cannot be held to $ref and type at once"],
-    [{ $ref: "#/nowhere" }, "there is no #/nowhere in the schema"],
-    [{ $ref: "#" }, "refers to itself and to nothing else"],
+    [{ pattern: "a{2,1}" }, "{2,1}, which is out of order"],
+    [{ pattern: "a", maxLength: 3 }, "answers cannot be constrained by both pattern and maxLength"],
+    [{ format: "date", pattern: "a" }, "answers cannot be constrained by both format and pattern"],
+    [{ enum: ["a"], minLength: 3 }, "answers cannot be constrained by both enum and minLength"],
+    [{ $ref: "#/$defs/a", type: "string", $defs: { a: {} } }, "answers cannot be constrained by both $ref and type"],
+    [{ $ref: "#/nowhere" }, "#/nowhere is not in the schema"],
+    [{ $ref: "#" }, "refers only to itself"],
     [
       { anyOf: [{ properties: { a: {} } }], properties: { b: {} } },
-      "anyOf.0: answers cannot be held to it and to properties"
+      "anyOf.0: answers cannot be constrained by it and by properties"
     ],
-    [{ type: "integer", minimum: 5, maximum: 4 }, "the schema: no value fits it"],
+    [{ type: "integer", minimum: 5, maximum: 4 }, "the schema: no value matches it"],
     [
       { minimum: 1, exclusiveMinimum: 1, type: "number" },
-      "answers cannot be held to minimum and exclusiveMinimum at once"
+      "answers cannot be constrained by both minimum and exclusiveMinimum"
     ],
     [
       { type: "string", maxLength: 2_000_000 },
-      "too large to hold answers to: it has 0 properties, 0 values of enums, 1 objects in all, and lengths up to 2000000"
+      "too large: it has 0 properties, 0 values of enums, 1 objects in all, and lengths up to 2000000"
     ]
   ]
   it.each(refused)("cannot be made of %j", (schema, problem) => {

@@ -74,7 +74,7 @@ describe("grad", () => {
     assert.throws(
       () => grad(g, loss, [w]),
       GradientError,
-      /^no gradient through Erf of value Erf#\d+: there is no rule for it$/
+      /^no gradient through Erf of value Erf#\d+: it has no gradient rule$/
     )
     const fused = g.sum(g.node("Softmax", [w], "float32", [4], {}, "com.microsoft"), [0])
     assert.throws(() => grad(g, fused, [w]), GradientError, "no gradient through Softmax")
@@ -85,9 +85,9 @@ describe("grad", () => {
     const g = new Graph()
     const w = g.input("w", "float32", [4])
     const largest = g.node("ScatterElements", [w, g.ints([0]), g.ints([1])], "float32", [4], { reduction: "max" })
-    assert.throws(() => grad(g, g.sum(largest, [0]), [w]), GradientError, "there is no rule for this reduction")
+    assert.throws(() => grad(g, g.sum(largest, [0]), [w]), GradientError, "this reduction is not supported")
     const everySecond = g.node("Slice", [w, g.ints([0]), g.ints([4]), g.ints([0]), g.ints([2])], "float32", [2])
-    assert.throws(() => grad(g, g.sum(everySecond, [0]), [w]), GradientError, "it cuts several axes or takes steps")
+    assert.throws(() => grad(g, g.sum(everySecond, [0]), [w]), GradientError, "it slices several axes or uses steps")
     const computed = g.node("ReduceSum", [w, g.node("Abs", [g.ints([0])], "int64", [1])], "float32", [], {
       keepdims: 0
     })
@@ -255,7 +255,7 @@ describe("customGradient", () => {
     const x = g.input("x", "float32", [4])
     const [y] = g.customGradient([x], () => ({ outputs: [g.mul(x, w)], backward: ([dy]) => [dy] }))
     const loss = g.sum(y!, [0])
-    assert.throws(() => grad(g, loss, [w]), GradientError, "w is used inside and its gradient is wanted")
+    assert.throws(() => grad(g, loss, [w]), GradientError, "w is used inside and needs a gradient")
     assert.strictEqual(grad(g, loss, [x]).length, 1)
   })
 

@@ -37,7 +37,7 @@ describe("Dim", () => {
     assert.strictEqual(dimNormal("(T+4*P+2)/2"), "(4*P+T+2)/2")
     assert.strictEqual(dimNormal("-1+T"), "T-1")
     for (const text of ["", "B*", "2B", "B/T", "B T", "B*T/4-1", "(B", "1.5*B", "B--T"]) {
-      assert.throws(() => dimNormal(text), ShapeError, `"${text}" is not a size`)
+      assert.throws(() => dimNormal(text), ShapeError, `"${text}" is not a valid size`)
     }
   })
 

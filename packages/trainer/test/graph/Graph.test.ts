@@ -36,7 +36,7 @@ const mistakes: ReadonlyArray<readonly [string, (g: Graph, a: Value, b: Value) =
   [
     "no permutation",
     (g, a) => g.transpose(a, [0, 0]),
-    "Transpose(float32[B, 3]): [0, 0] is no permutation of the axes"
+    "Transpose(float32[B, 3]): [0, 0] is not a permutation of the axes"
   ],
   [
     "a condition that is none",
@@ -84,7 +84,7 @@ describe("Graph", () => {
     assert.throws(
       () => toOnnx(g),
       InvalidGraph,
-      "two values are called a; Add uses far of another graph; Add has an axis of size S, which no input has"
+      "two values are named a; Add uses far of another graph; Add has an axis of size S, which no input has"
     )
   })
 

@@ -60,15 +60,11 @@ const cases: ReadonlyArray<readonly [what: string, Spoiling, told: RegExp]> = [
   ["2^52 positions", config({ max_position_embeddings: 2 ** 52 }), /between 1 and .*max_position_embeddings/s],
   ["layers that the file has not", config({ num_hidden_layers: 2000 }), /tensor model\.layers\.\d+\..* is missing/],
   ["a width that the file has not", config({ hidden_size: 4096 }), /is \[\d+(, \d+)*\] in .*, the configuration needs/],
-  [
-    "an end that is no token",
-    config({ eos_token_id: 2 ** 31 }),
-    /eos_token_id 2147483648 is no token of a vocabulary of/
-  ],
+  ["an end that is no token", config({ eos_token_id: 2 ** 31 }), /eos_token_id 2147483648 is not in the vocabulary of/],
   [
     "an end that is no token, in the other file",
     { text: { "generation_config.json": '{"eos_token_id": [2, 4294967296]}' } },
-    /generation_config\.json: eos_token_id 4294967296 is no token/
+    /generation_config\.json: eos_token_id 4294967296 is not in the vocabulary/
   ],
   ["a base of 0", config({ rope_theta: 0 }), /rope_theta/],
   ["no epsilon", config({ rms_norm_eps: -1 }), /rms_norm_eps/],
@@ -77,33 +73,33 @@ const cases: ReadonlyArray<readonly [what: string, Spoiling, told: RegExp]> = [
     { text: { "config.json": `{"a": "${"x".repeat(2 ** 21)}"}` } },
     /config\.json has 2097\d+ bytes/
   ],
-  ["settings in settings", { text: { "config.json": "[".repeat(500_000) } }, /nested deeper/],
+  ["settings in settings", { text: { "config.json": "[".repeat(500_000) } }, /nested too deeply/],
   ["settings with NUL", { text: { "config.json": "\u0000" } }, /config\.json is not JSON/],
   [
     "a head of 10 GB",
     { weights: () => Buffer.from("00e40b5402000000", "hex") },
-    /its head would have 10000000000 bytes/
+    /its header length is 10000000000 bytes/
   ],
-  ["a head of 2^64 - 1", { weights: () => Buffer.alloc(16, 0xff) }, /its head would have 18446744073709552000 bytes/],
+  ["a head of 2^64 - 1", { weights: () => Buffer.alloc(16, 0xff) }, /its header length is 18446744073709552000 bytes/],
   [
     "a head that is a bomb",
     { weights: headed(`{"a":[${"{},".repeat(4_000_000)}1]}`) },
-    /its head is no list of tensors/
+    /its header is not a list of tensors/
   ],
   [
     "a tensor beyond the file",
     { weights: headed('{"a":{"dtype":"F32","shape":[1000000000],"data_offsets":[0,4000000000]}}') },
-    /a ends at byte 40000000\d+, the file has/
+    /a ends at byte 40000000\d+, but the file has/
   ],
   [
     "a tensor of no size",
     { weights: headed('{"a":{"dtype":"F32","shape":[9007199254740991,9007199254740991],"data_offsets":[0,4]}}') },
-    /a \[9007199254740991, 9007199254740991\] F32 needs .* bytes, its place has 4/
+    /a \[9007199254740991, 9007199254740991\] F32 needs .* bytes, but its offsets span 4/
   ],
   [
     "a tensor that ends before it begins",
     { weights: headed('{"a":{"dtype":"F32","shape":[1],"data_offsets":[8,4]}}') },
-    /needs 4 bytes, its place has -4/
+    /needs 4 bytes, but its offsets span -4/
   ],
   ["weights that are NaN", { weights: bits(0x7fc00000, 5) }, /the tensor .* is NaN or infinite at element \d+ \(/],
   [
@@ -115,14 +111,14 @@ const cases: ReadonlyArray<readonly [what: string, Spoiling, told: RegExp]> = [
   [
     "a vocabulary with the token 2^31",
     tokenizer((value) => void ((value["model"] as { vocab: Json }).vocab["beyond"] = 2 ** 31)),
-    /has the id 2147483648; ids are whole numbers/
+    /has the id 2147483648; ids must be whole numbers/
   ],
   [
     "an added token 2^31",
     tokenizer(
       (value) => void (value["added_tokens"] as Array<Json>).push({ id: 2 ** 31, content: "<far>", special: true })
     ),
-    /has the id 2147483648; ids are whole numbers/
+    /has the id 2147483648; ids must be whole numbers/
   ],
   [
     "a negative token",
@@ -139,19 +135,19 @@ const cases: ReadonlyArray<readonly [what: string, Spoiling, told: RegExp]> = [
   [
     "a template without end",
     template("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}"),
-    /the chat template .* cannot make a prompt of one word/
+    /the chat template .* cannot render a one-word prompt/
   ],
   [
     "a template that doubles",
     template(
       `{% set ns = namespace(x='xxxxxxxx') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}`
     ),
-    /the chat template .* cannot make a prompt of one word/
+    /the chat template .* cannot render a one-word prompt/
   ],
   [
     "a template of gigabytes",
     template(`{% for i in range(30000) %}{% for j in range(30000) %}xxxxxxxxxxxxxxxx{% endfor %}{% endfor %}`),
-    /the chat template .* cannot make a prompt of one word/
+    /the chat template .* cannot render a one-word prompt/
   ]
 ]
 

@@ -24,12 +24,12 @@ const group = (sequences: number, length: number, first: number): ScoredGroup.Sc
 /** What is recorded where the trainer differs by `difference` of a sequence. */
 const recorded = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
-  mostTokens: number,
+  maxTokens: number,
   difference: (tokens: Int32Array) => number
 ) => {
   const { sequences } = TrainingSequence.ofGroups(GroupOrder.canonical(groups), objective)
   const { batch } = WeightedBatch.choose(sequences, objective, { maxLength: 100, vocabSize: 1000 })
-  const sample = LogprobSample.make(groups, batch, mostTokens)
+  const sample = LogprobSample.make(groups, batch, maxTokens)
   // Engines show items in any order, and use their array again.
   const shown = new Float32Array(100)
   for (const [item, { length, sequence }] of [...batch.items.entries()].toReversed()) {

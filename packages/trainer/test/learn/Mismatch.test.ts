@@ -12,7 +12,7 @@ import {
 } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, References, Result, Schema, Stream, Struct } from "effect"
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
-import * as SamplerCheck from "../../src/run/SamplerCheck.ts"
+import * as MismatchGuard from "../../src/run/MismatchGuard.ts"
 import * as Preset from "../../src/loss/Preset.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
@@ -219,11 +219,11 @@ const groupOf = (envId: number, temperature: number): ScoredGroup.ScoredGroup =>
   generationParams: { temperature }
 })
 
-describe("SamplerCheck", () => {
+describe("MismatchGuard", () => {
   it.effect("judges each environment by itself: one with few tokens does not hide behind the others", () =>
     Effect.gen(function* () {
       const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
-      const { judge } = SamplerCheck.make(TrainerSettings.complete({}).trainer, objective, {
+      const { judge } = MismatchGuard.make(TrainerSettings.complete({}).trainer, objective, {
         name: "tiny",
         vocabSize: 8,
         maxPositions: 8
@@ -247,7 +247,7 @@ describe("the bound of a run", () => {
   const batch: Batch.Batch = { id: "b", step: 0, leaseToken: "l", leaseUntil: 0, deliveries: 1, groups: [] }
   const boundsOf = (settings: Parameters<typeof TrainerSettings.complete>[0], ...steps: ReadonlyArray<number>) => {
     const model = { name: "tiny", vocabSize: 8, maxPositions: 8 }
-    const { judge } = SamplerCheck.make(TrainerSettings.complete(settings).trainer, objective, model)
+    const { judge } = MismatchGuard.make(TrainerSettings.complete(settings).trainer, objective, model)
     return Effect.forEach(steps, (difference) => judge(batch, new Map([[1, step(difference)]])))
   }
 
@@ -273,7 +273,7 @@ describe("the bound of a run", () => {
 
 describe("a tokenizer that is not the model's", () => {
   const mine = { name: "tiny", digest: "0123456789abcdef" }
-  const { checkTokenizer } = SamplerCheck.make(
+  const { checkTokenizer } = MismatchGuard.make(
     TrainerSettings.complete({}).trainer,
     Result.getOrThrow(Preset.resolve({ preset: "grpo" })),
     { name: "models/tiny", tokenizer: mine, vocabSize: 8, maxPositions: 8 }
@@ -296,7 +296,10 @@ describe("a tokenizer that is not the model's", () => {
       for (const batch of [batchOf(other), batchOf(mine, undefined, other)]) {
         const error = yield* Effect.flip(checkTokenizer(batch))
         assert.strictEqual(error.reason, "mismatch")
-        assert.match(error.message, /tokenizer bytes, the model models\/tiny has tiny[^]*--env\.tokenizer_name tiny/)
+        assert.match(
+          error.message,
+          /tokenizer bytes, but the model models\/tiny uses tiny[^]*--env\.tokenizer_name tiny/
+        )
       }
     })
   )

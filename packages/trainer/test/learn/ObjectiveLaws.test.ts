@@ -22,8 +22,8 @@ const laws = {
   order: "the order of sequences does not matter",
   packing: "padding and packing do not matter",
   parts: "micro-batches add up to the batch",
-  finite: "loss, gradient and figures are finite at extremes",
-  advantage: "where the advantage is 0 there is no loss (isAdvantageOnly)"
+  finite: "loss, gradient and metrics are finite at extremes",
+  advantage: "the loss is 0 if the advantage is 0 (isAdvantageOnly)"
 }
 
 describe("ObjectiveLaws", () => {

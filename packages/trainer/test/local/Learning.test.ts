@@ -31,10 +31,10 @@ const train = Effect.fnUntraced(function* (
   const { batch } = WeightedBatch.choose(sequences, objective, { maxLength: 16, vocabSize: vocabulary })
   return yield* Effect.forEach(Array.from({ length: steps }), () =>
     Effect.gen(function* () {
-      const { figures, loss, pieces } = yield* learner.forwardBackward(batch)
+      const { figures, loss, microBatches } = yield* learner.forwardBackward(batch)
       yield* learner.optimizerStep(0.02)
       const share = (name: string) => figures.get(name)! / figures.get("tokens")!
-      return { loss, pieces, share, tokens: figures.get("tokens")! }
+      return { loss, microBatches, share, tokens: figures.get("tokens")! }
     })
   )
 })
@@ -57,7 +57,7 @@ describe("the engine of this machine", () => {
     Effect.gen(function* () {
       const course = yield* train(groups, { preset: "dpo", dpoBeta: 0.5 })
       const [first, last] = [course[0]!, course.at(-1)!]
-      assert.isAbove(first.pieces, 1)
+      assert.isAbove(first.microBatches, 1)
       // Nothing has moved from the reference yet: -log σ(0).
       assert.closeTo(first.loss, Math.LN2, 1e-5)
       assert.isBelow(last.loss, 0.3)
@@ -70,7 +70,7 @@ describe("the engine of this machine", () => {
   it.effect("trains on the share of tokens with the highest entropies, over all micro-batches", () =>
     Effect.gen(function* () {
       const course = yield* train(groups, { preset: "grpo", oldPolicy: "trainer", entropyShare: 0.3 })
-      assert.isAbove(course[0]!.pieces, 1)
+      assert.isAbove(course[0]!.microBatches, 1)
       for (const { share } of course) assert.closeTo(share("entropy_masked"), 0.7, 0.01)
     }).pipe(Effect.scoped, Effect.provide(layer))
   )

@@ -21,7 +21,7 @@ describe("MemoryPlan", () => {
     assert.deepStrictEqual(MemoryPlan.choose({ shape: tiny, tokens: 1536, rowLength: 32 }, "cpu", gigabyte), {
       remat: false,
       attention: "rows",
-      pieces: 1,
+      feedForwardChunks: 1,
       chunks: 1,
       headRows: undefined,
       prepack: true

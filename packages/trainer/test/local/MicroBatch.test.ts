@@ -53,7 +53,7 @@ describe("MicroBatch", () => {
     // The sixth is too long, the fifth has nobody to be compared with.
     assert.deepStrictEqual(report.dropped, [
       { sequence: 5, reason: "too long" },
-      { sequence: 4, reason: "compared with one that is left out" }
+      { sequence: 4, reason: "compared with a dropped sequence" }
     ])
     assert.strictEqual(report.sequences, 6)
     for (const { length, pairs, placements, segmentIds } of microBatches) {

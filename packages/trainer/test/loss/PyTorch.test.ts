@@ -217,10 +217,10 @@ layer(layerTest)("a training step of a transformer in float64", (it) => {
       chunks: 1,
       pack: { maxLength: 16, attentionLength: 1e-6 }
     },
-    "recomputed, in pieces and chunks, packed, attention in blocks": {
+    "recomputed, in chunks, packed, attention in blocks": {
       remat: true,
       attention: "blocks",
-      pieces: 4,
+      feedForwardChunks: 4,
       chunks: 4,
       pack: { maxLength: 64, multiple: 4 }
     }

@@ -29,16 +29,16 @@ export const suite = (names: ReadonlyArray<string>, device: DeviceKind = "cpu"):
           for (const way of ways) {
             const { gradient, logits } = yield* Architectures.forwardAndBackward(loaded, way)
             expected.inputIds.forEach((row, i) => {
-              assert.isBelow(Fixtures.greatestDifference(logits[i]!, Fixtures.floats(expected.logits[i]!)), 1e-4)
+              assert.isBelow(Fixtures.maxDifference(logits[i]!, Fixtures.floats(expected.logits[i]!)), 1e-4)
               const ours = Architectures.logprobs(logits[i]!, row, expected.vocabSize)
-              assert.isBelow(Fixtures.greatestDifference(ours, Fixtures.floats(expected.logprobs[i]!)), 1e-4)
+              assert.isBelow(Fixtures.maxDifference(ours, Fixtures.floats(expected.logprobs[i]!)), 1e-4)
             })
             assert.deepStrictEqual(Object.keys(gradient).toSorted(), Object.keys(expected.gradient).toSorted())
             for (const [parameter, found] of Object.entries(gradient)) {
               const theirs = Fixtures.floats(expected.gradient[parameter]!)
               const size = Math.max(...theirs.map(Math.abs))
               assert.isAbove(size, 0)
-              assert.isBelow(Fixtures.greatestDifference(found, theirs) / size, 1e-3, `${way.attention} ${parameter}`)
+              assert.isBelow(Fixtures.maxDifference(found, theirs) / size, 1e-3, `${way.attention} ${parameter}`)
             }
           }
         }).pipe(Effect.scoped)

@@ -21,7 +21,7 @@ interface Own {
 }
 
 /** Σ attention · target, with its gradients by queries, keys, values and sinks. */
-const graphOf = (kind: Kind, real: DType, most: { readonly mostQueries?: number } = {}, own: Own = {}) => {
+const graphOf = (kind: Kind, real: DType, most: { readonly maxQueries?: number } = {}, own: Own = {}) => {
   const graph = new Graph(real)
   const input = (name: string, count: number) => graph.input(name, real, ["B", count, "T", headDim])
   const ids = (name: string) => graph.input(name, "int32", ["B", "T"])
@@ -89,7 +89,7 @@ describe("BlockAttention", () => {
       Schema.Literals([1, 7, 16, 256]),
       Schema.Literals(["plain", "window", "both", "sinks"])
     ],
-    ([rows, width, mostQueries, kind]) =>
+    ([rows, width, maxQueries, kind]) =>
       Effect.gen(function* () {
         const sizes = { B: rows.length, T: width }
         const own = {
@@ -99,7 +99,7 @@ describe("BlockAttention", () => {
         }
         const feeds = feedsOf(rows, width)
         const reference = yield* load(graphOf("whole", "float64", {}, own), sizes)
-        const blocks = yield* load(graphOf("blocks", "float64", { mostQueries }, own), sizes)
+        const blocks = yield* load(graphOf("blocks", "float64", { maxQueries }, own), sizes)
         const [expected, found] = [yield* reference.run(feeds), yield* blocks.run(feeds)]
         for (const name of own.hasSinks ? [...outputs, "gradient_3"] : outputs) {
           const real = expected[name] as Float64Array

@@ -35,9 +35,9 @@ layer(services, { excludeTestServices: true })("a decoder of a folder that trans
       const logits = yield* (yield* Fixtures.logitsOf(model))(cells, model.initial)
       inputIds.forEach((sequence, i) => {
         const found = part(logits, cells.starts[i]!, sequence.length, vocabSize)
-        assert.isBelow(Fixtures.greatestDifference(found, Fixtures.floats(base.logits[i]!)), 1e-4)
+        assert.isBelow(Fixtures.maxDifference(found, Fixtures.floats(base.logits[i]!)), 1e-4)
         const ours = logprobs(found, sequence.slice(1), vocabSize)
-        assert.isBelow(Fixtures.greatestDifference(ours, Fixtures.floats(base.logprobs[i]!)), 1e-4)
+        assert.isBelow(Fixtures.maxDifference(ours, Fixtures.floats(base.logprobs[i]!)), 1e-4)
       })
     }).pipe(Effect.scoped)
   )
@@ -56,20 +56,20 @@ layer(services, { excludeTestServices: true })("a decoder of a folder that trans
         const model = yield* PretrainedModel.load(Fixtures.folder("llama"), { trains, seed: 1 })
         assert.deepStrictEqual(model.neutral, model.initial)
         const logits = yield* (yield* Fixtures.logitsOf(model))(Fixtures.grid([[inputIds[2]!]]), model.initial)
-        assert.isBelow(Fixtures.greatestDifference(logits, Fixtures.floats(base.logits[2]!)), 1e-4)
+        assert.isBelow(Fixtures.maxDifference(logits, Fixtures.floats(base.logits[2]!)), 1e-4)
       }).pipe(Effect.scoped)
   )
 
   it.effect.each([
-    ["llama", { modulesToSave: ["q_proj"] }, /there is no "q_proj"; there are embed_tokens and lm_head/],
-    ["llama", { modulesToSave: ["lm_head"], targetModules: ["lm_head"] }, /lm_head is both/],
-    ["llama", { dora: true, targetModules: ["embed_tokens"] }, /DoRA on embed_tokens is not built/],
+    ["llama", { modulesToSave: ["q_proj"] }, /unknown "q_proj"; the model has embed_tokens and lm_head/],
+    ["llama", { modulesToSave: ["lm_head"], targetModules: ["lm_head"] }, /lm_head is in both/],
+    ["llama", { dora: true, targetModules: ["embed_tokens"] }, /DoRA on embed_tokens is not supported/],
     [
       "llama",
       { targetModules: ["qkv_proj"] },
-      /no linear layer "qkv_proj"; there are q_proj, .*, embed_tokens, lm_head/
+      /unknown linear layer "qkv_proj"; the model has q_proj, .*, embed_tokens, lm_head/
     ],
-    ["qwen2", { modulesToSave: ["embed_tokens"] }, /output matrix is its embedding/]
+    ["qwen2", { modulesToSave: ["embed_tokens"] }, /embeddings are tied/]
   ] as const)("refuses an adapter that makes no sense on %s: %j", ([name, change, reason]) =>
     Effect.gen(function* () {
       const trains = { ...everywhere, ...change }
@@ -86,7 +86,7 @@ layer(services, { excludeTestServices: true })("a decoder of a folder that trans
       const cells = Fixtures.grid([[inputIds[2]!]])
       const logits = yield* (yield* Fixtures.logitsOf(model))(cells, model.initial)
       const found = part(logits, 0, inputIds[2]!.length, vocabSize)
-      assert.isBelow(Fixtures.greatestDifference(found, Fixtures.floats(base.logits[2]!)), 1e-4)
+      assert.isBelow(Fixtures.maxDifference(found, Fixtures.floats(base.logits[2]!)), 1e-4)
     }).pipe(Effect.scoped)
   )
 
@@ -104,7 +104,7 @@ layer(services, { excludeTestServices: true })("a decoder of a folder that trans
       for (const [i, sequence] of [a!, d!, c!, b!].entries()) {
         const alone = yield* run(Fixtures.grid([[sequence]]), model.initial)
         const found = part(logits, packed.starts[i]!, sequence.length, vocabSize)
-        assert.isBelow(Fixtures.greatestDifference(found, alone), 2e-5)
+        assert.isBelow(Fixtures.maxDifference(found, alone), 2e-5)
       }
     }).pipe(Effect.scoped)
   )
@@ -118,7 +118,7 @@ layer(services, { excludeTestServices: true })("a decoder of a folder that trans
       const logits = yield* (yield* Fixtures.logitsOf(model))(cells, model.initial)
       inputIds.forEach((sequence, i) => {
         const found = part(logits, cells.starts[i]!, sequence.length, vocabSize)
-        assert.isBelow(Fixtures.greatestDifference(found, Fixtures.floats(adapter.logits[i]!)), 1e-4)
+        assert.isBelow(Fixtures.maxDifference(found, Fixtures.floats(adapter.logits[i]!)), 1e-4)
       })
       yield* model.write(folder, model.initial)
       const again = yield* PretrainedModel.loadAdapter(Fixtures.folder(name), folder)
@@ -140,7 +140,7 @@ layer(services, { excludeTestServices: true })("a decoder of a folder that trans
       for (const remat of ["parts", "elements"] as const) {
         const again = yield* Fixtures.gradientOf(model, cells, model.initial, remat)
         assert.isAbove(again.nodes, kept.nodes)
-        assert.isBelow(Fixtures.greatestDifference(again.gradient, kept.gradient) / size, 1e-5)
+        assert.isBelow(Fixtures.maxDifference(again.gradient, kept.gradient) / size, 1e-5)
       }
     }).pipe(Effect.scoped)
   )

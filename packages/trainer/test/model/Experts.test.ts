@@ -10,7 +10,7 @@ import type { ModelConfig } from "../../src/model/ModelConfig.ts"
 import * as Gate from "../../src/model/part/Gate.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 import * as RunGraph from "../graph/RunGraph.ts"
-import { greatestDifference } from "./Fixtures.ts"
+import { maxDifference } from "./Fixtures.ts"
 
 const hiddenSize = 6
 
@@ -104,10 +104,7 @@ describe("a mixture of experts", () => {
         )
         assert.strictEqual(Object.keys(expected!).length, isTrained ? 6 : 3)
         for (const [name, values] of Object.entries(expected!)) {
-          const difference = greatestDifference(
-            Float32Array.from(found![name]!, Number),
-            Float32Array.from(values, Number)
-          )
+          const difference = maxDifference(Float32Array.from(found![name]!, Number), Float32Array.from(values, Number))
           assert.isBelow(difference, 1e-6, name)
         }
       }

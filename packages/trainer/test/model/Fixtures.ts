@@ -52,7 +52,7 @@ export const expected = (name: Name): Expected =>
 export const floats = (base64: string): Float32Array =>
   new Float32Array(Uint8Array.from(Buffer.from(base64, "base64")).buffer)
 
-export const greatestDifference = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
+export const maxDifference = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
   if (a.length !== b.length) return Number.POSITIVE_INFINITY
   let greatest = 0
   for (let at = 0; at < a.length; at++) greatest = Math.max(greatest, Math.abs(a[at]! - b[at]!))

@@ -94,7 +94,7 @@ layer(services, { excludeTestServices: true })("a mixture of experts in a folder
         const reference = yield* Fixtures.gradientOf(yield* explicit(model), cells, parameters, false)
         const size = largest(reference.gradient)
         assert.isAbove(size, 0)
-        assert.isBelow(Fixtures.greatestDifference(gradient, reference.gradient) / size, 1e-4)
+        assert.isBelow(Fixtures.maxDifference(gradient, reference.gradient) / size, 1e-4)
       }).pipe(Effect.scoped)
     )
   }
@@ -107,7 +107,7 @@ layer(services, { excludeTestServices: true })("a mixture of experts in a folder
         Fixtures.gradientOf(model, cells, model.initial, remat)
       )
       const size = largest(plain.gradient)
-      assert.isBelow(Fixtures.greatestDifference(plain.gradient, again!.gradient) / size, 1e-4)
+      assert.isBelow(Fixtures.maxDifference(plain.gradient, again!.gradient) / size, 1e-4)
       yield* model.write(`${root}/written`, model.initial)
       const [theirs, ours] = yield* Effect.forEach([folder, `${root}/written`], (at) =>
         Safetensors.head(`${at}/${ModelFolder.singleFile}`)

@@ -82,7 +82,10 @@ describe("ModelConfig.parse", () => {
     [{ ...qwen25, quantization_config: { quant_method: "gptq" } }, /quantization_config/],
     [{ ...qwen25, model_type: "gpt_oss", quantization_config: { quant_method: "mxfp4" } }, /mxfp4 .* in bfloat16/],
     [{ ...qwen25, layer_types: ["full_attention", "sliding_attention"] }, /names 2 layers, num_hidden_layers 24/],
-    [{ ...qwen25, layer_types: Array(24).fill("linear_attention") }, /linear_attention \(layer_types\) are not built/],
+    [
+      { ...qwen25, layer_types: Array(24).fill("linear_attention") },
+      /linear_attention \(layer_types\) are not supported/
+    ],
     [{ ...qwen25, use_sliding_window: true, sliding_window: null }, /need a sliding_window/],
     [{ ...llama, layer_types: ["full_attention", "sliding_attention"] }, /no layers of type sliding_attention/],
     [{ ...qwen25, hidden_act: "gelu" }, /activation gelu/],
@@ -92,14 +95,14 @@ describe("ModelConfig.parse", () => {
     ],
     [{ ...qwen25, rope_scaling: { rope_type: "llama3", factor: 8 } }, /needs factor, low_freq_factor/],
     [{ ...qwen25, rope_scaling: { rope_type: "linear" } }, /linear needs a factor/],
-    [{ ...qwen25, partial_rotary_factor: 0.5 }, /partial_rotary_factor 0.5\) is not built for a qwen2/],
+    [{ ...qwen25, partial_rotary_factor: 0.5 }, /partial_rotary_factor 0.5\) is not supported for a qwen2/],
     [{ ...qwen25, model_type: "phi3", partial_rotary_factor: 0.08 }, /partial_rotary_factor 0.08 rotates 5 of the 64/],
     [
       { ...qwen25, rope_scaling: { rope_type: "longrope", short_factor: [1], long_factor: [1] } },
       /has 1 factors; .* need 32/
     ],
     [{ ...qwen25, num_key_value_heads: 3 }, /14 heads cannot share 3 key-value heads/],
-    [{ ...qwen25, num_attention_heads: 13, num_key_value_heads: 13 }, /no even head_dim/]
+    [{ ...qwen25, num_attention_heads: 13, num_key_value_heads: 13 }, /an even head_dim/]
   ])("names what is wrong or not built: %#", (json, reason) => {
     assert.match(refusal(json), reason)
   })

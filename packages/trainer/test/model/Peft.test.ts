@@ -95,9 +95,9 @@ layer(NodeServices.layer)("Peft", (it) => {
     ["layers_to_transform", [0], /option layers_to_transform/],
     ["init_lora_weights", "pissa", /option init_lora_weights = "pissa"/],
     ["an_option_of_tomorrow", 1, /option an_option_of_tomorrow = 1 is not supported/],
-    ["target_modules", ["wte"], /no linear layer "wte"/],
+    ["target_modules", ["wte"], /unknown linear layer "wte"/],
     ["r", 0, /its rank is 0/],
-    ["r", "4", /has no r, lora_alpha and target_modules/]
+    ["r", "4", /lacks valid r, lora_alpha or target_modules/]
   ] as const)("refuses a folder whose %s is %j", ([key, value, reason]) =>
     Effect.gen(function* () {
       const folder = yield* written((found) => (found[key] = value))
@@ -119,9 +119,9 @@ layer(NodeServices.layer)("Peft", (it) => {
         /q_proj\.lora_A\.weight is \[4, 32\], the model needs \[4, 64\]/
       )
       const fewer = Lora.layout(config, { ...adapter, targetModules: ["q_proj"] })
-      assert.match((yield* failure(same, { layout: fewer, adapter })).message, /has no place in the model's adapter/)
+      assert.match((yield* failure(same, { layout: fewer, adapter })).message, /the model's adapter does not have it/)
       const deeper = Lora.layout({ ...config, layers: 3 }, adapter)
-      assert.match((yield* failure(same, { layout: deeper, adapter })).message, /layers\.2\..* is not there/)
+      assert.match((yield* failure(same, { layout: deeper, adapter })).message, /layers\.2\..* is missing/)
     }).pipe(Effect.scoped)
   )
 

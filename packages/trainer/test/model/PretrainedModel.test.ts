@@ -74,7 +74,7 @@ const spoilt: ReadonlyArray<
       yield* fs.rename(`${folder}/model.safetensors`, `${folder}/pytorch_model.bin`)
     }),
     "missing",
-    /pytorch_model\.bin cannot be read, save the model as safetensors/
+    /pytorch_model\.bin is not supported: save the model as safetensors/
   ],
   [
     "a shard that broke off",
@@ -84,7 +84,7 @@ const spoilt: ReadonlyArray<
       yield* fs.truncate(`${folder}/model-00002-of-00004.safetensors`, 9000)
     }),
     "damaged",
-    /model-00002-of-00004\.safetensors is not a safetensors file: .* the file has 9000: it is not complete/
+    /model-00002-of-00004\.safetensors is not a safetensors file: .* the file has 9000: incomplete file/
   ],
   [
     "a shard that is not there",
@@ -105,7 +105,7 @@ const spoilt: ReadonlyArray<
     "llama",
     renameTensor("model.layers.1.mlp.up_proj.weight", "model.layers.1.mlp.up_prop.weight"),
     "mismatch",
-    /model\.layers\.1\.mlp\.up_proj\.weight \[48, 32\] is missing; of the spare ones .*model\.layers\.1\.mlp\.up_prop\.weight/
+    /model\.layers\.1\.mlp\.up_proj\.weight \[48, 32\] is missing; the closest unused name .*model\.layers\.1\.mlp\.up_prop\.weight/
   ],
   [
     "a tensor of another shape",
@@ -186,9 +186,9 @@ layer(services, { excludeTestServices: true })("PretrainedModel", (it) => {
       assert.match((yield* failure({ r: 0 })).message, /rank is a whole number from 1 to 65536, not 0/)
       assert.match(
         (yield* failure({ targetModules: ["q_prof"] })).message,
-        /no linear layer "q_prof"; there are q_proj/
+        /unknown linear layer "q_prof"; the model has q_proj/
       )
-      assert.match((yield* failure({ targetModules: [] })).message, /no linear layer is named/)
+      assert.match((yield* failure({ targetModules: [] })).message, /no linear layer is given/)
     })
   )
 

@@ -33,7 +33,7 @@ describe("rounding", () => {
       const again = QuantizedWeights.widened(rounded, kind)
       const largest = Math.max(...values.map(Math.abs))
       // The side that the scale does not reach to the end of has one step less.
-      assert.isAtMost(Fixtures.greatestDifference(again, values), (1.2 * largest) / steps + 1e-30)
+      assert.isAtMost(Fixtures.maxDifference(again, values), (1.2 * largest) / steps + 1e-30)
       assert.isTrue(again.subarray(blockSize).every((value) => value === 0))
     })
   }
@@ -126,7 +126,7 @@ layer(services, { excludeTestServices: true })("a model in 8 and 4 bits", (it) =
             inCache(`${root}/occupied`)
           )
         )
-      assert.include((yield* load("all")).message, "all weights are to be trained")
+      assert.include((yield* load("all")).message, "all weights are trained")
       const { message } = yield* load(adapter)
       assert.include(message, "ATROPOS_CACHE_DIR")
       assert.include(message, "int4")
@@ -155,11 +155,11 @@ layer(services, { excludeTestServices: true })("a model in 8 and 4 bits", (it) =
           assert.isAbove(size, 0)
           for (const remat of [false, "parts", "elements"] as const) {
             const { gradient } = yield* Fixtures.gradientOf(model, cells, parameters, remat)
-            assert.isBelow(Fixtures.greatestDifference(gradient, reference.gradient) / size, 1e-4)
+            assert.isBelow(Fixtures.maxDifference(gradient, reference.gradient) / size, 1e-4)
           }
           // And they are others than those of the weights as they were.
           const unrounded = yield* Fixtures.gradientOf(yield* load(), cells, parameters, false)
-          assert.isAbove(Fixtures.greatestDifference(unrounded.gradient, reference.gradient) / size, 1e-3)
+          assert.isAbove(Fixtures.maxDifference(unrounded.gradient, reference.gradient) / size, 1e-3)
         }).pipe(Effect.scoped)
     )
 
@@ -190,7 +190,7 @@ layer(services, { excludeTestServices: true })("a model in 8 and 4 bits", (it) =
         const tolerance = kind === "int4" ? 1e-4 : 0.1
         sampled.forEach(({ logprobs }, i) => {
           const ours = sequences[i]!.slice(3).map((token, t) => logprobOf(logits, cells.starts[i]! + t + 2, token))
-          assert.isBelow(Fixtures.greatestDifference(ours, logprobs), tolerance)
+          assert.isBelow(Fixtures.maxDifference(ours, logprobs), tolerance)
         })
       }).pipe(Effect.scoped)
     )

@@ -141,7 +141,7 @@ describe("ClosedLoop", () => {
       )
       assert.strictEqual(yield* trainer.step, 3)
       assert.strictEqual(warnings.length, 1)
-      assert.match(JSON.stringify(warnings), /the items ran out.*3 of 6.*fewer than the 16 sequences of a batch/)
+      assert.match(JSON.stringify(warnings), /items exhausted.*3 of 6.*fewer than batch_size \(16\) sequences/)
     }).pipe(
       Effect.scoped,
       Effect.provide(

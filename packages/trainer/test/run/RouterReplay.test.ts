@@ -135,7 +135,7 @@ describe("router replay", () => {
       const without = yield* Effect.flip(
         replaying!.forward(batchOf({ ...group, routedExperts: group.tokens.map(() => new Int32Array()) }, 16))
       )
-      assert.match(without.message, /came without: sample with the engine of this process/)
+      assert.match(without.message, /lack them: sample with the engine of this process/)
       const [first, ...others] = group.routedExperts!
       const beyond = first!.map((word, t) => (t === 3 ? word | 0xff : word))
       const other = yield* Effect.flip(
@@ -203,7 +203,7 @@ describe("router replay", () => {
       assert.match(silent.message, /router_replay needs the experts/)
       const dense = TinyModel.make({ characters: letters, seed: 1, maxPositions })
       const refused = yield* Effect.flip(loop(dense, false))
-      assert.match(refused.message, /router_replay is for mixtures of experts/)
+      assert.match(refused.message, /router_replay needs a mixture of experts/)
     }).pipe(Effect.scoped, Effect.provide(services))
   )
 })

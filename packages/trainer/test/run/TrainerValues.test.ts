@@ -261,12 +261,12 @@ layer(layerWarnings, { excludeTestServices: true })("values given to the trainer
       })
       assert.deepStrictEqual(few, {
         reason: "settings",
-        message: "advantages: the function tooFew gave 1 advantages for a group of 4 sequences"
+        message: "advantages: the function tooFew returned 1 advantages for a group of 4 sequences"
       })
       const nan = yield* refusal({ advantages: ({ tokens }) => tokens.map(() => Number.NaN) })
-      assert.match(nan.message, /gave NaN for sequence 0/)
+      assert.match(nan.message, /returned NaN for sequence 0/)
       const rate = yield* refusal({ schedule: () => Number.NaN })
-      assert.match(rate.message, /the schedule gave NaN as the learning rate of step 1/)
+      assert.match(rate.message, /the schedule returned the learning rate NaN for step 1/)
     })
   )
 })

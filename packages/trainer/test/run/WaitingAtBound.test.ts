@@ -151,7 +151,7 @@ layer(layerTest, { excludeTestServices: true })("on_stale wait", (it) => {
     Effect.gen(function* () {
       const error = yield* Effect.flip(train([], { onStale: "wait" }))
       assert.deepInclude(error, { _tag: "TrainerError", reason: "settings" })
-      assert.include(error.message, "set max_staleness too")
+      assert.include(error.message, "also set max_staleness")
     })
   )
 
@@ -193,7 +193,7 @@ layer(layerTest, { excludeTestServices: true })("on_stale wait", (it) => {
           Logger.layer([Logger.make(({ message }) => void said.push(String(message)))])
         ])
       )
-      assert.isTrue(said.some((line) => line.includes("cannot let environments wait")))
+      assert.isTrue(said.some((line) => line.includes("cannot make environments wait")))
     }).pipe(Effect.scoped)
   )
 })

@@ -200,7 +200,10 @@ describe("policy server", () => {
         asked.map(({ maxTokens, promptTokens }) => maxTokens + promptTokens.length),
         [64, 64, 64, 5 + asked[3]!.promptTokens.length]
       )
-      assert.strictEqual(JSON.stringify(logged).split("completions are cut to the longest sequence").length - 1, 1)
+      assert.strictEqual(
+        JSON.stringify(logged).split("completions are limited by the max sequence length").length - 1,
+        1
+      )
     }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(message))])))
   })
 
@@ -234,7 +237,10 @@ describe("policy server", () => {
       const plain = yield* ask(url, "/v1/completions", "{}", { headers: { "content-type": "text/plain" } })
       assert.strictEqual(plain.status, 415)
       const deep = yield* ask(url, "/v1/completions", "[".repeat(400) + "]".repeat(400))
-      assert.deepStrictEqual([deep.status, deep.json.error.message], [400, "the body nests deeper than 200 levels"])
+      assert.deepStrictEqual(
+        [deep.status, deep.json.error.message],
+        [400, "the body is nested more than 200 levels deep"]
+      )
       const large = yield* ask(url, "/v1/completions", { prompt: "x".repeat(2000) })
       assert.deepStrictEqual([large.status, large.json.error.code], [413, "request_too_large"])
       const chunked = new ReadableStream({

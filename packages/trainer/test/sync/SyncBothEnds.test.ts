@@ -33,7 +33,7 @@ const synced = (name: string, kind: keyof typeof targets) =>
     const server = yield* ServerFixture.serve(ServerFixture.read(name))
     const folder = yield* fs.makeTempDirectoryScoped()
     const target = yield* targets[kind]({ url: `${server.url}/v1` })
-    const quick = { firstDelay: "1 millis", longestDelay: "4 millis", attempts: 3, grace: 1, run: "r" } as const
+    const quick = { firstDelay: "1 millis", maxDelay: "4 millis", attempts: 3, grace: 1, run: "r" } as const
     const sync = yield* WeightSync.make({ targets: [target], folder, writeAdapter, ...quick })
     const push = (version: number) => sync.push({ version, parameters: Float32Array.of(version) })
     return { server, push }

@@ -25,6 +25,9 @@ const readAdapter = (folder: string) =>
     return Float32Array.from(JSON.parse(yield* fs.readFileString(`${folder}/adapter.json`)) as Array<number>)
   }).pipe(Effect.provide(NodeServices.layer))
 
+const writing = (value: number) => (folder: string) =>
+  Effect.provide(writeAdapter(folder, Float32Array.of(value)), NodeServices.layer)
+
 const weights = (version: number): WeightSync.Weights => ({ version, parameters: Float32Array.of(version, 0.5) })
 
 const error = (status: number, message: string): TestServer.Reply => ({ status, json: { error: { message } } })
@@ -72,7 +75,7 @@ const sglang = Effect.gen(function* () {
 })
 
 /** Fast attempts: what is tested is their order and number. */
-const quick = { firstDelay: "1 millis", longestDelay: "4 millis", run: "r", writeAdapter } as const
+const quick = { firstDelay: "1 millis", maxDelay: "4 millis", run: "r", writeAdapter } as const
 
 const make = (targets: ReadonlyArray<WeightSync.Target>, more: Partial<WeightSync.Options> = {}) =>
   Effect.gen(function* () {
@@ -202,7 +205,7 @@ describe("WeightSync", () => {
       const server = yield* vllm(() => (isDown ? { status: 500, text: "" } : undefined))
       const { sync } = yield* make([yield* WeightSync.vllm({ url: server.url })], {
         firstDelay: "1 hour",
-        longestDelay: "1 hour"
+        maxDelay: "1 hour"
       })
       const older = yield* Effect.forkChild(sync.push(weights(1)))
       yield* until(() => server.asked.length === 1)
@@ -230,7 +233,7 @@ describe("WeightSync", () => {
           yield* WeightSync.sglang({ url: other.url }),
           WeightSync.inProcess(scripted.engine, "policy")
         ],
-        { firstDelay: "1 hour", longestDelay: "1 hour" }
+        { firstDelay: "1 hour", maxDelay: "1 hour" }
       )
       for (const version of [1, 2]) yield* sync.publish(weights(version))
       assert.deepStrictEqual([good.loaded.size, other.loaded.size, bad.asked.length], [2, 2, 2])
@@ -263,7 +266,7 @@ describe("WeightSync", () => {
         }
       )
       const target = yield* WeightSync.targetOf(`policy+${server.url}`)
-      const { folder, fs, sync } = yield* make([target], { grace: 0 })
+      const { sync } = yield* make([target], { grace: 0 })
       const sampled = Effect.promise(async () => {
         const reply = await fetch(`${server.url}/v1/completions`, {
           method: "POST",
@@ -275,11 +278,7 @@ describe("WeightSync", () => {
       })
       yield* sync.push(weights(4))
       assert.strictEqual(yield* sampled, "v4 4")
-      const checkpoint = `${folder}/checkpoint`
-      yield* fs.makeDirectory(checkpoint)
-      yield* writeAdapter(checkpoint, Float32Array.of(25))
-      yield* sync.push({ version: 5, adapterFolder: checkpoint })
-      yield* fs.remove(checkpoint, { recursive: true })
+      yield* sync.push({ version: 5, write: writing(25) })
       assert.strictEqual(yield* sampled, "v5 25")
       // The same version once more, other weights: never mixed up with the first.
       yield* sync.push({ version: 5, parameters: Float32Array.of(7) })
@@ -294,12 +293,10 @@ describe("WeightSync", () => {
       scripted.failLoads(2)
       yield* sync.push(weights(1))
       assert.strictEqual(scripted.loaded.length, 1)
-      yield* fs.makeDirectory(`${folder}/a`)
-      yield* writeAdapter(`${folder}/a`, Float32Array.of(3))
-      yield* sync.push({ version: 2, adapterFolder: `${folder}/a` })
+      // No server reads a folder here, so none is written of parameters.
+      assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
+      yield* sync.push({ version: 2, write: writing(3) })
       assert.deepStrictEqual([...scripted.loaded[1]!.parameters], [3])
-      // No server reads a folder here, so none is written.
-      assert.deepStrictEqual(yield* fs.readDirectory(folder), ["a"])
     }).pipe(Effect.provide(platform))
   )
 

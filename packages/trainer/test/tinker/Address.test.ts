@@ -31,11 +31,11 @@ describe("the address of an engine", () => {
 
   it.effect.each([
     ["tinker+https://tinker.example.com", /needs a key: set TINKER_API_KEY/],
-    ["tinker+https://tml-secret@tinker.example.com", /holds no key: set TINKER_API_KEY/],
+    ["tinker+https://tml-secret@tinker.example.com", /must not contain a key: set TINKER_API_KEY/],
     ["https://tinker.example.com", /expected tinker\+https/],
-    ["tinker+tinker.example.com", /no address/],
-    ["tinker+ftp://tinker.example.com", /no address of HTTP/],
-    ["tinker+http://localhost:8000?key=tml-secret", /goes on with \? or #/]
+    ["tinker+tinker.example.com", /not a valid address/],
+    ["tinker+ftp://tinker.example.com", /not an HTTP address/],
+    ["tinker+http://localhost:8000?key=tml-secret", /contains \? or #/]
   ] as const)("is refused, and never shown with a key: %s", ([text, expected]) =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(reading(text))

@@ -34,14 +34,18 @@ export const shape = { vocabSize: base.config.vocabSize, maxLength: 40, shortest
 
 export const optimizer: OptimizerSettings = { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, maxNorm: 1 }
 
-export const objectives: ReadonlyArray<Objective.Objective> = [
+const all: ReadonlyArray<Objective.Objective> = [
   ...presetNames.map((preset) => Result.getOrThrow(Preset.resolve({ preset }))),
   Result.getOrThrow(Preset.resolve({ preset: "grpo", klCoef: 0.1 })),
   Objective.make({
     name: "own",
     tokenLoss: (graph, { advantages, logprobs }) => graph.neg(graph.mul(advantages, graph.mul(logprobs, logprobs)))
   })
-].filter((objective) => HostObjective.problem(objective) === undefined)
+]
+
+/** Those that logprobs of the sampled tokens suffice for; `withEntropies`: logprobs and entropies. */
+export const objectives = (withEntropies = false): ReadonlyArray<Objective.Objective> =>
+  all.filter((objective) => HostObjective.problem(objective, withEntropies) === undefined)
 
 export const live = <A, E>(effect: Effect.Effect<A, E, Layer.Success<typeof services> | Scope.Scope>) =>
   effect.pipe(Effect.scoped, Effect.provide(services))

@@ -12,7 +12,7 @@ describe("a Tinker server as the engine", () => {
       Effect.gen(function* () {
         const { url } = yield* serve()
         const { engine, learner: engineOfLearner } = yield* remote(url)
-        const objective = objectives[0]!
+        const objective = objectives()[0]!
         const learner = yield* loaded(engineOfLearner, objective)
         const batch = SameBatch.batchOf(objective, shape)
         yield* learner.publish(0)
@@ -54,7 +54,7 @@ describe("a Tinker server as the engine", () => {
       Effect.gen(function* () {
         const { url } = yield* serve()
         const { learner: engine } = yield* remote(url)
-        const objective = objectives[0]!
+        const objective = objectives()[0]!
         const batch = SameBatch.batchOf(objective, shape)
         const straight = yield* loaded(engine, objective)
         yield* course(straight, batch, 3)
@@ -79,7 +79,7 @@ describe("a Tinker server as the engine", () => {
       Effect.gen(function* () {
         const { url } = yield* serve()
         const { learner: engine } = yield* remote(url)
-        const objective = objectives[0]!
+        const objective = objectives()[0]!
         const batch = SameBatch.batchOf(objective, shape)
         const straight = yield* loaded(engine, objective)
         const expected = yield* course(straight, batch, 2)
@@ -103,8 +103,8 @@ describe("a Tinker server as the engine", () => {
         const distill = yield* Effect.flip(loaded(engine, Result.getOrThrow(Preset.resolve({ preset: "distill" }))))
         assert.strictEqual(distill.reason, "settings")
         assert.match(distill.message, /distill/)
-        const learner = yield* loaded(engine, objectives[0]!)
-        const batch = SameBatch.batchOf(objectives[0]!, shape)
+        const learner = yield* loaded(engine, objectives()[0]!)
+        const batch = SameBatch.batchOf(objectives()[0]!, shape)
         const warm = { ...batch, sequences: batch.sequences.map((one) => ({ ...one, temperature: 0.7 })) }
         assert.match((yield* Effect.flip(learner.forwardBackward(warm))).message, /temperature 0.7/)
         const unknown = yield* Effect.flip(

@@ -66,7 +66,7 @@ const digestOf = (bytes: Uint8Array) =>
   Effect.promise(async () => Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(bytes))))
 
 const unreachable = new StoreError({
-  message: "payloads of this database are in object storage, and none is configured: set ATROPOS_OBJECTS",
+  message: "payloads of this database are in object storage, which is not configured: set ATROPOS_OBJECTS",
   isTransient: false,
   cause: undefined
 })
@@ -111,7 +111,7 @@ export const make = Effect.gen(function* (): Effect.gen.Return<Objects, never, S
     const payload = yield* store.get(name)
     const digest = yield* digestOf(payload)
     if (!digest.equals(Buffer.from(row.payload).subarray(4, identityBytes))) {
-      const message = `the object ${name} in ${store.location} has other bytes than were written`
+      const message = `the object ${name} in ${store.location} is corrupt: its bytes differ from those written`
       return yield* new StoreError({ message, isTransient: false, isLost: true, cause: undefined })
     }
     return { ...row, encoding: row.encoding - outside, payload }

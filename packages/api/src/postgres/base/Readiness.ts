@@ -76,7 +76,7 @@ export const make = Effect.gen(function* (): Effect.gen.Return<
     yield* Deferred.await(pending).pipe(
       Effect.timeoutOrElse({
         duration: patience,
-        orElse: () => Effect.fail(unavailable("the database did not answer within two seconds"))
+        orElse: () => Effect.fail(unavailable("no response from the database within two seconds"))
       })
     )
   })

@@ -7,7 +7,7 @@ export interface Settings {
   /** Queued bytes of a run above which submissions are temporarily refused. */
   readonly maxQueuedBytes: number
   /**
-   * How long odd-sized groups wait to be combined to their environment's group size before they are queued as they are.
+   * Max wait of odd-sized groups to be combined to their environment's group size; then they are queued unchanged.
    */
   readonly bufferPatience: Duration.Input
   /**
@@ -17,7 +17,7 @@ export interface Settings {
   readonly retainedBytes: number
   /** Stored bytes of evaluation samples kept; those of the oldest evaluations are dropped above it. */
   readonly retainedSampleBytes: number
-  /** How long the keys of dropped groups are remembered, to recognise late duplicates. */
+  /** Retention of the keys of dropped groups, which detect late duplicates. */
   readonly keyMemory: Duration.Input
   /** Max age of cached knowledge about other processes' writes without a notification. */
   readonly viewLifetime: Duration.Input

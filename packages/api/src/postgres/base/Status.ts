@@ -32,7 +32,7 @@ export const bound = ({ ahead, queued, run }: QueueView): NonNullable<Trajectory
   return {
     maxStaleness: waitAtStaleness,
     underWay: ahead.underWay,
-    startable: Math.max(0, StalenessBound.room(bounded, ahead.underWay))
+    startable: Math.max(0, StalenessBound.capacity(bounded, ahead.underWay))
   }
 }
 
@@ -67,7 +67,7 @@ export const status = (
     }
   }
   let otherSequences = 0
-  // As in the original: if every group has one sequence, the data of others is not counted.
+  // Like the original: if every group has one sequence, groups of other sizes are not counted.
   if (maxGroupSize > 1) {
     for (const [envId, sequences] of others) {
       const packed = Math.ceil(sequences / maxGroupSize) * maxGroupSize

@@ -28,7 +28,7 @@ const pool = (create: () => Context) => {
       context.off("data", collect).off("error", fail)
       const taken = context.bytesWritten - before
       const isWhole = taken === bytes.length
-      // A context with unread input has ended, and would produce nothing for further writes.
+      // A context with unread input has ended, and would produce nothing for later writes.
       if (isWhole && idle.length < mostIdle) idle.push(context)
       else context.destroy()
       if (!isWhole) return pass(bytes.subarray(taken), parts, resume)

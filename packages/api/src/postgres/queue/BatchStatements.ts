@@ -80,7 +80,7 @@ export const make = Effect.gen(function* () {
     with numbered as (
       update run set batches = batches + 1 where id = ${runId} and batches = ${batches} and ended_at is null
       returning starting_step + batches as step,
-        -- For this transaction alone: Batches says why.
+        -- For this transaction only; see Batches for the reason.
         set_config('synchronous_commit', ${claimCommits}, true)
     ), taken as materialized (
       select grp.id, env_id, sequences, tokens, scores, policy_step, created_at, place, stored_bytes(encoding, payload) as bytes
@@ -96,7 +96,7 @@ export const make = Effect.gen(function* () {
     ), assigned as (
       update grp set batch_id = made.id from made where grp.id = any(${ids}::bigint[])
     ), locked as (
-      -- In one order everywhere, so that submissions and claims cannot wait for each other in a circle.
+      -- Locks in one order everywhere, so that submissions and claims cannot deadlock.
       select queued.env_id, queued.sequences from queued
       where run_id = ${runId} and (env_id, sequences) in (select env_id, sequences from taken)
       order by env_id, sequences for update

@@ -27,7 +27,7 @@ import {
 } from "../../store/TrajectoryStore.ts"
 import * as StoreFaults from "../../store/StoreFaults.ts"
 import type { Database } from "../../database/Database.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Codec from "../base/Codec.ts"
 import * as Failure from "../base/Failure.ts"
 import * as BatchStatements from "./BatchStatements.ts"
@@ -36,7 +36,7 @@ import type { Leases } from "./Leases.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import * as Rows from "../base/Rows.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
-import type { RunView, Views } from "../base/Views.ts"
+import type { RunView, RunStateCache } from "../base/RunStateCache.ts"
 
 export type Batches = Pick<TrajectoryStoreShape, "claim">
 
@@ -81,8 +81,8 @@ const decodedOf = Effect.fnUntraced(function* (
 })
 
 export const make = Effect.fnUntraced(function* (
-  views: Views,
-  changes: Changes,
+  views: RunStateCache,
+  changes: Notifications,
   cache: PayloadCache,
   leases: Pick<Leases, "ack" | "nack">,
   clock: StoreClock,

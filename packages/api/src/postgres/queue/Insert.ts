@@ -9,9 +9,9 @@ import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { StoreError } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
-import type { RunView, Views } from "../base/Views.ts"
+import type { RunView, RunStateCache } from "../base/RunStateCache.ts"
 import type { Item } from "./InsertColumns.ts"
 import * as InsertMixed from "./InsertMixed.ts"
 import * as InsertQueued from "./InsertQueued.ts"
@@ -25,8 +25,8 @@ const isOdd = (view: RunView, { envColumn, submission }: Item): boolean => {
 }
 
 export const make = Effect.fnUntraced(function* (
-  views: Views,
-  changes: Changes,
+  views: RunStateCache,
+  changes: Notifications,
   cache: PayloadCache,
   bound: Pick<QueueBound, "written">
 ) {
@@ -76,7 +76,7 @@ export const make = Effect.fnUntraced(function* (
       }
     }
     return yield* new StoreError({
-      message: `the run ${name} is being reset over and over`,
+      message: `the run ${name} is reset repeatedly: retry later`,
       isTransient: true,
       cause: undefined
     })

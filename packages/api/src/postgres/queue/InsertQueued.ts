@@ -34,7 +34,7 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
         )
         select id, ${runId}, env_id, sequences, tokens, scores::float8[], score_mean, policy_step, submit_key, id, encoding,
           has_messages, item_id,
-          -- Taken last: payloads in what is materialized and sorted would be copied three times, and spill to disk.
+          -- Payloads last: materialized and sorted, they would be copied three times and spill to disk.
           (${values.payloads}::bytea[])[position::int], ${now}
         from (
           select * from input

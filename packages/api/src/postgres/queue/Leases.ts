@@ -8,10 +8,10 @@ import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import type { TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
-import type { Views } from "../base/Views.ts"
+import type { RunStateCache } from "../base/RunStateCache.ts"
 
 const lost = (id: string) =>
   new TrajectoryApiError.LeaseLost({ message: `batch ${id} was acknowledged, or its lease passed to another trainer` })
@@ -23,8 +23,8 @@ export const isId = (id: string) => /^\d{1,18}$/.test(id)
 export const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
 
 export const make = Effect.fnUntraced(function* (
-  views: Views,
-  changes: Changes,
+  views: RunStateCache,
+  changes: Notifications,
   clock: StoreClock
 ): Effect.fn.Return<Leases, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* (
       batch,
       sql<{ name: string }>`
         with acked as (
-          -- Again where it is acked with this token: the first answer may have been lost.
+          -- Repeatable with the same token, since the first response may have been lost.
           update batch set acked_at = coalesce(acked_at, ${now}), lease_until = null
           where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid
             and (lease_until is not null or acked_at is not null)

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 import { bytesOf } from "../base/Objects.ts"
 import type { Settings } from "../base/Settings.ts"
-import type { RunView, Views } from "../base/Views.ts"
+import type { RunView, RunStateCache } from "../base/RunStateCache.ts"
 import type { Item } from "./InsertColumns.ts"
 
 export interface Amount {
@@ -39,7 +39,7 @@ const add = (a: Amount, b: Amount, sign: 1 | -1 = 1): Amount => ({
 const queuedIn = (view: RunView): Amount =>
   view.queued.reduce((sum, { bytes, groups, sequences }) => add(sum, { sequences: groups * sequences, bytes }), none)
 
-export const make = (settings: Settings, views: Views): QueueBound => {
+export const make = (settings: Settings, views: RunStateCache): QueueBound => {
   let waiting = none
   /** By view: the amount written since it was read. */
   const writtenSince = new WeakMap<RunView, Amount>()
@@ -68,8 +68,8 @@ export const make = (settings: Settings, views: Views): QueueBound => {
       if (!isFull(amount)) return
       return yield* new TrajectoryApiError.QueueFull({
         message:
-          `the queue of run ${name} is full: ${amount.sequences} sequences of at most ${settings.maxQueuedSequences}, ` +
-          `${amount.bytes} bytes of at most ${settings.maxQueuedBytes}`,
+          `the queue of run ${name} is full: ${amount.sequences} of ${settings.maxQueuedSequences} sequences, ` +
+          `${amount.bytes} of ${settings.maxQueuedBytes} bytes`,
         retryAfterSeconds: 2
       })
     })

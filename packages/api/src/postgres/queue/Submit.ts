@@ -6,7 +6,7 @@ import { type TrajectoryApi, type TrajectoryApiError, Uuid } from "@atropos/core
 import { Cause, Deferred, Effect, Exit, Queue, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { StoreError, type Submission } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Codec from "../base/Codec.ts"
 import * as Failure from "../base/Failure.ts"
 import type { Item } from "./InsertColumns.ts"
@@ -17,7 +17,7 @@ import type { PayloadCache } from "../base/PayloadCache.ts"
 import type { Readiness } from "../base/Readiness.ts"
 import * as Rows from "../base/Rows.ts"
 import type { Settings } from "../base/Settings.ts"
-import type { Views } from "../base/Views.ts"
+import type { RunStateCache } from "../base/RunStateCache.ts"
 
 type Outcome = TrajectoryApi.SubmitOutcome
 
@@ -62,8 +62,8 @@ const portions = (all: ReadonlyArray<Pending>): ReadonlyArray<ReadonlyArray<Pend
 
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
-  views: Views,
-  changes: Changes,
+  views: RunStateCache,
+  changes: Notifications,
   cache: PayloadCache,
   readiness: Pick<Readiness, "refuseWhenFull" | "wrote">,
   objects: Objects

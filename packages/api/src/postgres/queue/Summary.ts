@@ -7,7 +7,7 @@ import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import * as Status from "../base/Status.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
-import type { Views } from "../base/Views.ts"
+import type { RunStateCache } from "../base/RunStateCache.ts"
 
 /** Sums up to `limit` that any number of groups of these sizes can make. */
 const reachable = (sizes: ReadonlyArray<number>, limit: number): Uint8Array => {
@@ -26,14 +26,14 @@ const reachable = (sizes: ReadonlyArray<number>, limit: number): Uint8Array => {
  */
 const reasonStuck = (sequences: number, sums: Uint8Array, batchSize: number): string | undefined => {
   if (sequences < 1) return "the group has no sequences"
-  if (sequences > batchSize) return `${sequences} sequences are more than a batch of ${batchSize}`
+  if (sequences > batchSize) return `its ${sequences} sequences exceed the batch size ${batchSize}`
   return sums[batchSize - sequences] === 1
     ? undefined
     : `with the sizes in the queue, groups of ${sequences} never add up to a batch of ${batchSize}`
 }
 
 export const make = Effect.fnUntraced(function* (
-  views: Views,
+  views: RunStateCache,
   clock: StoreClock
 ): Effect.fn.Return<TrajectoryStoreShape["summary"], never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient

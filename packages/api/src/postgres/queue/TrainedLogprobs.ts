@@ -29,7 +29,9 @@ export const make: Effect.Effect<LogprobRecords, never, SqlClient.SqlClient> = E
     id,
     { leaseToken, policyVersion, rows }
   ) {
-    const lost = new TrajectoryApiError.LeaseLost({ message: `batch ${id} of run ${run} is not of this lease` })
+    const lost = new TrajectoryApiError.LeaseLost({
+      message: `batch ${id} of run ${run} does not belong to this lease`
+    })
     if (!Leases.isId(id) || !Leases.isToken(leaseToken)) return yield* lost
     const starts: Array<number> = []
     let bytes = 0

@@ -96,7 +96,7 @@ export const make = Effect.fnUntraced(function* (
   const rollouts: Browse["rollouts"] = Effect.fn("RolloutReader.rollouts")(function* (name, filter) {
     const { before, limit, sort, text } = filter
     const runs = yield* names.idsOf(name)
-    // As distributions, which only cover the newest run.
+    // Like distributions, which only cover the newest run.
     const run = filter.newestRun !== undefined || filter.value !== undefined ? RunNames.newestOf(runs) : runs
     if (before !== undefined && !isId(before)) return { rows: [], next: null, total: null, unindexed: null }
     const isFirst = before === undefined

@@ -57,7 +57,7 @@ export const make = Effect.fnUntraced(function* (
           (max(step) - min(step)) / ${mostColumns} + 1 as per, (select count(*)::int from told where vals is not null) as groups
         from vals
       ),
-      -- The lower ends of the bins, to the bit as whoever looks reckons them: their groups are found by these.
+      -- Lower bounds of the bins, bit-identical to the viewer's, whose filters select groups by them.
       edges as (
         select array(select low + (n::float8 * (high - low)) / ${bins} from generate_series(0, ${bins - 1}) as n) as lower
         from bounds

@@ -39,7 +39,7 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
           : textsOf([]).pipe(
               // The thread works, so this group is the cause.
               Effect.andThen(
-                Effect.logWarning("the text of a group cannot be extracted; searches skip it", {
+                Effect.logWarning("cannot extract the text of a group; searches skip it", {
                   group: rows[0]?.id,
                   cause
                 })

@@ -4,7 +4,7 @@ import * as Readings from "@atropos/core/service/Readings"
 import { Effect, Option, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RolloutReaderShape } from "../../store/RolloutReader.ts"
-import { type Changes, metricsOf } from "../base/Changes.ts"
+import { type Notifications, metricsOf } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import type { RunNames } from "../base/RunNames.ts"
@@ -31,7 +31,7 @@ const toMetrics = ({ id, readings, recorded_at, source, step }: MetricRow): Traj
 
 export const make = Effect.fnUntraced(function* (
   names: RunNames,
-  changes: Changes
+  changes: Notifications
 ): Effect.fn.Return<MetricReading, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 

@@ -19,7 +19,7 @@ export const bring = (
             error.isTransient
               ? Effect.fail(error)
               : Effect.as(
-                  Effect.logWarning("the payload of a group is lost; searches skip it", {
+                  Effect.logWarning("payload of a group lost; searches skip it", {
                     group: row.id,
                     reason: error.message
                   }),

@@ -22,7 +22,7 @@ export const state = `case
   else 'queued'
 end`
 
-/** The prompt stands in for a missing item id. */
+/** The prompt replaces a missing item id. */
 const item = "coalesce(grp.item_id, fig.prompt)"
 
 const best = "(select max(score) from unnest(grp.scores) as score)"
@@ -93,7 +93,7 @@ export const conditions = (
   const by = (key: keyof typeof keys, from: number | undefined, to: number | undefined) =>
     bounded(sql, sql`(${sql.literal(keys[key])})`, from, to)
   return sql.and([
-    // A batch only has groups of its own run.
+    // A batch only has groups of one run.
     hasStep
       ? sql`grp.batch_id in (
           select id from batch

@@ -10,7 +10,7 @@ import { Clock, Duration, Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { Database } from "../../database/Database.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import * as PayloadRows from "./PayloadRows.ts"
 import * as Rows from "../base/Rows.ts"
@@ -44,7 +44,7 @@ const longestRest = 1000
 const leaseMillis = Duration.toMillis("30 seconds")
 
 export const make = Effect.fnUntraced(function* (
-  changes: Changes,
+  changes: Notifications,
   objects: Objects
 ): Effect.fn.Return<TextIndex, never, SqlClient.SqlClient | Database | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
@@ -110,12 +110,12 @@ export const make = Effect.fnUntraced(function* (
 
   const attempt = round.pipe(
     Effect.catchTags({
-      SqlError: Failure.warn("text of groups not indexed; trying again"),
-      StoreError: ({ message }) => Effect.logWarning("text of groups not indexed; trying again", { reason: message })
+      SqlError: Failure.warn("text of groups not indexed; retrying"),
+      StoreError: ({ message }) => Effect.logWarning("text of groups not indexed; retrying", { reason: message })
     }),
     Effect.catchDefect((cause) =>
       Effect.andThen(
-        Effect.logError("text of groups cannot be indexed; trying again in a minute", { cause }),
+        Effect.logError("text of groups not indexed; retrying in a minute", { cause }),
         Effect.sleep("1 minute")
       )
     )

@@ -12,7 +12,7 @@ export interface Task {
 
 export interface Reply {
   readonly preview: string | null
-  /** Null if there is no text. */
+  /** Null without text. */
   readonly body: string | null
   readonly count: number
   readonly figures: TrajectoryApi.GroupFigures | null

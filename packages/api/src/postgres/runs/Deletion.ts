@@ -7,7 +7,7 @@ import { TrajectoryApiError } from "@atropos/core"
 import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { type TrajectoryStoreShape, UnknownRun } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
@@ -29,7 +29,7 @@ interface Signs {
 }
 
 export const make = Effect.fnUntraced(function* (
-  changes: Changes,
+  changes: Notifications,
   cache: PayloadCache,
   clock: StoreClock,
   lastSeen: LastSeen
@@ -38,10 +38,10 @@ export const make = Effect.fnUntraced(function* (
 
   /** Describes the use of the current run; undefined if it is unused. */
   const useOf = ({ environments, id, lease_owner, recorded, source }: Signs, now: number): string | undefined => {
-    if (lease_owner !== null) return `${lease_owner === "" ? "a trainer" : lease_owner} holds a batch of it`
+    if (lease_owner !== null) return `${lease_owner === "" ? "a trainer" : lease_owner} has leased a batch of it`
     for (const one of environments ?? []) {
       const seen = now - Math.max(one.seen, lastSeen.of(id, one.id))
-      if (seen < quiet) return `its environment ${one.name} was heard of ${ago(seen)}`
+      if (seen < quiet) return `its environment ${one.name} was heard from ${ago(seen)}`
     }
     return recorded !== null && now - recorded < quiet ? `${source} recorded metrics ${ago(now - recorded)}` : undefined
   }
@@ -71,7 +71,7 @@ export const make = Effect.fnUntraced(function* (
           const use = signs === undefined ? undefined : useOf(signs, millis)
           if (use !== undefined) {
             return yield* new TrajectoryApiError.RunInUse({
-              message: `run ${name} is in use: ${use}. Stop its processes and wait a minute, or reset it first (POST /v1/runs/${encodeURIComponent(name)}/reset)`
+              message: `run ${name} is in use (${use}):  stop its processes and wait a minute, or reset it first (POST /v1/runs/${encodeURIComponent(name)}/reset)`
             })
           }
         }

@@ -3,11 +3,11 @@ import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import * as Status from "../base/Status.ts"
-import { environmentOf, viewOf, type Views } from "../base/Views.ts"
+import { environmentOf, viewOf, type RunStateCache } from "../base/RunStateCache.ts"
 import type { LastSeen } from "./LastSeen.ts"
 
 export type Environments = Pick<
@@ -16,8 +16,8 @@ export type Environments = Pick<
 >
 
 export const make = Effect.fnUntraced(function* (
-  views: Views,
-  changes: Changes,
+  views: RunStateCache,
+  changes: Notifications,
   lastSeen: LastSeen
 ): Effect.fn.Return<Environments, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient

@@ -8,7 +8,7 @@ import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import type { StoreError } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import type { LastSeen } from "./LastSeen.ts"
 import * as ObjectSweep from "./ObjectSweep.ts"
@@ -40,7 +40,7 @@ const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<vo
 
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
-  changes: Changes,
+  changes: Notifications,
   lastSeen: LastSeen,
   clock: StoreClock
 ): Effect.fn.Return<void, never, SqlClient.SqlClient | Scope.Scope> {
@@ -67,7 +67,7 @@ export const make = Effect.fnUntraced(function* (
       )
       select distinct name from run join placed on placed.run_id = run.id`
     for (const { name } of released) {
-      yield* Effect.logInfo("odd-sized groups queued as they are", { run: name })
+      yield* Effect.logInfo("incomplete groups queued unchanged", { run: name })
       changes.changed(name)
     }
   })

@@ -9,7 +9,7 @@ import type { RunNames } from "../base/RunNames.ts"
 
 const most = 10_000
 
-/** Stands for the group as a whole. */
+/** Place of a note on the whole group. */
 const whole = -1
 
 interface NoteRead {

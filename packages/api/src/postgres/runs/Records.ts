@@ -6,7 +6,7 @@ import * as Readings from "@atropos/core/service/Readings"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { type TrajectoryStoreShape, UnknownEnvironment } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import type { Objects } from "../base/Objects.ts"
 import * as Rows from "../base/Rows.ts"
@@ -20,7 +20,7 @@ export type Records = Pick<
 >
 
 export const make = Effect.fnUntraced(function* (
-  changes: Changes,
+  changes: Notifications,
   objects: Objects
 ): Effect.fn.Return<Records, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient

@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function* (
           select id, bytes + ${rowBytes}::bigint * groups as bytes from batch
           where acked_at is not null and dropped_at is null
         ), excess as materialized (
-          -- From the oldest, as long as too much is left: the rest is added up and not looked through.
+          -- From the oldest on, while too much is left: the rest is summed up, not scanned.
           select id from (select id, sum(bytes) over (order by id) - bytes as older from kept) as aged
           where older < (select sum(bytes) from kept) - ${settings.retainedBytes}::bigint
           order by id limit ${batchesAtOnce}
@@ -78,7 +78,7 @@ export const make = Effect.fnUntraced(function* (
     for (;;) {
       const left = yield* sql<{ id: bigint }>`
         select waiting.id from run cross join lateral (
-          -- Two, each by an index of what waits: consumed groups, which may be a million, are not looked at.
+          -- Two queries, each by an index of waiting groups: consumed ones may be millions.
           (select id from grp where run_id = run.id and place is null limit ${portion})
           union all
           (select id from grp where run_id = run.id and batch_id is null and place is not null limit ${portion})

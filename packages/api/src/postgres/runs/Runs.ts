@@ -2,17 +2,17 @@
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Run, type TrajectoryStoreShape, UnknownRun } from "../../store/TrajectoryStore.ts"
-import type { Changes } from "../base/Changes.ts"
+import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import * as Rows from "../base/Rows.ts"
-import { viewOf, type Views } from "../base/Views.ts"
+import { viewOf, type RunStateCache } from "../base/RunStateCache.ts"
 
 export type Runs = Pick<TrajectoryStoreShape, "registerRun" | "run" | "hasRun" | "runs" | "start" | "reset">
 
 export const make = Effect.fnUntraced(function* (
-  views: Views,
-  changes: Changes,
+  views: RunStateCache,
+  changes: Notifications,
   cache: PayloadCache
 ): Effect.fn.Return<Runs, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient

@@ -58,56 +58,49 @@ const reward: Section = {
   title: "Reward",
   charts: [
     lines("reward", "Reward", "number", "Mean score of the sequences of a batch.", [trace("batch", "reward/mean")]),
-    lines("solved", "Solved", "share", "Sequences that their environment counts as solved.", [
+    lines("solved", "Solved", "share", "Share of sequences that count as solved.", [
       trace("rolled out", "train/solved_fraction"),
       trace("batch", "reward/solved_fraction")
     ]),
-    lines("scores", "Reward by environment", "number", "Mean score of the groups an environment sent.", [
+    lines("scores", "Reward by environment", "number", "Mean score of each environment's submitted groups.", [
       trace("mean", "train/scores_mean")
     ]),
-    lines(
-      "identical",
-      "Groups with identical scores",
-      "share",
-      "Groups whose scores are all equal: there is nothing to learn from them.",
-      [
-        trace("rolled out", "train/percent_identical"),
-        trace("trained on", "batch/zero_variance_groups", { per: "batch/groups" })
-      ]
-    )
+    lines("identical", "Identical scores", "share", "Share of groups whose scores are all equal: no learning signal.", [
+      trace("rolled out", "train/percent_identical"),
+      trace("trained on", "batch/zero_variance_groups", { per: "batch/groups" })
+    ])
   ]
 }
 
 const learning: Section = {
   title: "Learning",
   charts: [
-    lines("loss", "Loss", "number", "The policy's loss; near zero where a batch is learned from once.", [
-      trace("loss", "train/loss")
-    ]),
+    lines("loss", "Loss", "number", "Policy loss; near zero with one update per batch.", [trace("loss", "train/loss")]),
     lines("kl", "KL from the reference", "nats", "Estimated divergence from the reference model, per token.", [
       trace("KL", "grpo/kl")
     ]),
-    lines("clip", "Clip fraction", "share", "Tokens at which the ratio of new to old policy was clipped.", [
+    lines("clip", "Clip fraction", "share", "Share of tokens whose importance ratio was clipped.", [
       trace("clipped", "grpo/clipped_fraction")
     ]),
-    lines(
-      "skipped",
-      "Skipped steps",
-      "number",
-      "1 where a step left the weights alone: loss or gradient was not a number, or no group had anything to teach.",
-      [trace("skipped", "train/skipped"), trace("not a number", "train/skipped_not_finite")]
-    ),
+    lines("skipped", "Skipped steps", "number", "1 = no update (NaN, or no learning signal).", [
+      trace("skipped", "train/skipped"),
+      trace("NaN or infinite", "train/skipped_not_finite")
+    ]),
     lines("gradient", "Gradient norm", "number", "Norm of the gradient before clipping.", [
       trace("norm", "train/grad_norm")
     ]),
-    lines("entropy", "Entropy", "nats", "Of the policy's next token; a sudden fall means that it stops exploring.", [
-      trace("entropy", "grpo/entropy")
-    ]),
+    lines(
+      "entropy",
+      "Entropy",
+      "nats",
+      "Entropy of the policy's next token; a sudden drop means that it stops exploring.",
+      [trace("entropy", "grpo/entropy")]
+    ),
     lines(
       "mismatch",
       "Logprob mismatch",
       "nats",
-      "Trainer's minus inference engine's logprobs of the same tokens: should stay near zero.",
+      "Trainer minus sampler logprobs of the same tokens; should stay near zero.",
       [
         trace("absolute", "alignment/diff_abs_mean"),
         trace("signed", "alignment/diff_mean"),
@@ -115,32 +108,29 @@ const learning: Section = {
         trace("KL", "alignment/kl")
       ]
     ),
-    lines("rate", "Learning rate", "number", "Of each update of the weights.", [trace("rate", "train/lr")])
+    lines("rate", "Learning rate", "number", "At each update.", [trace("rate", "train/lr")])
   ]
 }
 
 const rollouts: Section = {
   title: "Rollouts",
   charts: [
-    lines("lengths", "Completion length", "tokens", "Of the completions in groups that were sent.", [
+    lines("lengths", "Completion length", "tokens", "Tokens per completion in submitted groups.", [
       trace("mean", "train/completion_lengths"),
       trace("p95", "train/completion_lengths_p95"),
       trace("max", "train/completion_lengths_max")
     ]),
-    lines("truncation", "Truncation", "share", "Completions that ended at the token limit.", [
+    lines("truncation", "Truncation", "share", "Share of completions that hit the token limit.", [
       trace("rolled out", "train/truncated_fraction"),
       trace("in batches", "batch/truncated_fraction"),
       trace("masked in training", "batch/truncated_masked_fraction")
     ]),
-    lines(
-      "staleness",
-      "Staleness",
-      "number",
-      "Updates of the weights between sampling a sequence and training on it.",
-      [trace("mean", "staleness/mean"), trace("max", "staleness/max")]
-    ),
+    lines("staleness", "Staleness", "number", "Weight updates between sampling a sequence and training on it.", [
+      trace("mean", "staleness/mean"),
+      trace("max", "staleness/max")
+    ]),
     {
-      ...lines("queue", "Queue", "number", "Groups that wait to be trained on, watched since this page was opened.", [
+      ...lines("queue", "Queue", "number", "Groups waiting for the trainer, since this page was opened.", [
         trace("queued groups", "queue/groups"),
         trace("buffered groups", "queue/buffered"),
         trace("formed batches", "queue/batches")
@@ -155,28 +145,21 @@ const speed: Section = {
   charts: [
     lines(
       "tokens",
-      "Tokens trained a second",
+      "Training tokens/s",
       "perSecond",
-      "By the whole time of each step, waiting for rollouts included; and by the trainer's own work alone.",
-      [
-        trace("whole step", "train/tokens", { per: "train/step_time" }),
-        trace("waiting excluded", "train/tokens_per_second")
-      ]
+      "Per second of wall-clock step time, and per second of compute, waiting excluded.",
+      [trace("wall clock", "train/tokens", { per: "train/step_time" }), trace("compute", "train/tokens_per_second")]
     ),
-    lines(
-      "groups",
-      "Groups trained a second",
-      "perSecond",
-      "Groups of a batch by the time of its step, waiting included.",
-      [trace("groups", "batch/groups", { per: "train/step_time" })]
-    ),
+    lines("groups", "Training groups/s", "perSecond", "Per second of wall-clock step time.", [
+      trace("groups", "batch/groups", { per: "train/step_time" })
+    ]),
     {
-      ...lines("parts", "Where a step's time goes", "seconds", "Parts of a step; waiting is for rollouts.", [
+      ...lines("parts", "Step time breakdown", "seconds", "Phases of a step; waiting is for rollouts.", [
         trace("waiting", "train/data_fetch_time"),
         trace("preparing", "train/prepare_time"),
         trace("computing", "train/compute_time"),
         trace("updating", "train/update_time"),
-        trace("publishing", "train/sync_time"),
+        trace("syncing", "train/sync_time"),
         trace("saving", "train/save_time")
       ]),
       kind: "stacked"
@@ -208,7 +191,7 @@ const evaluation = (names: ReadonlyArray<string>, sampled: string): Section => (
       return {
         id: name,
         title: titleOf(name),
-        help: `Of held-out items${sampled}.`,
+        help: `On held-out items${sampled}.`,
         unit: unitOf(name),
         kind: "points",
         traces: [trace("mean", name, spread === undefined ? {} : { spread })]
@@ -217,7 +200,7 @@ const evaluation = (names: ReadonlyArray<string>, sampled: string): Section => (
 })
 
 const spreadOf = (name: string, names: ReadonlyArray<string>): Spread | undefined => {
-  const label = "bars: 95% confidence"
+  const label = "bars: 95% CI"
   if (names.includes(`${name}_ci_low`) && names.includes(`${name}_ci_high`)) {
     return { kind: "range", low: `${name}_ci_low`, high: `${name}_ci_high`, label }
   }
@@ -238,7 +221,7 @@ const components = (runs: ReadonlyArray<Tables>): ReadonlyArray<Chart> => {
       `components:${source}`,
       sources.size > 1 ? `Reward components · ${source}` : "Reward components",
       "number",
-      "Means of what scores are made of, before any weight.",
+      "Mean of each reward component, unweighted.",
       [...names].sort().map((name) => trace(RewardNames.componentOf(name) ?? name, name))
     ),
     source

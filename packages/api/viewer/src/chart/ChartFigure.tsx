@@ -17,7 +17,7 @@ import type { PlotStyle } from "./PlotStyle.ts"
 import { usePlot } from "./usePlot.ts"
 
 export interface FigureProps {
-  /** The same object as long as the chart is the same. */
+  /** Stable object while the chart is unchanged. */
   readonly chart: Chart
   /** Its curves; the same array as long as they are the same. */
   readonly entries: ReadonlyArray<Curves.Entry>

@@ -24,7 +24,7 @@ export interface View {
 /** A curve without its points. */
 export interface Entry {
   readonly key: string
-  /** As short as possible while unique within its chart. */
+  /** Shortest label that is unique within its chart. */
   readonly label: string
   readonly run: RunData
   readonly source: string

@@ -64,9 +64,9 @@ const columnsOf = (unit: Unit, axis: Curves.Axis): ReadonlyArray<Column<Row>> =>
     { id: "curve", title: "Curve", value: ({ label }) => label },
     figure("first", "First"),
     figure("last", "Last"),
-    figure("min", "Smallest"),
-    figure("max", "Largest"),
+    figure("min", "Min"),
+    figure("max", "Max"),
     { id: "count", title: "Points", isNumber: true, value: ({ summary }) => summary?.count ?? 0 },
-    { id: "gaps", title: "Not finite", isNumber: true, value: ({ summary }) => summary?.gaps ?? 0 }
+    { id: "gaps", title: "NaN or infinite", isNumber: true, value: ({ summary }) => summary?.gaps ?? 0 }
   ]
 }

@@ -1,4 +1,4 @@
-/** The colours of charts, updated when the theme changes. */
+/** Provides the colours of charts, updated when the theme changes. */
 import { useMemo } from "react"
 import { useColors } from "../ui/useColors.ts"
 import type { PlotStyle } from "./PlotStyle.ts"

@@ -20,15 +20,15 @@ interface DistributionsProps {
 }
 
 const measures: ReadonlyArray<{ readonly measure: Cells.Measure; readonly title: string; readonly help: string }> = [
-  { measure: "score", title: "Scores", help: "Of the rollouts of each step." },
-  { measure: "advantage", title: "Advantages", help: "By the rule of the run; zero where nothing is learned." },
-  { measure: "length", title: "Lengths", help: "Trained tokens of the rollouts of each step." }
+  { measure: "score", title: "Scores", help: "Score distribution per step." },
+  { measure: "advantage", title: "Advantages", help: "By the run's rule; zero without a learning signal." },
+  { measure: "length", title: "Lengths", help: "Trained tokens per rollout, per step." }
 ]
 
 const nothing: { readonly [M in Cells.Measure]: string } = {
-  score: "None yet: no group is in a batch.",
-  advantage: "None: no group is in a batch, or groups alone do not tell them.",
-  length: "None yet: no group that is in a batch has been read."
+  score: "No batches yet.",
+  advantage: "Not available yet, or not derivable from groups alone.",
+  length: "No group of a batch indexed yet."
 }
 
 /** Changes whenever a run is 5% longer. */
@@ -55,7 +55,7 @@ export const Distributions = ({ environments, run, step }: DistributionsProps) =
         <h2>Distributions</h2>
         {environments.length > 1 && (
           <select
-            aria-label="Environment of the distributions"
+            aria-label="Environment"
             value={environment ?? ""}
             onChange={({ target }) => setChosen(target.value || null)}
           >
@@ -116,7 +116,7 @@ const One = ({ environment, growth, help, measure, run, title }: OneProps) => {
           <p className="muted">
             {nothing[measure]}{" "}
             <button type="button" className="small" onClick={reload}>
-              Look again
+              Reload
             </button>
           </p>
         ) : (

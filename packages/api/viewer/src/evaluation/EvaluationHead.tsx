@@ -63,8 +63,8 @@ const Missing = ({ rows }: { readonly rows: ReadonlyArray<Wire.EvaluationRow> })
     return (
       <p className="muted" key={row.id} hidden={row.stored === row.samples && failed === 0}>
         {row.stored < row.samples &&
-          `${titleOf(row)}: ${count(row.stored)} of ${plural(row.samples, "sample")} are stored. `}
-        {failed > 0 && `${titleOf(row)}: ${plural(failed, "item")} failed, and are in no figure.`}
+          `${titleOf(row)}: ${count(row.stored)} of ${plural(row.samples, "sample")} stored. `}
+        {failed > 0 && `${titleOf(row)}: ${plural(failed, "item")} failed and are not counted.`}
       </p>
     )
   })
@@ -127,12 +127,12 @@ const Compared = ({ comparison, name }: { readonly comparison: Comparison.Compar
         <Figure name="Fixed">
           <span className="rising">{count(fixed.length)}</span>
         </Figure>
-        <Figure name="Broken">
+        <Figure name="Regressed">
           <span className="falling">{count(broken.length)}</span>
         </Figure>
         <Figure name="Unchanged">{count(unchanged)}</Figure>
         {onlyInA + onlyInB > 0 && (
-          <Figure name="In one alone">{`${count(onlyInA)} in the first, ${count(onlyInB)} in the second`}</Figure>
+          <Figure name="In one only">{`${count(onlyInA)} in the first, ${count(onlyInB)} in the second`}</Figure>
         )}
       </dl>
       {kinds.length > 1 && (

@@ -85,8 +85,8 @@ const Evaluation = ({ after, before }: { readonly before: Loaded; readonly after
   ])
   if (after !== null && comparison === null) {
     return (
-      <Empty title="These two have no item in common">
-        <p>They are of different environments or suites, of other rows, or their samples were dropped.</p>
+      <Empty title="No items in common">
+        <p>They evaluate different environments, suites or rows, or their samples were dropped.</p>
       </Empty>
     )
   }
@@ -108,7 +108,7 @@ const Evaluation = ({ after, before }: { readonly before: Loaded; readonly after
         items={items}
         current={current === -1 ? null : current}
         hasCategories={all.some(({ category }) => category !== null)}
-        emptyText={all.length === 0 ? "No samples are stored." : "No item matches."}
+        emptyText={all.length === 0 ? "No samples stored." : "No matching items."}
       />
       {item !== undefined && (
         <SampleView

@@ -33,7 +33,7 @@ export const EvaluationsPage = () => {
   useTitle("Evaluations", (isOfAll ? null : run) ?? "all")
   useShortcuts("Evaluations", [
     { keys: ["r"], label: "load newer evaluations", run: remote.reload },
-    { keys: ["c"], label: "compare the two that are chosen", run: () => compare() }
+    { keys: ["c"], label: "compare the selected two", run: () => compare() }
   ])
   const { error, value } = remote
   if (value === null)
@@ -57,18 +57,18 @@ export const EvaluationsPage = () => {
         </p>
         {hasService && run !== null && own.length < value.length && (
           <Link className="button small" href={evaluationsPath(run, !isOfAll)}>
-            {isOfAll ? `Those of ${run}` : `All ${count(value.length)}`}
+            {isOfAll ? `Only ${run}` : `All ${count(value.length)}`}
           </Link>
         )}
         <button type="button" className="primary" disabled={pair.length < 2} onClick={compare}>
-          {pair.length < 2 ? "Choose two to compare" : "Compare the two"}
+          {pair.length < 2 ? "Select two to compare" : "Compare selected"}
         </button>
       </div>
       {rows.length === 0 ? (
         <Empty title="No evaluations yet">
           <p>
-            Training records its own where the environment has held-out items (<code>steps_per_eval</code>;{" "}
-            <code>up</code> evaluates before and after). Others are sent with:
+            Training records evaluations if the environment has held-out items (<code>steps_per_eval</code>;{" "}
+            <code>up</code> evaluates before and after). Submit others with:
           </p>
           <pre>npx @atropos/cli evaluate --suite gsm8k --service http://localhost:8000</pre>
         </Empty>

@@ -14,7 +14,7 @@ export const Share = ({ estimate: { interval, value } }: { readonly estimate: Es
   <span>
     {percent(value)}
     {interval !== undefined && (
-      <span className="muted" title="95% interval">{` ${percent(interval.lower)} to ${percent(interval.upper)}`}</span>
+      <span className="muted" title="95% CI">{` ${percent(interval.lower)} to ${percent(interval.upper)}`}</span>
     )}
   </span>
 )
@@ -23,10 +23,7 @@ export const Mean = ({ estimate: { interval, value } }: { readonly estimate: Est
   <>
     {number(value, 3)}
     {interval !== undefined && (
-      <span
-        className="muted"
-        title="95% interval"
-      >{` ${number(interval.lower, 3)} to ${number(interval.upper, 3)}`}</span>
+      <span className="muted" title="95% CI">{` ${number(interval.lower, 3)} to ${number(interval.upper, 3)}`}</span>
     )}
   </>
 )
@@ -41,7 +38,7 @@ export const Difference = ({ compared, isShare }: { readonly compared: Compared;
     <>
       <span className={isClear(compared) ? (value > 0 ? "rising" : "falling") : undefined}>{show(value)}</span>
       {interval !== undefined && (
-        <span className="muted" title="95% interval">{` ${show(interval[0])} to ${show(interval[1])}`}</span>
+        <span className="muted" title="95% CI">{` ${show(interval[0])} to ${show(interval[1])}`}</span>
       )}
       {p !== undefined && (
         <span className="muted" title="McNemar’s exact test">{`, p ${p < 0.0001 ? "< 0.0001" : number(p, 2)}`}</span>

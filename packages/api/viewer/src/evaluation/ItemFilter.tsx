@@ -38,7 +38,7 @@ export const ItemFilter = ({ filter, isComparison, items, matching, name, onChan
         <label>
           <span className="sr-only">Category</span>
           <select value={filter.category} onChange={({ target }) => onChange({ category: target.value })}>
-            <option value="">every category</option>
+            <option value="">all categories</option>
             {categories.map((category) => (
               <option key={category} value={category}>
                 {category}

@@ -73,7 +73,7 @@ export const join = (first: Items, second: Items | null): ReadonlyArray<Item> =>
   })
 
 export const shownAnswer = ({ ending, parsed }: Sample): string =>
-  parsed === undefined || parsed === "" ? ending || "(nothing)" : (parsed ?? "(not read)")
+  parsed === undefined || parsed === "" ? ending || "(nothing)" : (parsed ?? "(unparsed)")
 
 export type Show = "all" | "wrong" | "correct" | "some" | "unread" | "cut" | Course
 
@@ -99,17 +99,17 @@ export const shows: ReadonlyArray<readonly [Show, string]> = [
   ["all", "all"],
   ["wrong", "wrong"],
   ["correct", "right"],
-  ["some", "right at times"],
-  ["unread", "answer not read"],
-  ["cut", "cut off"]
+  ["some", "sometimes right"],
+  ["unread", "unparsed"],
+  ["cut", "truncated"]
 ]
 
 export const courses: ReadonlyArray<readonly [Show, string]> = [
   ["all", "all"],
   ["fixed", "fixed"],
-  ["broken", "broken"],
+  ["broken", "regressed"],
   ["unchanged", "unchanged"],
-  ["wrong", "wrong in one"]
+  ["wrong", "wrong in either"]
 ]
 
 export const isShow = (word: string | null): word is Show => word !== null && word in holds

@@ -114,8 +114,8 @@ const Whole = ({ sample }: { readonly sample: Sample }) => {
         )}
         {parsed !== undefined && (
           <div>
-            <dt>Answer as read</dt>
-            <dd>{parsed === null ? <span className="muted">none could be read</span> : <PlainText text={parsed} />}</dd>
+            <dt>Parsed answer</dt>
+            <dd>{parsed === null ? <span className="muted">unparsed</span> : <PlainText text={parsed} />}</dd>
           </div>
         )}
         {explanation.map(([name, value]) => (
@@ -127,14 +127,14 @@ const Whole = ({ sample }: { readonly sample: Sample }) => {
         <div>
           <dt>Length</dt>
           <dd className="number">
-            {tokens === null ? "not known" : `${count(tokens)} tokens`}
-            {isCut && <span className="cut">cut off</span>}
+            {tokens === null ? "unknown" : `${count(tokens)} tokens`}
+            {isCut && <span className="cut">truncated</span>}
           </dd>
         </div>
       </dl>
       <div className="sample-chat">
         {messages.length === 0 ? (
-          <p className="muted">The sample has no chat.</p>
+          <p className="muted">No chat recorded.</p>
         ) : (
           <Messages messages={messages} of={messages} />
         )}

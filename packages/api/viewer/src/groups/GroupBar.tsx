@@ -62,14 +62,14 @@ export const GroupBar = ({
           </button>
         )}
         <button type="button" className="small" aria-pressed={reading.isSource} onClick={onSource}>
-          As written
+          Raw text
         </button>
       </>
     )}
     {rollouts.length > 1 && <RolloutPicker rollouts={rollouts} current={current} onChoose={onChoose} />}
     <div className="group-tools">
       <span role="status" className="muted">
-        {copied === "copied" ? "Rollout copied" : copied === "refused" ? "The browser refused to copy" : ""}
+        {copied === "copied" ? "Rollout copied" : copied === "refused" ? "Copy failed" : ""}
       </span>
       <CopyButton icon="link" label="Copy link" text={() => window.location.href} />
       <CopyButton label="Copy JSON" text={() => JSON.stringify(raw)} />

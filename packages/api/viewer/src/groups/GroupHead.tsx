@@ -34,9 +34,9 @@ export const GroupHead = ({
   const list = Remembered.addressOf(run) ?? groupsPath(run)
   const to = (other: string | null) => other !== null && navigate(groupPath(run, other))
   useShortcuts("Group", [
-    { keys: ["Escape", "u"], label: "back to the list", run: () => navigate(list) },
-    { keys: ["n", "]"], label: "next group of the list", run: () => to(older) },
-    { keys: ["p", "["], label: "previous group of the list", run: () => to(newer) }
+    { keys: ["Escape", "u"], label: "back to list", run: () => navigate(list) },
+    { keys: ["n", "]"], label: "next group", run: () => to(older) },
+    { keys: ["p", "["], label: "previous group", run: () => to(newer) }
   ])
   return (
     <div className="group-title">
@@ -75,7 +75,7 @@ export const GroupHead = ({
         <p className="group-facts number">
           {stored.environment !== null && <span>{stored.environment}</span>}
           {stored.item_id !== undefined && stored.item_id !== null && (
-            <Link href={groupsPath(run, stored.item_id)} title="All groups of this item, over the whole run">
+            <Link href={groupsPath(run, stored.item_id)} title="All groups of this item in the run">
               item {stored.item_id.slice(0, shownOfItem)}
             </Link>
           )}
@@ -97,8 +97,8 @@ export const GroupHead = ({
           {group !== null && <span title={AdvantageRule.formula(recipe)}>{AdvantageRule.name(recipe)}</span>}
           {group !== null && <Settings of={[group.generationParams, group.groupOverrides]} />}
           {source.isLive && (
-            <Link href={reverifiedPath(run)} title="Old scores beside those of today's environment">
-              score again
+            <Link href={reverifiedPath(run)} title="Compare with scores of the current environment">
+              Re-score…
             </Link>
           )}
           <Ago at={stored.created_at} />

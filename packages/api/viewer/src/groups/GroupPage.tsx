@@ -40,8 +40,8 @@ export const GroupPage = ({ params }: RouteComponentProps<{ readonly run: string
       ) : stored === null ? (
         <Loading what="group" />
       ) : group === null ? (
-        <Empty title="This group has no sequences">
-          <CopyButton label="Copy what is stored" text={() => JSON.stringify(stored)} />
+        <Empty title="No sequences in this group">
+          <CopyButton label="Copy stored JSON" text={() => JSON.stringify(stored)} />
         </Empty>
       ) : (
         <Rollouts key={`${run}/${id}`} run={run} id={id} group={group} raw={stored.group} recipe={recipe} />
@@ -98,15 +98,15 @@ const Rollouts = ({
       label: "previous rollout",
       run: () => choose(Math.max(0, place) - 1)
     },
-    { keys: ["t"], label: "token view, and back", run: () => show(isTokens ? "messages" : "tokens") },
+    { keys: ["t"], label: "toggle tokens", run: () => show(isTokens ? "messages" : "tokens") },
     {
       keys: ["d"],
-      label: "compare two rollouts, and back",
+      label: "toggle comparison",
       run: () => show(view === "compare" ? "messages" : "compare")
     },
     {
       keys: ["w"],
-      label: "where its time went, and back",
+      label: "toggle times",
       run: () => show(view === "times" ? "messages" : "times")
     },
     {
@@ -118,8 +118,8 @@ const Rollouts = ({
   useShortcuts(
     "Rollouts",
     [
-      { keys: ["o"], label: "unfold all reasoning, and back", run: toggleReasoning },
-      { keys: ["s"], label: "text as written, and back", run: toggleSource }
+      { keys: ["o"], label: "toggle reasoning", run: toggleReasoning },
+      { keys: ["s"], label: "toggle raw text", run: toggleSource }
     ],
     view === "messages"
   )

@@ -64,7 +64,7 @@ export const GroupsPage = () => {
           {rollouts.total !== null && `${count(rollouts.total)}${Filter.active(filter) > 0 ? " match" : ""}`}
           {rollouts.unindexed > 0 &&
             Filter.needsReading(query) &&
-            ` (${plural(rollouts.unindexed, "group")} not read yet)`}
+            ` (${plural(rollouts.unindexed, "group")} not indexed yet)`}
         </p>
         {rollouts.rows.length > 0 && (
           <SaveMenu name={`groups of ${run}`} table={() => ListTable.load(source, run, query)} />
@@ -115,21 +115,21 @@ const List = ({
   if (isLoading) return <Loading what="groups" />
   if (rows.length === 0 && !isStale) {
     return Filter.active(filter) > 0 ? (
-      <Empty title="No group matches">
+      <Empty title="No matching groups">
         <p>
           {Filter.problemOf(filter) ??
-            "Each word must begin a word in the group’s messages; scores are means of a group, steps those of its batch."}
+            "Words match from their beginning; use quotes for phrases. Scores are group means; steps are those of the batch."}
         </p>
         <button type="button" onClick={onClear}>
-          Clear the filters
+          Clear filters
         </button>
       </Empty>
     ) : (
       <Empty title="No groups yet">
         <p>
           {hasService
-            ? "Groups appear here as environments hand them in. An environment waits until a trainer has asked for a batch."
-            : "The file has no line that is a group. New ones appear here as it grows."}
+            ? "Groups appear here as environments submit them. Environments wait until a trainer requests a batch."
+            : "The file contains no groups. New ones appear here as it grows."}
         </p>
       </Empty>
     )

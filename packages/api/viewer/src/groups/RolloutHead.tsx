@@ -23,7 +23,7 @@ interface Props {
 }
 
 /** Steps without a learning signal do not update the weights, so the version lags behind the step. */
-export const policyTitle = "version of the weights that sampled it: how often they had been updated"
+export const policyTitle = "Version of the weights that sampled it: number of updates before"
 
 export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: Props) => {
   const { advantage, finishReason, index, parsed, policyVersion, rationale, rewards, score, tokens } = rollout
@@ -38,11 +38,11 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
         <span className="sr-only">score </span>
         {score === null ? "no score" : number(score)}
         {now !== null && now !== score && (
-          <span className="rescored" title="by the environment of the day when it was scored again">
+          <span className="rescored" title="Score of the environment that re-scored it">
             now {number(now)}
           </span>
         )}
-        {isCut && <span className="cut">cut off</span>}
+        {isCut && <span className="cut">truncated</span>}
       </h2>
       <p className="rollout-facts number">
         <span>rollout {index + 1}</span>
@@ -51,7 +51,7 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
             adv <Signed value={advantage} />
           </span>
         )}
-        {rollout.advantages !== null && <span title="the environment gave one for each token">adv by token</span>}
+        {rollout.advantages !== null && <span title="Token-level advantages from the environment">adv by token</span>}
         <span>{count(tokens.length)} tok</span>
         {policyVersion !== null && <span title={policyTitle}>policy {policyVersion}</span>}
         {!isCut && finishReason !== null && finishReason !== "stop" && <span>{finishReason}</span>}
@@ -60,10 +60,10 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
       {parsed !== undefined && (
         <p className="answer-read">
           {parsed === null ? (
-            <span className="muted">no answer could be read</span>
+            <span className="muted">unparsed answer</span>
           ) : (
             <>
-              <span className="muted">answer as read </span>
+              <span className="muted">parsed answer </span>
               <Short text={parsed} />
             </>
           )}

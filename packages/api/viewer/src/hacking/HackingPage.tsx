@@ -56,7 +56,7 @@ const toldOf = ({ isDone, rows, total, unindexed }: GroupRows): string =>
     rows.length < total
       ? `${isDone ? "the newest " : ""}${count(rows.length)} of ${plural(total, "group")}`
       : plural(rows.length, "group"),
-    ...(unindexed > 0 ? [`${plural(unindexed, "group")} not read yet`] : [])
+    ...(unindexed > 0 ? [`${count(unindexed)} still loading`] : [])
   ].join(", ")
 
 const chart = (sign: Signs.Sign, title: string, unit: Chart["unit"], help: string): Chart => ({
@@ -73,27 +73,27 @@ const charts: ReadonlyArray<Chart> = [
     "correlation",
     "Length and score",
     "number",
-    "Correlation within groups, step by step: above 0 the longer answer scores higher."
+    "Correlation within groups per step; above 0, longer answers score higher."
   ),
-  chart("length", "Length", "tokens", "Trained tokens of an answer."),
+  chart("length", "Length", "tokens", "Trained tokens per answer."),
   chart(
     "repeated",
     "Repeated answers",
     "share",
-    "Answers below the best score that another rollout of the group gave too, word for word."
+    "Answers below the best score that repeat another rollout of their group verbatim."
   ),
-  chart("commonest", "The commonest answer", "share", "Its share in a step, where different items had it."),
+  chart("commonest", "Most common answer", "share", "Share of a step, if given for several items."),
   chart(
     "contradicted",
-    "Same answer, other score",
+    "Inconsistent scores",
     "share",
-    "Of the answers that were given to their item before: those that score quite another number than then."
+    "Repeated answers to an item that score very differently from before."
   ),
   chart(
     "right",
-    "Worth of right answers",
+    "Right-answer margin",
     "share",
-    "How much more answers score that say what is expected, of the range of scores: below 0 the grader pays what is wrong."
+    "By how much answers matching the expected one score higher, as a share of the score range; below 0, the grader rewards wrong answers."
   )
 ]
 
@@ -131,7 +131,7 @@ const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; read
   return (
     <>
       {found.length === 0 ? (
-        isDone && <p>No sign was found: scores follow the answers, not their length or repetition.</p>
+        isDone && <p>No signs: reward correlates with neither length nor repetition.</p>
       ) : (
         <ul className="findings" aria-label="Signs">
           {found.map(({ environment, from, says, sign, title, to }) => (
@@ -149,7 +149,7 @@ const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; read
       )}
       <p className="muted rule">
         {Signs.rulesInWords}
-        {!hasSteps && " These groups have no steps: parts of the list, in its order, stand for them."}
+        {!hasSteps && " Without steps, consecutive parts of the list are used instead."}
       </p>
       <div className="charts">
         {pairs.early.length + pairs.late.length > 0 && <Scatter {...pairs} />}

@@ -162,4 +162,4 @@ export const find = (answers: ReadonlyArray<Answer>, most = 30): ReadonlyArray<P
   return kept
 }
 
-export const rule = `At least ${fewest} answers have the phrase, and its shares in better and other answers differ by ${surest} standard errors or more.`
+export const rule = `A phrase is in at least ${fewest} answers, and its shares in better and other answers differ by ${surest} standard errors or more.`

@@ -27,16 +27,16 @@ const columnsOf = (run: string): ReadonlyArray<Column<Ngrams.Phrase>> => [
     cell: ({ text }) => (
       <Link
         href={Guilty.address(run, { ...Filter.none, text: `"${text}"`, sort: "best" })}
-        title="Groups that have it, best first"
+        title="Groups with it, best first"
       >
         {text}
       </Link>
     )
   },
-  figure("better", "Of better answers"),
-  figure("worse", "Of others"),
-  figure("early", "Of early ones"),
-  figure("late", "Of late ones"),
+  figure("better", "Better answers"),
+  figure("worse", "Other answers"),
+  figure("early", "Early answers"),
+  figure("late", "Late answers"),
   { id: "answers", title: "Answers", isNumber: true, value: ({ answers }) => answers }
 ]
 
@@ -51,35 +51,35 @@ export const Phrases = ({ rows, run }: { readonly run: string; readonly rows: Re
   return (
     <section className="chart-section" aria-labelledby="phrases-title">
       <div className="section-head">
-        <h2 id="phrases-title">Phrases that go with a high score</h2>
+        <h2 id="phrases-title">Phrases linked to high scores</h2>
         <p className="muted" role="status">
           {problem !== null
             ? problem
             : sample.length === 0
               ? "no groups with messages and different scores"
               : answers !== null
-                ? `${plural(answers.length, "answer")} of ${plural(sample.length, "group")} read`
+                ? `${plural(answers.length, "answer")} from ${plural(sample.length, "group")}`
                 : key !== null
-                  ? `${count(done)} of ${plural(sample.length, "group")} read`
+                  ? `${count(done)} of ${plural(sample.length, "group")} loaded`
                   : ""}
         </p>
       </div>
       {sample.length > 0 && key === null && (
         <p>
           <button type="button" onClick={() => setIsWanted(true)}>
-            Read {plural(sample.length, "group")}
+            Load {plural(sample.length, "group")}
           </button>{" "}
           <span className="muted">{count(tokens)} tokens, from the first and the last third of the run</span>
         </p>
       )}
       {phrases !== null &&
         (phrases.length === 0 ? (
-          <p>No phrase goes with a high score.</p>
+          <p>No phrase is linked to high scores.</p>
         ) : (
           <>
             <p>{toldOf(phrases[0]!)}</p>
             <DataTable
-              caption="Phrases that go with a high score"
+              caption="Phrases linked to high scores"
               columns={columns}
               rows={phrases}
               rowKey={({ text }) => text}
@@ -92,4 +92,4 @@ export const Phrases = ({ rows, run }: { readonly run: string; readonly rows: Re
 }
 
 const toldOf = ({ better, early, late, text, worse }: Ngrams.Phrase): string =>
-  `“${text}” is in ${percent(better)} of the answers that scored above their group’s mean, and in ${percent(worse)} of the others; early in ${percent(early)}, late in ${percent(late)}.`
+  `“${text}” is in ${percent(better)} of the answers above their group mean, and in ${percent(worse)} of the others; early in ${percent(early)}, late in ${percent(late)}.`

@@ -16,7 +16,7 @@ const ticksOf = (low: number, high: number, most: number): ReadonlyArray<number>
   return Array.from({ length: Math.max(1, Math.floor(high / step) - first + 1) }, (_, at) => (first + at) * step)
 }
 
-const name = "Length against score"
+const name = "Length vs score"
 
 const tableOf = (early: Pairs, late: Pairs) => ({
   columns: ["part", "length", "score"],
@@ -38,14 +38,14 @@ export const Scatter = ({ early, late }: { readonly early: Pairs; readonly late:
       <figcaption>
         <h3 data-no-picture="">{name}</h3>
         <p className="chart-help">
-          Each dot is a rollout: <span className="scatter-early">pale</span> of the first third of the groups,{" "}
-          <span className="scatter-late">strong</span> of the last.
+          One dot per rollout: <span className="scatter-early">pale</span> in the first third of the groups,{" "}
+          <span className="scatter-late">strong</span> in the last.
         </p>
       </figcaption>
       <svg
         viewBox={`0 0 ${width} ${height}`}
         role="img"
-        aria-label={`Length against score of ${count(all.length)} rollouts: lengths up to ${count(most)} tokens, scores from ${number(low)} to ${number(high)}`}
+        aria-label={`Length vs score of ${count(all.length)} rollouts: lengths up to ${count(most)} tokens, scores from ${number(low)} to ${number(high)}`}
       >
         {ticksOf(0, most, 5).map((tick) => (
           <g key={tick}>

@@ -103,59 +103,59 @@ const rules: ReadonlyArray<Rule> = [
     title: "Right answers score lower",
     isMet: ({ now }) => now <= -least,
     says: ({ first, now }) =>
-      `answers that say what is expected score lower than the others, by ${Health.percent(-now)} of the range of scores${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))}`)}: the grader pays what is wrong`
+      `answers matching the expected one score lower than the others, by ${Health.percent(-now)} of the score range${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))}`)}: the grader rewards wrong answers`
   },
   {
     sign: "right",
     title: "Right answers score no higher",
     isMet: ({ now }) => now > -least && now < least,
     says: ({ first }) =>
-      `answers that say what is expected score no higher than the others${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))} of the range of scores`)}: the grader does not pay the task`
+      `answers matching the expected one score no higher than the others${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))} of the score range`)}: the grader does not reward the task`
   },
   {
     sign: "contradicted",
-    title: "Same answer, other score",
+    title: "Inconsistent scores",
     isMet: ({ now }) => now >= contradicting,
     says: ({ first, now }) =>
-      `${Health.percent(now)} of the answers that were given to their item before, word for word, score quite another number than then${before(first, Health.percent)}: the grader has changed, or is left to chance`
+      `${Health.percent(now)} of the repeated answers to an item score very differently from before${before(first, Health.percent)}: the grader changed or is random`
   },
   {
     sign: "correlation",
     title: "Longer answers score higher",
     isMet: (means) => means.now >= paid && isFollowed(means),
     says: ({ first, firstLength, length, now }) =>
-      `within a group, the longer answer has the higher score: correlation ${decimals(now)}${before(first, decimals)}; answers have ${Health.written(length)} tokens${before(firstLength, Health.written)}`
+      `longer answers of a group score higher: correlation ${decimals(now)}${before(first, decimals)}; answers have ${Health.written(length)} tokens${before(firstLength, Health.written)}`
   },
   {
     sign: "correlation",
     title: "Shorter answers score higher",
     isMet: (means) => means.now <= -paid && isFollowed(means),
     says: ({ first, firstLength, length, now }) =>
-      `within a group, the shorter answer has the higher score: correlation ${decimals(now)}${before(first, decimals)}; answers have ${Health.written(length)} tokens${before(firstLength, Health.written)}`
+      `shorter answers of a group score higher: correlation ${decimals(now)}${before(first, decimals)}; answers have ${Health.written(length)} tokens${before(firstLength, Health.written)}`
   },
   {
     sign: "repeated",
-    title: "The same answers again",
+    title: "Repeated answers",
     isMet: ({ first = 0, now }) => now >= often && now >= first + more,
     says: ({ first, now }) =>
-      `${Health.percent(now)} of the answers are word for word that of another rollout of their group, and not the best that was scored${before(first, Health.percent)}`
+      `${Health.percent(now)} of the answers repeat another rollout of their group verbatim and score below its best${before(first, Health.percent)}`
   },
   {
     sign: "commonest",
-    title: "One answer to everything",
+    title: "One answer for many items",
     isMet: ({ first = 0, length, now }) => now >= (length < short ? nearlyAlways : often) && now >= first + more,
     says: ({ first, now }) =>
-      `${Health.percent(now)} of the answers of a step are one and the same, given to different items${before(first, Health.percent)}`
+      `${Health.percent(now)} of a step's answers are identical, for several items${before(first, Health.percent)}`
   }
 ]
 
 export const rulesInWords = [
-  `Signs are judged by means over the last ${Health.window} steps of an environment.`,
-  `Right answers: worth less than ${Health.percent(least)} of the range of scores more than the others.`,
-  `Same answer: ${Health.percent(contradicting)} of the answers given again score quite another number.`,
-  `Length, where answers have or had ${short} tokens or more: a correlation of ${paid} or more either way, and lengths that went the same way by a factor of ${grown}; or a correlation of ${closely}.`,
-  `Repetition: half of the answers are below the best score and repeated, and a fifth more than in the first ${Health.window} steps.`,
-  `One answer: half of all answers, ${Health.percent(nearlyAlways)} where they are shorter than ${short} tokens.`
+  `Shown when, averaged over an environment's last ${Health.window} steps:`,
+  `right answers score less than ${Health.percent(least)} of the score range above the others;`,
+  `${Health.percent(contradicting)} of repeated answers score very differently from before;`,
+  `|correlation| of length and score ≥ ${paid} and lengths changed by a factor of ${grown} in that direction, or |correlation| ≥ ${closely}, for answers of ${short} tokens or more;`,
+  `half of the answers are repeats below the best score, and ${100 * more} points more than in the first ${Health.window};`,
+  `half of the answers are one answer for several items (${Health.percent(nearlyAlways)} if shorter than ${short} tokens), ${100 * more} points more than in the first ${Health.window}.`
 ].join(" ")
 
 const meanOfLast = ({ values }: { readonly values: Float64Array }): number =>
@@ -166,7 +166,7 @@ export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
     table.sourcesOf(metrics[sign]).flatMap((source) => {
       const series = Health.finite(table.points(source, metrics[sign]))
       const lengths = Health.finite(table.points(source, metrics.length))
-      // A metric that starts later says nothing about the first steps.
+      // A metric that starts later has no values for the first steps.
       const isFromStart = (series.steps[0] ?? Infinity) <= (lengths.steps[Health.window - 1] ?? Infinity)
       const known = {
         first: isFromStart ? Health.atFirst(series) : undefined,

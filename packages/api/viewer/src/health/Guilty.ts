@@ -13,6 +13,7 @@ const lowest = (sort: Filter.Sort): Order => ({ sort, isAscending: true })
 const orders: { readonly [R in Finding["rule"]]: Order } = {
   stalled: lowest("mean"),
   grader: lowest("mean"),
+  expected: highest("deviation"),
   contradictions: highest("deviation"),
   held_out: highest("mean"),
   failures: lowest("mean"),

@@ -24,8 +24,10 @@ export const HealthStrip = ({ findings, run }: HealthStripProps) => {
         <h2 id="health-title">Health</h2>
         <p role="status">
           {findings.length === 0
-            ? "nothing found"
-            : [broken > 0 && `${broken} broken`, suspect > 0 && `${suspect} suspect`].filter(Boolean).join(", ")}
+            ? "no issues"
+            : [broken > 0 && plural(broken, "error"), suspect > 0 && plural(suspect, "warning")]
+                .filter(Boolean)
+                .join(", ")}
         </p>
         <Rules />
       </div>

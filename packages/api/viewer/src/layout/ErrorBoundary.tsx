@@ -16,8 +16,8 @@ export class ErrorBoundary extends Component<Props, { readonly error: unknown }>
     if (this.state.error === null) return this.props.children
     return (
       <div className="note danger" role="alert">
-        <h2>This page broke</h2>
-        <p>This is a mistake in the viewer, not in your run. Going to another page works; this is what it said:</p>
+        <h2>Something went wrong on this page</h2>
+        <p>This is a bug in the viewer, not in your run; other pages still work. The error:</p>
         <pre>{this.state.error instanceof Error ? this.state.error.message : "unknown"}</pre>
         <button type="button" onClick={() => this.setState({ error: null })}>
           Try again

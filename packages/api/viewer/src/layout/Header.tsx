@@ -72,7 +72,7 @@ const EvaluationsLink = ({ isHere, run }: { readonly run: string | null; readonl
 const ReverifiedLink = ({ isHere }: { readonly isHere: boolean }) => {
   const { run } = useRuns()
   const { value } = useReverified(run)
-  return value === null ? null : <PageLink href={reverifiedPath(run)} label="Scored again" isHere={isHere} />
+  return value === null ? null : <PageLink href={reverifiedPath(run)} label="Re-scored" isHere={isHere} />
 }
 
 const RunChooser = () => {
@@ -104,7 +104,7 @@ const RunChooser = () => {
 }
 
 const themes: { readonly [T in Theme]: { readonly icon: IconName; readonly next: Theme; readonly label: string } } = {
-  system: { icon: "system", next: "light", label: "Theme: as the system" },
+  system: { icon: "system", next: "light", label: "Theme: system" },
   light: { icon: "sun", next: "dark", label: "Theme: light" },
   dark: { icon: "moon", next: "system", label: "Theme: dark" }
 }

@@ -2,10 +2,10 @@ import { Link } from "wouter"
 import { Empty } from "../ui/Note.tsx"
 
 export const NotFound = () => (
-  <Empty title="There is no such page">
-    <p>The address may have been cut short.</p>
+  <Empty title="Page not found">
+    <p>The address may be incomplete.</p>
     <Link className="button" href="/">
-      To the run
+      Go to run
     </Link>
   </Empty>
 )

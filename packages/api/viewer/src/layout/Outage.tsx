@@ -12,11 +12,11 @@ export const Outage = () => {
     <div className={isDone ? "outage is-done" : "outage"} role="status">
       <span>
         {isDone
-          ? `Done: “${run}” has taken all its steps, and its service has ended. This is the last that came.`
-          : "The service does not answer: it was stopped, or cannot be reached. This is the last that came; it is asked again."}
+          ? `“${run}” is done and its service has stopped. Showing the last data.`
+          : "Lost connection to the service. Showing the last data; retrying…"}
       </span>
       <button type="button" className="small" onClick={reach.ask}>
-        Ask now
+        Retry now
       </button>
     </div>
   )

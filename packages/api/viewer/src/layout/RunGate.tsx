@@ -21,15 +21,15 @@ export const RunGate = ({ children }: { readonly children: ReactNode }) => {
   if (runs.value === null) return <Loading what="runs" />
   if (!isLive) {
     return (
-      <Empty title="This page holds no rollouts">
-        <p>Pages with rollouts in them are written by process and view:</p>
+      <Empty title="No rollouts in this page">
+        <p>Create a page with rollouts by process or view:</p>
         <pre>npx @atropos/cli view groups.jsonl --out page.html</pre>
       </Empty>
     )
   }
   return (
     <Empty title="No runs yet">
-      <p>A run appears here once a trainer registers it. This trains a small model from scratch, on this machine:</p>
+      <p>A run appears here once a trainer registers it. To train a small model from scratch on this machine:</p>
       <pre>npm start</pre>
     </Empty>
   )
@@ -45,15 +45,15 @@ const Missing = ({
   readonly isStarting: boolean
   readonly newest: string | undefined
 }) => (
-  <Empty title={isStarting ? `“${run}” is starting` : `No run “${run}”`}>
+  <Empty title={isStarting ? `“${run}” is starting` : `Run “${run}” not found`}>
     <p>
       {isStarting
-        ? "Its model is made ready; the page follows once its trainer has registered it."
-        : "The service has no run of this name. It is shown here once a trainer registers it."}
+        ? "Its model is being prepared. The page appears once its trainer registers the run."
+        : "The service has no run of this name. It appears here once a trainer registers it."}
     </p>
     {newest !== undefined && (
       <Link className="button" href={runPath(newest)}>
-        To {newest}
+        Go to {newest}
       </Link>
     )}
   </Empty>

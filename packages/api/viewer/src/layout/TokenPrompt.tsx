@@ -13,11 +13,11 @@ export const TokenPrompt = () => {
     if (value.trim() !== "") submitToken(value.trim())
   }
   return (
-    <Modal title="This service asks for a token" onClose={dismissToken}>
+    <Modal title="Token required" onClose={dismissToken}>
       <form className="dialog-form" onSubmit={submit}>
         <p className="muted">
-          {wasRefused ? "The service does not know the token it was given. " : ""}A token with the role “reader” is
-          enough. It is kept until this tab is closed.
+          {wasRefused ? "The service rejected the token. " : ""}The role “reader” suffices. The token is kept until this
+          tab is closed.
         </p>
         <label className="dialog-form">
           Token

@@ -75,10 +75,9 @@ export const told = ({ environment, rows, same }: Wire.Reverified): string => {
   const all = rows.length + same
   const scored = changed.flatMap(({ before }) => before)
   const now = changed.flatMap(({ after }) => after)
-  const means =
-    changed.length === 0 ? "" : ` Their mean score was ${digits(mean(scored)!)} and is ${digits(mean(now)!)}.`
+  const means = changed.length === 0 ? "" : ` Their mean score: ${digits(mean(scored)!)} → ${digits(mean(now)!)}.`
   const rest = unscored === 0 ? "" : ` ${unscored} could not be scored.`
-  return `By today's ${environment}, ${changed.length} of ${all} changed.${means}${rest}`
+  return `${changed.length} of ${all} changed with the current ${environment}.${means}${rest}`
 }
 
 const digits = (value: number): string => String(Number(value.toPrecision(3)))

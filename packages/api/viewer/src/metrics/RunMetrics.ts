@@ -24,7 +24,7 @@ export interface RunMetrics {
   readonly subscribe: (listener: () => void) => () => void
   /** In the selected order; the same array until anything changes, including values. */
   readonly states: () => ReadonlyArray<RunState>
-  /** The same text as long as runs, sources and metrics are the same. */
+  /** Stable text while runs, sources and metrics are unchanged. */
   readonly shape: () => string
   readonly close: () => void
 }

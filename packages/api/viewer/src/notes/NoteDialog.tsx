@@ -36,7 +36,7 @@ export const NoteDialog = ({
     <Modal title={`Note on rollout ${rollout + 1} of group ${group}`} className="note-dialog" onClose={onClose}>
       <form className="dialog-form" onSubmit={submit}>
         <label>
-          Labels, separated by commas
+          Labels, comma-separated
           <input value={labels} onChange={({ target }) => setLabels(target.value)} />
         </label>
         {known.length > 0 && (
@@ -57,7 +57,7 @@ export const NoteDialog = ({
           Note
           <textarea rows={5} maxLength={longestText} value={text} onChange={({ target }) => setText(target.value)} />
         </label>
-        <button type="submit">Keep</button>
+        <button type="submit">Save</button>
       </form>
     </Modal>
   )

@@ -14,8 +14,8 @@ export const NoteKeys = ({ group, rollout }: { readonly group: string; readonly 
   useShortcuts(
     "Notes",
     [
-      { keys: ["b"], label: "bookmark the rollout, and take it back", run: toggle },
-      { keys: ["a"], label: "write a note on the rollout", run: () => setIsOpen(true) }
+      { keys: ["b"], label: "toggle bookmark", run: toggle },
+      { keys: ["a"], label: "edit note", run: () => setIsOpen(true) }
     ],
     notes.isKept
   )

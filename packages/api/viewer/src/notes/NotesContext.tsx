@@ -94,6 +94,6 @@ export const NotesProvider = ({ children }: { readonly children: ReactNode }) =>
 
 export const useNotes = (): Notes => {
   const notes = useContext(NotesContext)
-  if (notes === null) throw new Error("useNotes stands outside of a NotesProvider")
+  if (notes === null) throw new Error("useNotes needs a NotesProvider")
   return notes
 }

@@ -60,8 +60,8 @@ export const NotesPage = () => {
   const columns = useMemo(() => columnsOf(run), [run])
   if (!notes.isKept) {
     return (
-      <Empty title="Nobody keeps notes here">
-        <p>The service keeps them: open the run on its page.</p>
+      <Empty title="Files have no notes">
+        <p>Notes are stored by the service: open the run there.</p>
       </Empty>
     )
   }
@@ -98,7 +98,7 @@ export const NotesPage = () => {
       {notes.all.length === 0 ? (
         <Empty title="No notes yet">
           <p>
-            In a group, <kbd>b</kbd> bookmarks the rollout, and <kbd>a</kbd> writes a note with labels.
+            In a group, <kbd>b</kbd> bookmarks a rollout and <kbd>a</kbd> adds a note with labels.
           </p>
         </Empty>
       ) : (

@@ -253,19 +253,19 @@ export const valueWords = ({ value, valueBelow, valueFrom, valueTo }: Filter): s
 type Bounds = readonly [from: number | null, to: number | null]
 
 const ranges: ReadonlyArray<readonly [what: string, of: (filter: Filter) => Bounds]> = [
-  ["Steps run", ({ stepFrom, stepTo }) => [stepFrom, stepTo]],
-  ["Scores run", ({ scoreFrom, scoreTo }) => [scoreFrom, scoreTo]],
-  ["Lengths run", ({ lengthFrom, lengthTo }) => [lengthFrom, lengthTo]],
-  ["Staleness runs", ({ stalenessFrom, stalenessTo }) => [stalenessFrom, stalenessTo]],
-  ["Disagreement runs", ({ disagreementFrom, disagreementTo }) => [disagreementFrom, disagreementTo]],
-  ["Deviation runs", ({ deviationFrom, deviationTo }) => [deviationFrom, deviationTo]],
-  ["The component runs", ({ componentFrom, componentTo }) => [componentFrom, componentTo]]
+  ["Step", ({ stepFrom, stepTo }) => [stepFrom, stepTo]],
+  ["Mean score", ({ scoreFrom, scoreTo }) => [scoreFrom, scoreTo]],
+  ["Length", ({ lengthFrom, lengthTo }) => [lengthFrom, lengthTo]],
+  ["Staleness", ({ stalenessFrom, stalenessTo }) => [stalenessFrom, stalenessTo]],
+  ["Score range", ({ disagreementFrom, disagreementTo }) => [disagreementFrom, disagreementTo]],
+  ["Score std dev", ({ deviationFrom, deviationTo }) => [deviationFrom, deviationTo]],
+  ["Component", ({ componentFrom, componentTo }) => [componentFrom, componentTo]]
 ]
 
 export const problemOf = (filter: Filter): string | null => {
   for (const [what, of] of ranges) {
     const [from, to] = of(filter)
-    if (from !== null && to !== null && from > to) return `${what} from ${from} down to ${to}.`
+    if (from !== null && to !== null && from > to) return `${what}: the minimum ${from} exceeds the maximum ${to}.`
   }
   return null
 }

@@ -9,19 +9,19 @@ export interface Preset {
 
 /** Applying one resets the fields of the other presets, and keeps other filters. */
 export const presets: ReadonlyArray<Preset> = [
-  { name: "All wrong", help: "no rollout scored above 0", sets: { bestTo: 0 } },
+  { name: "All wrong", help: "No rollout scored above 0", sets: { bestTo: 0 } },
   {
     name: "Newly solved",
-    help: "the first group of its item with a score above 0, after others without",
+    help: "First group of its item with a score above 0",
     sets: { isNewlySolved: true }
   },
-  { name: "Longest correct", help: "the longest best rollout first", sets: { bestFrom: 1e-9, sort: "longest_best" } },
+  { name: "Longest correct", help: "Longest best rollout first", sets: { bestFrom: 1e-9, sort: "longest_best" } },
   {
-    name: "Reward on rare tokens",
-    help: "best rollouts that the policy itself found least likely",
+    name: "Rewarded unlikely tokens",
+    help: "Best rollouts, least likely under the policy first",
     sets: { bestFrom: 1e-9, sort: "surprise_best" }
   },
-  { name: "Disagreement", help: "the widest range of scores first", sets: { sort: "disagreement" } }
+  { name: "Widest score range", help: "Widest range of scores first", sets: { sort: "disagreement" } }
 ]
 
 const ofPresets: Partial<Filter.Filter> = {

@@ -45,7 +45,7 @@ const Scores = ({ change, run }: { readonly change: Change; readonly run: string
           </li>
         )
       })}
-      {same > 0 && <li className="muted">{same === 1 ? "one as it was" : `${same} as they were`}</li>}
+      {same > 0 && <li className="muted">{`${same} unchanged`}</li>}
     </ul>
   )
 }
@@ -53,7 +53,7 @@ const Scores = ({ change, run }: { readonly change: Change; readonly run: string
 const Parts = ({ components }: Change) => (
   <ul className="reverified-scores">
     {components.map(({ after, before, name }) => (
-      <li key={name} title="mean over the rollouts">
+      <li key={name} title="Mean over the rollouts">
         {name} {before === null ? "none" : number(before, 3)} → {after === null ? "none" : number(after, 3)}
       </li>
     ))}
@@ -78,7 +78,7 @@ export const columnsOf = (
         item,
         {
           id: "reason",
-          title: "Why not",
+          title: "Reason",
           value: ({ reason }) => reason,
           cell: ({ reason }) => <span className="reverified-item">{reason}</span>
         }

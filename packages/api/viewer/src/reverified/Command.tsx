@@ -16,14 +16,14 @@ export const Command = ({ run }: { readonly run: string }) => {
     <>
       <p>
         {hasService
-          ? "The environment is not at hand here. Where its program is, groups that were saved to a file (data_path_to_save_groups, or process) are scored again by"
-          : "The environment is not at hand here. Where its program is, the file is scored again by"}
+          ? "The viewer cannot run the environment. Re-score groups saved to a file (data_path_to_save_groups, or process) where its program is installed:"
+          : "The viewer cannot run the environment. Re-score the file where its program is installed:"}
       </p>
       <pre>
         <code>{command}</code>
       </pre>
-      <CopyButton label="Copy the command" text={() => command} />
-      <p>Nothing is sampled. The page that it writes has old scores beside today's, what changed most first.</p>
+      <CopyButton label="Copy command" text={() => command} />
+      <p>Nothing is sampled. The page it writes shows old and new scores, largest changes first.</p>
     </>
   )
 }

@@ -17,13 +17,13 @@ const most = 300
 
 export const ReverifiedPage = () => {
   const run = useRun()
-  useTitle("Scored again", run)
+  useTitle("Re-scored", run)
   const { error, reload, value, ...remote } = useReverified(run)
   if (error !== null) return <Failure error={error} onRetry={reload} />
   if (remote.isLoading && value === null) return <Loading what="scores" />
   if (value === null) {
     return (
-      <Empty title="Nobody has scored these rollouts again">
+      <Empty title="Not re-scored yet">
         <Command run={run} />
       </Empty>
     )
@@ -49,12 +49,12 @@ const Scores = ({ reverified, run }: { readonly run: string; readonly reverified
   return (
     <div className="page reverified-page">
       <div className="section-head">
-        <h1>Scored again</h1>
+        <h1>Re-scored</h1>
         <p className="muted" role="status">
           {Changes.told(reverified)}
         </p>
       </div>
-      <div className="segmented" role="group" aria-label="Which rollouts">
+      <div className="segmented" role="group" aria-label="Show">
         {Changes.filters.map((name) => (
           <button
             key={name}
@@ -68,18 +68,18 @@ const Scores = ({ reverified, run }: { readonly run: string; readonly reverified
         ))}
       </div>
       {rows.length === 0 ? (
-        <p className="muted">{filter === "changed" ? "Every score is as it was." : "There are none."}</p>
+        <p className="muted">{filter === "changed" ? "No scores changed." : "None."}</p>
       ) : (
         <DataTable
           key={filter}
-          caption={`rollouts of ${run} scored again`}
+          caption={`re-scored rollouts of ${run}`}
           columns={columns}
           rows={rows.slice(0, most)}
           rowKey={({ group }) => group}
         />
       )}
       {rows.length > most && (
-        <p className="muted">{`The ${count(most)} that changed most of ${count(rows.length)}: the command prints all (--show, --json).`}</p>
+        <p className="muted">{`Showing the ${count(most)} largest changes of ${count(rows.length)}; the command prints all (--show, --json).`}</p>
       )}
     </div>
   )

@@ -30,6 +30,6 @@ export const load = async (source: Source, run: string, stepFrom: number, signal
 export const missing = ({ rows, total }: Arrivals): string | null => {
   if (rows.length >= total) return null
   const first = rows.at(-1)?.step ?? null
-  const where = first === null ? "" : `: before step ${count(first)} the lanes of environments are empty`
-  return `The newest ${count(rows.length)} of ${count(total)} groups are shown${where}.`
+  const where = first === null ? "" : `; environment lanes are empty before step ${count(first)}`
+  return `Showing the newest ${count(rows.length)} of ${count(total)} groups${where}.`
 }

@@ -18,7 +18,7 @@ export const DeleteRun = ({ run }: { readonly run: string }) => {
   return (
     <div className="run-end">
       <button type="button" className="small danger" onClick={() => setIsAsked(true)}>
-        Delete this run…
+        Delete run…
       </button>
       {isAsked && (
         <Confirmation key={run} run={run} deleteRun={administration.deleteRun} onClose={() => setIsAsked(false)} />
@@ -55,11 +55,11 @@ const Confirmation = ({ deleteRun, onClose, run }: ConfirmationProps) => {
     )
   }
   return (
-    <Modal title={`Delete the run “${run}”?`} onClose={onClose}>
+    <Modal title={`Delete run “${run}”?`} onClose={onClose}>
       <div className="dialog-form">
         <p>
-          Its rollouts, metrics, notes, evaluations and saved states are deleted, and those of ended runs of its name.
-          Nobody can bring them back. Checkpoints and files stay.
+          Permanently deletes its rollouts, metrics, notes, evaluations and saved states, and those of earlier runs of
+          its name. Checkpoints and files are kept.
         </p>
         {refusal !== null && (
           <p className="run-refusal" role="alert">
@@ -68,7 +68,7 @@ const Confirmation = ({ deleteRun, onClose, run }: ConfirmationProps) => {
         )}
         <div className="dialog-buttons">
           <button type="button" onClick={onClose}>
-            Keep it
+            Cancel
           </button>
           <button type="button" className="danger" disabled={isUnderWay} onClick={remove}>
             {isUnderWay ? "Deleting…" : `Delete ${run}`}

@@ -55,29 +55,35 @@ const Tiles = ({ activity, headline, run }: Row) => {
       <Tile title="Reward" value={reward === null ? null : quantity(reward.now, "number")}>
         {reward !== null && (
           <>
-            mean of {Format.plural(reward.window, "step")}, <Change value={reward.now - reward.before} /> from those
-            before; first {quantity(reward.start, "number")}, best {quantity(reward.best.value, "number")} at step{" "}
-            {Format.count(reward.best.step)}
-            {reward.fallen > 0 && <span className="falling">, fallen by {Format.number(reward.fallen, 2)} since</span>}
+            last-{reward.window} mean, <Change value={reward.now - reward.before} /> vs the {reward.window} before ·
+            start {quantity(reward.start, "number")} · best {quantity(reward.best.value, "number")} (step{" "}
+            {Format.count(reward.best.step)})
+            {reward.fallen > 0 && (
+              <span className="falling"> · down {Format.number(reward.fallen, 2)} from its peak</span>
+            )}
           </>
         )}
       </Tile>
       {evaluation !== null && (
         <Tile title="Evaluation" value={quantity(evaluation.value, Catalog.unitOf(evaluation.name))}>
-          {evaluation.name.replace("eval/", "").replaceAll("_", " ")} at step {Format.count(evaluation.step)}
+          held-out {shownScore(evaluation.name)} at step {Format.count(evaluation.step)}
           <Temperatures run={run} />
         </Tile>
       )}
       <Tile title="Speed" value={tokensPerSecond === null ? null : quantity(tokensPerSecond, "perSecond")}>
-        tokens trained{stepTime !== null && <>, {duration(stepTime)} a step, waiting included</>}
+        trained tokens/s, waiting included{stepTime !== null && <> · {duration(stepTime)}/step</>}
       </Tile>
       <Tile title="Time" value={elapsed === null ? null : duration(elapsed)}>
-        {step === null ? "since the first row" : `in ${Format.plural(step, "step")}`}
-        {remaining !== null && isMoving(run, activity) && <>, about {duration(remaining)} to go</>}
+        {step === null ? "elapsed" : `in ${Format.plural(step, "step")}`}
+        {remaining !== null && isMoving(run, activity) && <> · about {duration(remaining)} left</>}
       </Tile>
     </dl>
   )
 }
+
+/** `eval/percent_correct` as `accuracy`. */
+const shownScore = (name: string): string =>
+  name === "eval/percent_correct" ? "accuracy" : name.replace("eval/", "").replaceAll("_", " ")
 
 const Tile = ({
   children,
@@ -102,8 +108,9 @@ const Temperatures = ({ run }: Pick<Row, "run">) => {
   if (evaluated === undefined) return null
   return (
     <>
-      , at temperature {evaluated}
-      {trained !== undefined && trained !== evaluated && <>; training samples at {trained}</>}
+      {" "}
+      · temperature {evaluated}
+      {trained !== undefined && trained !== evaluated && <> (training: {trained})</>}
     </>
   )
 }
@@ -111,7 +118,7 @@ const Temperatures = ({ run }: Pick<Row, "run">) => {
 const Skipped = ({ notFinite, steps }: NonNullable<Headline.Headline["skipped"]>) => (
   <span className="falling">
     {" "}
-    · {Format.plural(steps, "step")} skipped{notFinite > 0 && `, ${Format.count(notFinite)} of them not a number`}
+    · {Format.plural(steps, "step")} skipped{notFinite > 0 && `, ${Format.count(notFinite)} NaN or infinite`}
   </span>
 )
 
@@ -121,7 +128,7 @@ const Change = ({ value }: { readonly value: number }) => (
 
 const words: { readonly [State in RunState["live"]]: string } = {
   connecting: "connecting",
-  live: "live",
+  live: "running",
   waiting: "interrupted",
   static: "saved"
 }
@@ -156,7 +163,7 @@ const Liveness = ({ activity, headline: { step, totalSteps }, run }: Pick<Row, "
 }
 
 const Comparison = ({ rows }: { readonly rows: ReadonlyArray<Row> }) => (
-  <DataTable caption="Runs compared" columns={columns} rows={rows} rowKey={({ run }) => run.name} />
+  <DataTable caption="Run comparison" columns={columns} rows={rows} rowKey={({ run }) => run.name} />
 )
 
 const figure = (
@@ -202,7 +209,7 @@ const columns: ReadonlyArray<Column<Row>> = [
   ),
   figure(
     "recent",
-    `In ${Headline.recentSteps} steps`,
+    `Δ last ${Headline.recentSteps}`,
     ({ reward }) => (reward === null ? null : reward.now - reward.before),
     (value) => <Change value={value} />
   ),
@@ -226,6 +233,6 @@ const columns: ReadonlyArray<Column<Row>> = [
     ({ tokensPerSecond }) => tokensPerSecond,
     (value) => quantity(value, "perSecond")
   ),
-  figure("pace", "A step", ({ stepTime }) => stepTime, duration),
+  figure("pace", "Step time", ({ stepTime }) => stepTime, duration),
   figure("elapsed", "Time", ({ elapsed }) => elapsed, duration)
 ]

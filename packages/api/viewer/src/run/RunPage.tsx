@@ -60,11 +60,11 @@ const Charts = ({ run }: { readonly run: string }) => {
   useShortcuts("Run", [
     {
       keys: ["t"],
-      label: "by step or by time",
+      label: "toggle step or time",
       run: () => changeView({ axis: view.axis === "step" ? "time" : "step" })
     },
-    { keys: ["l"], label: "logarithmic values", run: () => changeView({ isLogY: !view.isLogY }) },
-    { keys: ["0", "Escape"], label: "reset the zoom", run: () => changeView({ range: null }) }
+    { keys: ["l"], label: "toggle log y", run: () => changeView({ isLogY: !view.isLogY }) },
+    { keys: ["0", "Escape"], label: "reset zoom", run: () => changeView({ range: null }) }
   ])
 
   const state = states.find(({ name }) => name === run)
@@ -183,11 +183,11 @@ const WithoutMetrics = ({ isSaved, run }: { readonly run: string; readonly isSav
   <Empty title="No metrics here">
     <p>
       {isSaved
-        ? "Saved groups have no metrics. The curves of a run are on the page of its service."
-        : `Nothing is recorded of “${run}”.`}
+        ? "Saved groups have no metrics. Curves of a run are in its service's viewer."
+        : `No metrics recorded for “${run}”.`}
     </p>
     <Link className="button" href={groupsPath(run)}>
-      To its groups
+      Go to groups
     </Link>
   </Empty>
 )

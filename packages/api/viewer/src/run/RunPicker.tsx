@@ -79,11 +79,11 @@ export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProp
               </li>
             ))}
           </ul>
-          {shown.length === 0 && <p className="muted">No run has “{search}” in its name.</p>}
+          {shown.length === 0 && <p className="muted">No run matches “{search}”.</p>}
         </div>
       </details>
       {others.length > 0 && (
-        <ul className="chips" aria-label="Runs that are compared">
+        <ul className="chips" aria-label="Compared runs">
           <li className="chip">
             <Swatch color={colorOf(run)} />
             {run}
@@ -92,7 +92,7 @@ export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProp
             <li key={name} className="chip">
               <Swatch color={colorOf(name)} />
               {name}
-              <button type="button" className="quiet small" aria-label={`Without ${name}`} onClick={() => toggle(name)}>
+              <button type="button" className="quiet small" aria-label={`Remove ${name}`} onClick={() => toggle(name)}>
                 <Icon name="close" />
               </button>
             </li>

@@ -21,7 +21,7 @@ export const SettingsSection = (props: SettingsSectionProps) => {
       <details className="settings" open={isOpen} onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
         <summary>
           <h2>Settings</h2>
-          <span className="muted">in force</span>
+          <span className="muted">configuration at start</span>
         </summary>
         {isOpen && <Settings {...props} />}
       </details>
@@ -66,7 +66,7 @@ const Settings = ({ names, runs }: SettingsSectionProps) => {
         {isCompared && (
           <label className="check">
             <input type="checkbox" checked={!isAll} onChange={() => setIsAll(!isAll)} />
-            only what differs
+            differences only
           </label>
         )}
         <span className="muted" role="status">
@@ -78,7 +78,7 @@ const Settings = ({ names, runs }: SettingsSectionProps) => {
         ({ run, sources }) =>
           sources.length === 0 && (
             <p key={run} className="muted">
-              The trainer and the environments of {run} have told no settings.
+              No settings recorded for {run}.
             </p>
           )
       )}
@@ -94,7 +94,7 @@ const columnsOf = (names: ReadonlyArray<string>): ReadonlyArray<Column<SettingsT
     value: ({ name }) => name,
     cell: ({ name }) => <code className="setting-name">{name}</code>
   },
-  { id: "of", title: "Of", value: ({ of }) => of },
+  { id: "of", title: "Scope", value: ({ of }) => of },
   ...names.map((name, at): Column<SettingsTable.Row> => ({
     id: `run ${at}`,
     title: names.length > 1 ? name : "Value",

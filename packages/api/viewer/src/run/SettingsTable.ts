@@ -3,7 +3,7 @@ import type * as Wire from "../source/Wire.ts"
 
 export interface RunSettings {
   readonly run: string
-  /** As listed by the service; absent if it is not. */
+  /** The service's registration; absent if it has none. */
   readonly registered: Wire.Run | undefined
   readonly sources: ReadonlyArray<Wire.SourceSettings>
 }

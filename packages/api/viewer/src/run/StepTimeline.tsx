@@ -22,7 +22,7 @@ export const StepTimeline = ({ metrics, run }: { readonly metrics: RunMetrics; r
   return (
     <details className="step-timeline" onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
       <summary>
-        <h2>Where does my step go?</h2>
+        <h2>Where does the step time go?</h2>
       </summary>
       {isOpen && <Lanes metrics={metrics} run={run} />}
     </details>
@@ -46,14 +46,14 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
     [table, version, rows]
   )
   const name = `steps of ${run}`
-  if (timeline === null) return <p className="muted">The trainer has told no times of its steps.</p>
+  if (timeline === null) return <p className="muted">No step times recorded.</p>
   return (
     <>
       <div className="timeline-picture" ref={drawn}>
         <p>{Timeline.told(timeline, duration)}</p>
         {missing !== null && <p className="muted">{missing}</p>}
         <Picture timeline={timeline} />
-        <ul className="timeline-legend" aria-label="Parts of a step">
+        <ul className="timeline-legend" aria-label="Step phases">
           {Timeline.parts.map(({ name }, part) => (
             <li key={name}>
               <i className={`part-${part}`} aria-hidden="true" /> {name}
@@ -63,7 +63,7 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
             <i className="part-weights" aria-hidden="true" /> new weights
           </li>
           <li>
-            <i className="part-group" aria-hidden="true" /> a group came
+            <i className="part-group" aria-hidden="true" /> group received
           </li>
         </ul>
       </div>

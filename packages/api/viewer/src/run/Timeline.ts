@@ -11,7 +11,7 @@ export const parts = [
   { metric: "train/prepare_time", name: "preparing" },
   { metric: "train/compute_time", name: "computing" },
   { metric: "train/update_time", name: "updating" },
-  { metric: "train/sync_time", name: "handing over weights" },
+  { metric: "train/sync_time", name: "syncing weights" },
   { metric: "train/save_time", name: "saving" }
 ] as const
 
@@ -111,12 +111,11 @@ export const sharesOf = ({ steps }: Timeline): ReadonlyArray<Share> => {
 
 const advice: { readonly [name: string]: string } = {
   "waiting for rollouts":
-    "The trainer waits for rollouts: more inference servers, more workers or shorter answers make steps faster; a faster trainer does not.",
-  computing: "The trainer is the slow part: rollouts wait in the queue. More inference servers do not help.",
-  updating: "The optimizer is the slow part: fewer trained weights (an adapter) make steps faster.",
-  "handing over weights":
-    "Handing over the weights is the slow part: an adapter is smaller, and fewer hand-overs cost less.",
-  saving: "Checkpoints are the slow part: save less often."
+    "The trainer waits for rollouts: more inference servers, more workers or shorter answers make steps faster; a faster trainer won't.",
+  computing: "The trainer is the bottleneck: rollouts wait in the queue. More inference servers won't help.",
+  updating: "The optimizer is the bottleneck: train fewer weights (an adapter).",
+  "syncing weights": "Weight sync is the bottleneck: use an adapter, or sync less often.",
+  saving: "Checkpoints are the bottleneck: save less often."
 }
 
 export const told = (timeline: Timeline, written: (seconds: number) => string): string => {
@@ -125,5 +124,5 @@ export const told = (timeline: Timeline, written: (seconds: number) => string): 
   const [largest] = shares
   const list = shares.map(({ name, share }) => `${Math.round(share * 100)}% ${name}`).join(", ")
   const more = largest !== undefined && largest.share >= 0.5 ? ` ${advice[largest.name] ?? ""}` : ""
-  return `A step took ${written(step)} on average over the last ${timeline.steps.length}: ${list}.${more}`
+  return `Mean step time of the last ${timeline.steps.length} steps: ${written(step)} (${list}).${more}`
 }

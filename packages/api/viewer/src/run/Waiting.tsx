@@ -20,14 +20,14 @@ export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
   const batches = (summary?.formed_batches ?? 0) + (summary?.leased_batches ?? 0)
   return (
     <Empty title="Waiting for the first step">
-      <p>The curves of “{run.name}” begin when its trainer has learned from a first batch.</p>
+      <p>The curves of “{run.name}” start after its trainer's first step.</p>
       <ul className="steps-to-go">
         <Item isDone={run.registered}>
           {run.registered ? (
-            "A trainer is registered."
+            "Trainer registered."
           ) : (
             <>
-              No trainer is registered: start one (<code>npx @atropos/cli train</code>).
+              No trainer registered: start one (<code>npx @atropos/cli train</code>).
             </>
           )}
         </Item>
@@ -36,13 +36,13 @@ export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
             `${Format.plural(connected, "environment")} connected.`
           ) : (
             <>
-              No environment is connected: start one (<code>npx @atropos/cli serve --env …</code>).
+              No environment connected: start one (<code>npx @atropos/cli serve --env …</code>).
             </>
           )}
         </Item>
         <Item isDone={batches > 0}>
           {batches > 0
-            ? "A batch is ready; the trainer learns from it."
+            ? "First batch ready; the trainer is working on it."
             : `${Format.count(sequences)} of ${Format.plural(run.batch_size, "sequence")} of the first batch.`}
         </Item>
       </ul>

@@ -1,4 +1,4 @@
-/** The view of the run page, stored in the address. */
+/** Stores the view of the run page in the address. */
 import { useMemo } from "react"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
 import { type PageView, read, write } from "../chart/PageView.ts"

@@ -15,7 +15,7 @@ interface BatchesProps {
 const words: { readonly [S in BatchState]: string } = {
   free: "waiting",
   leased: "leased",
-  expired: "lease ran out",
+  expired: "lease expired",
   acked: "done"
 }
 const kinds: { readonly [S in BatchState]: "good" | "bad" | "idle" } = {
@@ -29,7 +29,7 @@ const doneAtOnce = 8
 
 export const Batches = ({ batches, now }: BatchesProps) => {
   const [showsAll, setShowsAll] = useState(false)
-  if (batches.length === 0) return <p className="muted">None has been formed yet.</p>
+  if (batches.length === 0) return <p className="muted">No batches yet.</p>
   const open = batches.filter(({ state }) => state !== "acked")
   const done = batches.filter(({ state }) => state === "acked")
   const shown = showsAll ? batches : [...open, ...done.slice(0, doneAtOnce)]
@@ -37,12 +37,12 @@ export const Batches = ({ batches, now }: BatchesProps) => {
   return (
     <>
       <p className="muted">
-        Of the last {Format.plural(batches.length, "batch", "batches")}: {counts.join(", ")}.
+        Last {Format.plural(batches.length, "batch", "batches")}: {counts.join(", ")}.
       </p>
       <DataTable caption="Batches" columns={columnsOf(now)} rows={shown} rowKey={({ id }) => id} />
       {(showsAll || shown.length < batches.length) && (
         <button type="button" className="small" onClick={() => setShowsAll(!showsAll)}>
-          {showsAll ? "Fewer" : `All ${Format.count(batches.length)}`}
+          {showsAll ? "Show fewer" : `All ${Format.count(batches.length)}`}
         </button>
       )}
     </>
@@ -84,7 +84,7 @@ const columnsOf = (now: number): ReadonlyArray<Column<Wire.BatchRow>> => [
     cell: ({ lease_until, state }) => {
       if (state !== "leased" || lease_until === null) return "–"
       return lease_until < now ? (
-        <span className="bad">ran out {Format.ago(lease_until, now)}</span>
+        <span className="bad">expired {Format.ago(lease_until, now)}</span>
       ) : (
         `${ageOf(now, lease_until)} left`
       )
@@ -92,12 +92,10 @@ const columnsOf = (now: number): ReadonlyArray<Column<Wire.BatchRow>> => [
   },
   {
     id: "deliveries",
-    title: "Handed out",
+    title: "Deliveries",
     isNumber: true,
     value: ({ deliveries }) => deliveries,
-    cell: ({ deliveries }) => (
-      <span className={deliveries > 1 ? "bad" : undefined}>{`${Format.count(deliveries)}×`}</span>
-    )
+    cell: ({ deliveries }) => <span className={deliveries > 1 ? "bad" : undefined}>{Format.count(deliveries)}</span>
   }
 ]
 

@@ -14,7 +14,7 @@ export const Environments = ({ environments, now }: EnvironmentsProps) => {
   if (environments.length === 0) {
     return (
       <p className="muted">
-        None has registered yet. <code>npx @atropos/cli serve --env …</code> starts one.
+        No environments yet. <code>npx @atropos/cli serve --env …</code> starts one.
       </p>
     )
   }
@@ -43,7 +43,7 @@ const columnsOf = (
     cell: (environment) => {
       const { heardAt, standing } = standingOf(environment, now)
       return (
-        <span title={standing === "silent" ? "it did not leave, and has said nothing for minutes" : undefined}>
+        <span title={standing === "silent" ? "Still registered, but not heard from for minutes" : undefined}>
           <State kind={standing === "connected" ? "good" : "bad"}>{standing}</State>{" "}
           <span className="muted">{Format.ago(heardAt, now)}</span>
         </span>
@@ -107,7 +107,7 @@ const Share = ({ due, share }: { readonly share: number | null; readonly due: nu
     </span>
     <span>
       {share === null ? "–" : percent(share)}
-      {due !== null && <span className="muted"> of {percent(due)} due</span>}
+      {due !== null && <span className="muted"> (target {percent(due)})</span>}
     </span>
   </span>
 )

@@ -17,23 +17,23 @@ export const Queue = ({ batchSize, summary }: QueueProps) => (
       <Figure
         title="Queued"
         value={summary.queued_groups}
-        note={`${Format.plural(summary.queued_sequences, "sequence")}${batchSize === null ? "" : `, ${Format.count(batchSize)} make a batch`}`}
+        note={`${Format.plural(summary.queued_sequences, "sequence")}${batchSize === null ? "" : `, ${Format.count(batchSize)} per batch`}`}
       />
-      <Figure title="Buffered" value={summary.buffered_groups} note="groups that wait for others to fill up" />
+      <Figure title="Buffered" value={summary.buffered_groups} note="groups waiting for a full batch" />
       <Figure title="Batches ready" value={summary.formed_batches} note="not claimed yet" />
-      <Figure title="Batches leased" value={summary.leased_batches} note="claimed, and not acknowledged yet" />
+      <Figure title="Batches leased" value={summary.leased_batches} note="claimed, not acknowledged" />
       {summary.bound != null && (
         <Figure
-          title="Begun"
+          title="In progress"
           value={summary.bound.under_way}
           note={`${summary.bound.under_way === 1 ? "sequence" : "sequences"}; ${
             summary.bound.startable > 0
-              ? `${Format.count(summary.bound.startable)} more may be`
+              ? `${Format.count(summary.bound.startable)} more may start`
               : "environments wait for the trainer"
           } (staleness at most ${summary.bound.max_staleness})`}
         />
       )}
-      <Figure title="Size" value={bytes(summary.queued_bytes)} note="of what waits" />
+      <Figure title="Size" value={bytes(summary.queued_bytes)} note="queued" />
     </dl>
     {summary.stuck.length > 0 && <Stuck stuck={summary.stuck} />}
   </>
@@ -64,10 +64,10 @@ const Stuck = ({ stuck }: { readonly stuck: ReadonlyArray<StuckRow> }) => (
         stuck.reduce((sum, { count }) => sum + count, 0),
         "group"
       )}{" "}
-      cannot leave the queue
+      stuck in the queue
     </h3>
     <DataTable
-      caption="Groups that cannot leave the queue"
+      caption="Stuck groups"
       columns={columns}
       rows={stuck}
       rowKey={({ env_id, reason, sequences }) => `${env_id} ${sequences} ${reason}`}
@@ -79,10 +79,9 @@ const columns: ReadonlyArray<Column<StuckRow>> = [
   {
     id: "environment",
     title: "Environment",
-    value: ({ env_id, environment }) =>
-      environment ?? (env_id === null ? "none was told" : `number ${env_id}, which nobody registered`)
+    value: ({ env_id, environment }) => environment ?? (env_id === null ? "unknown" : `ID ${env_id}, not registered`)
   },
-  { id: "sequences", title: "Sequences a group", isNumber: true, value: ({ sequences }) => sequences },
+  { id: "sequences", title: "Sequences/group", isNumber: true, value: ({ sequences }) => sequences },
   { id: "count", title: "Groups", isNumber: true, value: ({ count }) => count },
   {
     id: "age",
@@ -91,7 +90,7 @@ const columns: ReadonlyArray<Column<StuckRow>> = [
     value: (row) => row.age_seconds,
     cell: (row) => duration(Math.round(row.age_seconds))
   },
-  { id: "reason", title: "Why", value: ({ reason }) => reason }
+  { id: "reason", title: "Reason", value: ({ reason }) => reason }
 ]
 
 /** In powers of ten: `3.2 MB`. */

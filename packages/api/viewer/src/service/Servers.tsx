@@ -22,7 +22,7 @@ export const Servers = ({ environments, now }: ServersProps) => {
     const { standing } = standingOf(environment, now)
     return (environment.report?.servers ?? []).map((server) => ({ ...server, environment: environment.name, standing }))
   })
-  if (rows.length === 0) return <p className="muted">No environment has told of its servers yet.</p>
+  if (rows.length === 0) return <p className="muted">No servers reported yet.</p>
   return (
     <DataTable
       caption="Inference servers"
@@ -37,7 +37,7 @@ const isAsked = ({ standing }: Row): boolean => standing === "connected"
 
 const healthOf = (row: Row): { readonly word: string; readonly kind: "good" | "bad" | "idle" } => {
   if (!isAsked(row)) return { word: `environment ${row.standing}`, kind: "idle" }
-  return row.healthy ? { word: "answers", kind: "good" } : { word: "fails", kind: "bad" }
+  return row.healthy ? { word: "up", kind: "good" } : { word: "down", kind: "bad" }
 }
 
 const columns: ReadonlyArray<Column<Row>> = [
@@ -47,8 +47,8 @@ const columns: ReadonlyArray<Column<Row>> = [
     value: ({ server }) => server,
     cell: ({ server }) => <span className="mono">{server}</span>
   },
-  { id: "environment", title: "Asked by", value: ({ environment }) => environment },
-  { id: "split", title: "For", value: ({ split }) => (split === "eval" ? "evaluation" : "training") },
+  { id: "environment", title: "Used by", value: ({ environment }) => environment },
+  { id: "split", title: "Purpose", value: ({ split }) => (split === "eval" ? "evaluation" : "training") },
   {
     id: "health",
     title: "Health",
@@ -61,14 +61,14 @@ const columns: ReadonlyArray<Column<Row>> = [
   { id: "flight", title: "In flight", isNumber: true, value: (row) => (isAsked(row) ? row.in_flight : null) },
   {
     id: "mean",
-    title: "Latency, mean",
+    title: "Mean latency",
     isNumber: true,
     value: (row) => row.latency_mean,
     cell: ({ latency_mean }) => (latency_mean === null ? "–" : duration(latency_mean))
   },
   {
     id: "p95",
-    title: "p95",
+    title: "p95 latency",
     isNumber: true,
     value: (row) => row.latency_p95,
     cell: ({ latency_p95 }) => (latency_p95 === null ? "–" : duration(latency_p95))

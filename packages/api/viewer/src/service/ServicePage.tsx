@@ -18,7 +18,7 @@ export const ServicePage = () => {
   const { hasService } = useSource()
   const run = useRun()
   // Another run starts fresh, without the previous one's data.
-  return hasService ? <Service key={run} run={run} /> : <Empty title="Saved groups have no service" />
+  return hasService ? <Service key={run} run={run} /> : <Empty title="Files have no service" />
 }
 
 const Service = ({ run }: { readonly run: string }) => {
@@ -95,7 +95,7 @@ const Loaded = <A,>({
     <>
       {error !== null && error.kind !== "unreachable" && (
         <p className="bad" role="status">
-          These are the last figures that came: {error.message}
+          Showing the last data: {error.message}
         </p>
       )}
       {children(value)}

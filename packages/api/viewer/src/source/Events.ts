@@ -9,7 +9,7 @@ import type { Reach } from "./Reach.ts"
 import { SourceError, type Unwatch, type WatchState } from "./Source.ts"
 
 export interface EventStream {
-  /** Of the stream's source: a stream is reopened as soon as that is reachable. */
+  /** Reachability of the source: a stream is reopened as soon as it is reachable. */
   readonly reach: Reach
   /** Opens the stream; called again after each interruption, so that it can pass a resume position. */
   readonly open: (signal: AbortSignal) => Promise<Response>
@@ -84,7 +84,7 @@ export const first = async (response: Response, onMessage: EventStream["onMessag
 }
 
 const read = ({ body }: Response) => {
-  if (body === null) throw new SourceError("failed", "the service sent no stream of events")
+  if (body === null) throw new SourceError("failed", "the service sent no event stream")
   return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
 }
 

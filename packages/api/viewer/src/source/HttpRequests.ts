@@ -52,7 +52,7 @@ export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => 
 
   const unanswered = (): SourceError => {
     reach.tell(false)
-    return new SourceError("unreachable", "The service does not answer.")
+    return new SourceError("unreachable", "The service does not respond.")
   }
 
   const json = async <A>(path: string, query?: object, signal?: AbortSignal): Promise<A> => {
@@ -60,7 +60,9 @@ export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => 
     // The service's responses match its definitions; groups, which come from third parties, are validated on use.
     return (await response.json().catch((cause: unknown) => {
       if (signal?.aborted === true) throw cause
-      throw cause instanceof SyntaxError ? new SourceError("failed", "The service’s answer is not JSON.") : unanswered()
+      throw cause instanceof SyntaxError
+        ? new SourceError("failed", "The service's response is not JSON.")
+        : unanswered()
     })) as A
   }
 
@@ -81,5 +83,5 @@ const reasonOf = async (response: Response): Promise<string> => {
   const body: unknown = await response.json().catch(() => null)
   return typeof body === "object" && body !== null && "message" in body && typeof body.message === "string"
     ? body.message
-    : `The service answered ${response.status} ${response.statusText}`.trim()
+    : `The service responded with ${response.status} ${response.statusText}`.trim()
 }

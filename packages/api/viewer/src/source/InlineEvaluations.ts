@@ -9,7 +9,7 @@ export const make = (
 ): Pick<Source, "evaluations" | "evaluation" | "evaluationSamples" | "evaluationSample"> => {
   const find = (id: string) => {
     const found = all.find(({ row }) => row.id === id)
-    if (found === undefined) throw new SourceError("not-found", `This page has no evaluation ${id}.`)
+    if (found === undefined) throw new SourceError("not-found", `Evaluation ${id} not found in this page.`)
     return found
   }
   return {

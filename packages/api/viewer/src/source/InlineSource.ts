@@ -16,12 +16,12 @@ export const open = async (base64: string): Promise<Source> => {
     // Saved pages are written by our own commands; groups are validated on use.
     const data = JSON.parse(new TextDecoder().decode(json)) as Wire.StaticData
     if (data.tables === undefined) return make(data)
-    if (ids === undefined || high === undefined || low === undefined) throw new Error("there are columns missing")
+    if (ids === undefined || high === undefined || low === undefined) throw new Error("columns are missing")
     return make(data, PackedPage.reader(data.tables, { ids, high, low }))
   } catch (cause) {
     throw new SourceError(
       "failed",
-      `The rollouts saved in this page cannot be read (${String(cause)}): was it cut short?`
+      `Cannot read the rollouts saved in this page (${String(cause)}): is the file complete?`
     )
   }
 }
@@ -35,7 +35,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
 
   const find = (name: string): StaticRun => {
     const run = runs.get(name)
-    if (run === undefined) throw new SourceError("not-found", `This page has no run “${name}”.`)
+    if (run === undefined) throw new SourceError("not-found", `Run “${name}” not found in this page.`)
     return run
   }
 
@@ -97,7 +97,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
     rollout: async (name, id) => {
       const run = find(name)
       const row = run.rows.find((row) => row.id === id)
-      if (row === undefined) throw new SourceError("not-found", `This page has no group ${id} of the run “${name}”.`)
+      if (row === undefined) throw new SourceError("not-found", `Group ${id} of run “${name}” not found in this page.`)
       return { ...row, group: unpack(run.groups[id]) }
     },
     pieces: async (name) => find(name).pieces ?? {},

@@ -15,7 +15,7 @@ const deviation = ({ scores }: Row): number | null => {
   return center === null ? null : Math.sqrt(mean(scores.map((score) => (score - center) ** 2)) ?? 0)
 }
 
-/** The prompt stands in for a missing item id. */
+/** The prompt replaces a missing item id. */
 export const itemOf = ({ figures, item_id }: Row): string | null => item_id ?? figures?.prompt ?? null
 
 const states: ReadonlyArray<Row["state"]> = ["buffered", "queued", "formed", "leased", "consumed"]

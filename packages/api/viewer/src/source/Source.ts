@@ -49,7 +49,7 @@ export interface Source {
   readonly stepOf: (run: string) => number | null
   /** True if there is a program behind it, so that data may change. */
   readonly isLive: boolean
-  /** True if groups come from a service; otherwise there are no environments, batches, summary and group states. */
+  /** True if groups come from a service; otherwise environments, batches, summary and group states are missing. */
   readonly hasService: boolean
   readonly hasMetrics: boolean
   /** The run to show if the address names none, registered or not; null: the most recently active. */
@@ -61,7 +61,7 @@ export interface Source {
   /** Text of known ids; others are absent. */
   readonly pieces: (run: string, ids: ReadonlyArray<number>, signal?: AbortSignal) => Promise<Wire.Pieces>
   readonly metrics: (run: string, query: Wire.MetricsQuery, signal?: AbortSignal) => Promise<Wire.MetricsPage>
-  /** Of the newest groups; null if not available. */
+  /** Covers the newest groups; null if not available. */
   readonly distribution: (
     run: string,
     query: Wire.DistributionQuery,

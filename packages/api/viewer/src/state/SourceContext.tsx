@@ -44,6 +44,6 @@ export const useSource = (): Source => provided(useContext(SourceContext))
 export const useSession = (): Session => provided(useContext(SessionContext))
 
 const provided = <A,>(value: A | null): A => {
-  if (value === null) throw new Error("a page of the viewer stands outside of its SourceProvider")
+  if (value === null) throw new Error("useSource needs a SourceProvider")
   return value
 }

@@ -1,4 +1,4 @@
-/** The current time, updated every second. */
+/** Returns the current time, updated every second. */
 import { useEffect, useState } from "react"
 
 export const useNow = (): number => {

@@ -13,7 +13,7 @@ import { type Remote, useRemote } from "./useRemote.ts"
 
 interface Runs {
   readonly runs: Remote<ReadonlyArray<Wire.Run>>
-  /** Null while unknown, and if there is no run. */
+  /** Null while unknown, and without runs. */
   readonly run: string | null
 }
 
@@ -55,7 +55,7 @@ export const RunProvider = ({ children }: { readonly children: ReactNode }) => {
 
 export const useRuns = (): Runs => {
   const runs = useContext(RunContext)
-  if (runs === null) throw new Error("useRuns stands outside of a RunProvider")
+  if (runs === null) throw new Error("useRuns needs a RunProvider")
   return runs
 }
 
@@ -70,6 +70,6 @@ export const useIsDone = (): boolean => {
 /** The current run. Pages are inside `RunGate`, which ensures one. */
 export const useRun = (): string => {
   const { run } = useRuns()
-  if (run === null) throw new Error("a page stands outside of RunGate")
+  if (run === null) throw new Error("useRun needs a RunGate")
   return run
 }

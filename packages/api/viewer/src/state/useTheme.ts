@@ -1,4 +1,4 @@
-/** The theme: light, dark, or the system's; stored in this browser. */
+/** Stores the theme in this browser: light, dark, or the system's. */
 import { useEffect, useState } from "react"
 
 export type Theme = "system" | "light" | "dark"

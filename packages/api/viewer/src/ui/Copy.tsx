@@ -32,7 +32,7 @@ export const useCopied = (): readonly [state: CopyState, copy: (text: string) =>
   return [state, (text) => void copy(text).then((isDone) => setState(isDone ? "copied" : "refused"))]
 }
 
-const said = { copied: "Copied", refused: "The browser refused" }
+const said = { copied: "Copied", refused: "Copy failed" }
 
 export const CopyButton = ({
   icon = "copy",

@@ -16,10 +16,10 @@ export const Empty = ({ children, title }: { readonly title: string; readonly ch
 )
 
 const titles: { readonly [Kind in SourceError["kind"]]: string } = {
-  unauthorized: "A token is needed",
-  forbidden: "This token may not look here",
+  unauthorized: "Token required",
+  forbidden: "This token has no access",
   "not-found": "Not found",
-  unreachable: "The service cannot be reached",
+  unreachable: "Service unreachable",
   static: "Not in a saved page",
   failed: "Something went wrong"
 }

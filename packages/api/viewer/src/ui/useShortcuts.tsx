@@ -45,7 +45,7 @@ export const ShortcutProvider = ({ children }: { readonly children: ReactNode })
 
 const useRegistry = (): Registry => {
   const registry = useContext(RegistryContext)
-  if (registry === null) throw new Error("shortcuts stand outside of a ShortcutProvider")
+  if (registry === null) throw new Error("useShortcuts needs a ShortcutProvider")
   return registry
 }
 

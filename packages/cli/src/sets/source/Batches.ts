@@ -44,7 +44,7 @@ export const make = ({ batchSize, maxTokenLength, steps, url }: Options): Source
         const { group, project } = yield* service.wandbInfo
         if (group !== own.wandbGroup || project !== own.wandbProject) {
           return yield* new UsageError({
-            message: `a trainer is already registered with the service at ${url} (batches of ${registered.batchSize} sequences, W&B project ${project ?? "none"}): the batches belong to it, and none was taken. If it is gone, end its run with: curl -X POST ${url}/reset_data`
+            message: `a trainer is already registered with the service at ${url} (batches of ${registered.batchSize} sequences, W&B project ${project ?? "none"}): batches are for it, and none was taken. If it is gone, end its run with: curl -X POST ${url}/reset_data`
           })
         }
       }

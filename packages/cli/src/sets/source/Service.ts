@@ -64,7 +64,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
         const rollouts = yield* StoredRollouts.StoredRollouts
         if (!(yield* rollouts.isThere)) {
           return yield* new UsageError({
-            message: `the service at ${url} is the Python original, which cannot serve stored groups. The only way is to take its batches, as a trainer does: use --take-batches while no trainer is registered`
+            message: `the service at ${url} is the Python original, which cannot serve stored groups. Take its batches instead: use --take-batches while no trainer is registered`
           })
         }
         yield* rollouts.page({ ...query, limit: 1 }).pipe(
@@ -74,7 +74,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
               Effect.flatMap(rollouts.runs, (runs) =>
                 Effect.fail(
                   new UsageError({
-                    message: `the service at ${url} has no run ${run} (--run); runs: ${runs.length === 0 ? "none yet" : runs.join(", ")}`
+                    message: `run not found at ${url}: ${run} (--run); runs: ${runs.length === 0 ? "none yet" : runs.join(", ")}`
                   })
                 )
               )

@@ -10,7 +10,7 @@ import { Effect, type FileSystem, Option, Predicate, Stream } from "effect"
 import { createHash } from "node:crypto"
 
 /** A sequence of a line. */
-interface Place {
+interface SequenceRef {
   readonly file: number
   readonly from: JsonLines.Position
   readonly sequence: number
@@ -25,7 +25,7 @@ export interface Sessions {
 }
 
 /** Max sequences per joined group, which is held in memory; more form another group. */
-const mostTogether = 256
+const maxPerGroup = 256
 
 /** Returns true if a group is a recorded session. */
 export const isSession = ({ groupOverrides }: ScoredGroup.ScoredGroup): boolean =>
@@ -41,8 +41,8 @@ const keyOf = (chat: ReadonlyArray<Message.Message>): string => {
 }
 
 export const find = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
-  const byPrompt = new Map<string, Array<Place>>()
-  const byLine = new Map<string, Array<ReadonlyArray<Place>>>()
+  const byPrompt = new Map<string, Array<SequenceRef>>()
+  const byLine = new Map<string, Array<ReadonlyArray<SequenceRef>>>()
   for (const [file, path] of files.entries()) {
     yield* SavedGroup.read(path).pipe(
       Stream.runForEach((entry) =>
@@ -51,8 +51,8 @@ export const find = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
           for (const [sequence, chat] of (entry.group.messages ?? []).entries()) {
             const key = keyOf(chat)
             const known = byPrompt.get(key)
-            const place: Place = { file, from: { offset: entry.start, lines: entry.line - 1 }, sequence }
-            if (known !== undefined && known.length < mostTogether) {
+            const place: SequenceRef = { file, from: { offset: entry.start, lines: entry.line - 1 }, sequence }
+            if (known !== undefined && known.length < maxPerGroup) {
               known.push(place)
               continue
             }
@@ -66,14 +66,14 @@ export const find = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
     )
   }
 
-  const read = Effect.fnUntraced(function* ({ file, from }: Place) {
+  const read = Effect.fnUntraced(function* ({ file, from }: SequenceRef) {
     const entry = yield* Stream.runHead(SavedGroup.read(files[file]!, { from }))
     return Option.isSome(entry) && entry.value._tag === "Saved" ? entry.value.group : undefined
   })
 
-  const together = Effect.fnUntraced(function* (places: ReadonlyArray<Place>) {
+  const together = Effect.fnUntraced(function* (places: ReadonlyArray<SequenceRef>) {
     const sequences: Array<{ readonly group: ScoredGroup.ScoredGroup; readonly at: number }> = []
-    let last: { readonly place: Place; readonly group: ScoredGroup.ScoredGroup | undefined } | undefined
+    let last: { readonly place: SequenceRef; readonly group: ScoredGroup.ScoredGroup | undefined } | undefined
     for (const place of places) {
       const isSameLine = last?.place.file === place.file && last.place.from.offset === place.from.offset
       const group = isSameLine ? last?.group : yield* read(place)

@@ -37,7 +37,7 @@ const outage = Effect.fnUntraced(function* (
   })
 
   yield* service.process.killed
-  yield* environment.says("trajectory service is away; spooling")
+  yield* environment.says("trajectory service is unreachable; spooling")
   yield* whileAway(environment)
   yield* Service.startHere(place, { port })
   yield* environment.says("trajectory service is back")
@@ -70,7 +70,9 @@ it.live.skipIf(Disk.reason !== undefined)(
     Effect.gen(function* () {
       const spool = yield* Disk.full
       yield* outage(spool, (environment) =>
-        environment.says(/spool cannot take groups; they stay in memory[^]*no space left on device[^]*Free disk space/i)
+        environment.says(
+          /groups could not be spooled; keeping them in memory[^]*no space left on device[^]*Free disk space/i
+        )
       )
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )

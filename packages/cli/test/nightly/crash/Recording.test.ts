@@ -86,7 +86,7 @@ it.live("a recording gateway that is killed loses no answer, and records none tw
     }
     assert.isNotEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
     const last = yield* InProcess.start(gateway(policy.url), env)
-    yield* last.says(/recorded what an earlier process left open/)
+    yield* last.says(/recorded sessions left open by an earlier process/)
     yield* last.says(/gateway at/)
     assert.isEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
     yield* last.interrupt

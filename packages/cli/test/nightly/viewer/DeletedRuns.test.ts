@@ -28,7 +28,7 @@ const claim = { owner: "the trainer", wait_seconds: 0, lease_seconds: 600 }
 const group = { tokens: [[1], [2], [3]], masks: [[1], [2], [3]], scores: [1, 0, 1] }
 
 const names = (page: Page) => page.locator(".run-chooser option").allInnerTexts()
-const offer = (page: Page) => page.getByRole("button", { name: "Delete this run…" })
+const offer = (page: Page) => page.getByRole("button", { name: "Delete run…" })
 
 describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
   const { open, save } = Browser.suite()
@@ -59,15 +59,18 @@ describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
 
           const { errors, page } = await tab(url, "busy", tokens.admin)
           await offer(page).click()
-          const dialog = page.getByRole("dialog", { name: "Delete the run “busy”?" })
+          const dialog = page.getByRole("dialog", { name: "Delete run “busy”?" })
           await dialog.waitFor()
           // Whoever presses Enter at once keeps it.
-          assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Keep it")
+          assert.strictEqual(await page.evaluate("document.activeElement.textContent"), "Cancel")
           assert.deepStrictEqual(await Browser.violations(page), [])
           await dialog.getByRole("button", { name: "Delete busy" }).click()
-          await dialog.getByRole("alert").getByText("run busy is in use: the trainer holds a batch of it").waitFor()
+          await dialog
+            .getByRole("alert")
+            .getByText("run busy is in use (the trainer has leased a batch of it)")
+            .waitFor()
           assert.deepStrictEqual(await Browser.violations(page), [])
-          await dialog.getByRole("button", { name: "Keep it" }).click()
+          await dialog.getByRole("button", { name: "Cancel" }).click()
           assert.include(await names(page), "busy")
 
           await page.locator(".run-chooser select").selectOption("idle")
@@ -79,9 +82,9 @@ describe.skipIf(!Browser.isPresent)(`deleting runs${Browser.absence}`, () => {
           assert.strictEqual(await page.getByRole("dialog").count(), 0)
           // What is not there is called that, and cannot be deleted again.
           await page.evaluate("location.hash = '/?run=idle'")
-          await page.getByRole("heading", { name: "No run “idle”" }).waitFor()
+          await page.getByRole("heading", { name: "Run “idle” not found" }).waitFor()
           assert.strictEqual(await offer(page).count(), 0)
-          await page.getByRole("link", { name: "To busy" }).click()
+          await page.getByRole("link", { name: "Go to busy" }).click()
           await page.getByRole("heading", { name: "Run busy" }).waitFor({ state: "attached" })
           assert.deepStrictEqual(errors, [])
           await page.close()

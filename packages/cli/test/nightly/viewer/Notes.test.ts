@@ -49,10 +49,10 @@ describe.skipIf(!Browser.isPresent)(`notes on rollouts${Browser.absence}`, () =>
           await page.keyboard.press("b")
           await page.locator('button[aria-label="Bookmark rollout 2"][aria-pressed="true"]').waitFor()
           await page.keyboard.press("a")
-          await page.getByLabel("Labels, separated by commas").fill("right, clear , right")
+          await page.getByLabel("Labels, comma-separated").fill("right, clear , right")
           await page.getByLabel("Note", { exact: true }).fill("<img src=x onerror=window.harm=1> as it should be")
           assert.deepStrictEqual(await Browser.violations(page), [])
-          await page.getByRole("button", { name: "Keep" }).click()
+          await page.getByRole("button", { name: "Save", exact: true }).click()
           await page.locator(".note-text", { hasText: "as it should be" }).waitFor()
           await Browser.becomes(
             async () =>

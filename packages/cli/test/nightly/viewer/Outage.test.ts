@@ -73,14 +73,14 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
         await Browser.becomes(() => groups.page.locator(".group-rows .cell-step").allInnerTexts(), ["–", "–", "1"])
         assert.match(await group.page.locator(".group-facts").innerText(), /step 1/)
         assert.include(await service.page.getByRole("table", { name: "Batches" }).locator("tbody").innerText(), "1")
-        const stuck = service.page.getByRole("table", { name: "Groups that cannot leave the queue" })
+        const stuck = service.page.getByRole("table", { name: "Stuck groups" })
         assert.include(await stuck.locator("tbody").innerText(), "math_0")
       })
 
       yield* before.kill
       yield* Effect.promise(async () => {
         for (const { page, sign } of Object.values(pages)) {
-          await outage(page).getByText("The service does not answer").waitFor()
+          await outage(page).getByText("Lost connection to the service").waitFor()
           assert.isAbove(await page.locator(sign).count(), 0)
           assert.strictEqual(await page.getByText("interrupted, trying again").count(), 0)
         }
@@ -88,7 +88,7 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
         assert.isTrue(await service.page.getByRole("table", { name: "Environments" }).isVisible())
         // A page that is opened now has nothing to keep, and loads when it can.
         await groups.page.evaluate("location.hash = '/groups/lasting/2'")
-        await groups.page.getByRole("heading", { name: "The service cannot be reached" }).waitFor()
+        await groups.page.getByRole("heading", { name: "Service unreachable" }).waitFor()
         assert.deepStrictEqual(await Browser.violations(service.page), [])
       })
 
@@ -139,7 +139,7 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
       yield* api.kill
       yield* Effect.promise(async () => {
         for (const tab of [page, service]) {
-          await outage(tab).getByText("has taken all its steps").waitFor()
+          await outage(tab).getByText("is done and its service has stopped").waitFor()
           assert.strictEqual(await tab.getByText("interrupted").count(), 0)
         }
         assert.match(await page.locator(".tiles").innerText(), /1\s+of 1 · done/)

@@ -39,7 +39,7 @@ describe.skipIf(!Browser.isPresent)(`a name that had a run before${Browser.absen
           await Browser.becomes(ids, ["8"])
           const filters = page.getByRole("button", { name: "Filters" })
           if (await filters.isVisible()) await filters.click()
-          await page.getByRole("button", { name: "of the newest run" }).click()
+          await page.getByRole("button", { name: "newest run only" }).click()
           await Browser.becomes(ids, ["4", "8"])
 
           await page.goto(`${url}/ui#/?run=again`)

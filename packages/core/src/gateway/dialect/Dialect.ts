@@ -6,7 +6,7 @@
  * sampling may be ignored, and is then listed in `ignored`, which the gateway counts.
  */
 import { type Effect, Schema } from "effect"
-import type { ChatRequest, Choice, Piece } from "../../inference/backend/Inference.ts"
+import type { ChatRequest, Choice, Delta } from "../../inference/backend/Inference.ts"
 import type { Message } from "../../trajectory/Message.ts"
 
 /** Reasons why a request fails; every dialect has an error for each. */
@@ -79,7 +79,7 @@ export interface Answered extends Head {
 /** An answer as server-sent events, each a complete frame with its blank line. */
 export interface Streamed {
   /** Events of a text delta; together they are a prefix of the first choice. */
-  readonly piece: (piece: Piece) => ReadonlyArray<string>
+  readonly delta: (delta: Delta) => ReadonlyArray<string>
   /** Events of everything not streamed yet (possibly all), and of the end. */
   readonly end: (answered: Answered) => ReadonlyArray<string>
   /** Events of a failure after the stream has begun. */

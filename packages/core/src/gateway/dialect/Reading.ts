@@ -11,7 +11,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 type Step = PropertyKey | { readonly key: PropertyKey }
 
 /** `param` and the steps below it: names after a dot, indices in brackets. */
-const spelled = (param: string, steps: ReadonlyArray<Step>): string =>
+const formatPath = (param: string, steps: ReadonlyArray<Step>): string =>
   steps.reduce<string>((path, step) => {
     const key = typeof step === "object" ? step.key : step
     if (typeof key === "number") return `${path}[${key}]`
@@ -24,7 +24,7 @@ export const reader = <A>(schema: Schema.Codec<A, unknown>) => {
   return (value: unknown, param: string): Effect.Effect<A, Failure> =>
     Effect.mapError(decode(value), (error) => {
       const [issue] = format(error.issue).issues
-      const path = spelled(param, issue?.path ?? [])
+      const path = formatPath(param, issue?.path ?? [])
       const problem = (issue?.message ?? error.message).replace(/^Expected/, "expected")
       return new Failure({
         reason: "invalid",

@@ -9,7 +9,7 @@ interface Kept {
 }
 
 /** Max interned values: tools and instructions of several agents per session. */
-const mostValues = 32
+const maxValues = 32
 
 export const make = (most: number): Memory => {
   const values: Array<unknown> = []
@@ -32,7 +32,7 @@ export const make = (most: number): Memory => {
       // Equal JSON has the same type.
       if (known >= 0) return values[known] as A
       values.push(value)
-      if (values.length > mostValues) values.shift()
+      if (values.length > maxValues) values.shift()
       return value
     }
   }

@@ -15,13 +15,13 @@ import * as AnswerMemory from "./AnswerMemory.ts"
 import * as Failures from "./Failures.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import type { Message } from "../../trajectory/Message.ts"
-import type { Hearing, OpenSession, Respondent } from "./OpenSession.ts"
+import type { StreamHandler, OpenSession, ChatHandler } from "./OpenSession.ts"
 import * as PromptLimit from "./PromptLimit.ts"
 import * as PromptTokens from "./PromptTokens.ts"
 import type { Opened, Sessions } from "./Sessions.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 
-export interface Conversations extends Respondent {
+export interface Conversations extends ChatHandler {
   /** The open session that gave an answer, by the answer's id in its dialect. */
   readonly answeredBy: (id: string) => OpenSession | undefined
 }
@@ -88,13 +88,13 @@ export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, 
   const ask = Effect.fn("Conversations.ask")(function* (
     request: ChatRequest,
     ignored: ReadonlyArray<string>,
-    hearing?: Hearing
+    handler?: StreamHandler
   ) {
     yield* PromptLimit.check(bounds, request)
     const chain = chainOf(request.messages)
     const known = chain.findLast((digest) => byChat.has(digest))
     const opened = (known === undefined ? undefined : byChat.get(known)) ?? (yield* begin())
-    const asked = yield* opened.open.ask(request, ignored, hearing)
+    const asked = yield* opened.open.ask(request, ignored, handler)
     for (const { message } of asked.choices) {
       const digest = digestOf(chain.at(-1) ?? "", message)
       byChat.set(digest, opened)

@@ -11,8 +11,8 @@ import type {
   ChatRequest,
   Choice,
   InferenceError,
-  Listener,
-  Piece,
+  DeltaHandler,
+  Delta,
   TrackedSession
 } from "../../inference/backend/Inference.ts"
 import * as AnswerMemory from "./AnswerMemory.ts"
@@ -24,19 +24,19 @@ import type { ReportedReward, SessionCounts, SessionOptions } from "./Session.ts
 import { SequenceLimit } from "../../inference/SequenceLimit.ts"
 import * as PromptLimit from "./PromptLimit.ts"
 import * as PromptTokens from "./PromptTokens.ts"
-import * as Settled from "./Settled.ts"
+import * as ResolvedRequest from "./ResolvedRequest.ts"
 import * as SharedChats from "./SharedChats.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 
 /** Handles requests of a dialect's endpoint: a session, or a dispatcher that finds the chat's session. */
-export interface Respondent {
+export interface ChatHandler {
   readonly modelName: string
   readonly memory: Memory
   /** Samples the answer to a request; `ignored` are the parameters that its dialect ignored. */
   readonly ask: (
     request: ChatRequest,
     ignored: ReadonlyArray<string>,
-    hearing?: Hearing
+    handler?: StreamHandler
   ) => Effect.Effect<Asked, Failure>
   readonly refused: (failure: Failure) => void
   /** Tokens of a request's prompt. */
@@ -44,12 +44,12 @@ export interface Respondent {
 }
 
 /** Receives an answer during sampling. */
-export interface Hearing {
-  readonly begin: (asked: Pick<Asked, "id" | "createdAtMillis">) => void
-  readonly hear: Listener<Piece>
+export interface StreamHandler {
+  readonly onStart: (asked: Pick<Asked, "id" | "createdAtMillis">) => void
+  readonly onDelta: DeltaHandler<Delta>
 }
 
-export interface OpenSession extends Respondent {
+export interface OpenSession extends ChatHandler {
   readonly id: string
   readonly tracked: TrackedSession
   /** The ids of the answers so far, by their numbers; choices of one request share one id. */
@@ -100,7 +100,7 @@ export const make = (given: Options): OpenSession => {
   const ids: Array<string> = []
   const rewards: Array<ReportedReward> = []
   const ignored = Tally.make()
-  const overruled = Tally.make()
+  const overridden = Tally.make()
   const failed = failureTally()
   const failures: Array<InferenceError> = []
   let requests = 0
@@ -110,7 +110,7 @@ export const make = (given: Options): OpenSession => {
   let longest: ReadonlyArray<Message> = []
 
   const keep = (error: InferenceError): void => {
-    if (Failures.isOfServer(error) && failures.length < mostFailures) failures.push(error)
+    if (Failures.isOfServer(error) && failures.length < maxFailures) failures.push(error)
   }
 
   const sample = (request: ChatRequest): Effect.Effect<ReadonlyArray<Choice>, Failure> =>
@@ -131,7 +131,7 @@ export const make = (given: Options): OpenSession => {
   const ask = Effect.fn("GatewaySession.ask")(function* (
     asked: ChatRequest,
     passedOver: ReadonlyArray<string>,
-    hearing?: Hearing
+    handler?: StreamHandler
   ) {
     if (inFlight >= limits.requestsPerSession) {
       const failure = overloaded(inFlight)
@@ -140,13 +140,13 @@ export const make = (given: Options): OpenSession => {
     }
     yield* PromptLimit.check(bounds, asked)
     const chat = chats.share(asked.messages)
-    const settled = Settled.of({ ...asked, messages: chat }, options, requests++)
+    const resolved = ResolvedRequest.of({ ...asked, messages: chat }, options, requests++)
     passedOver.forEach(ignored.add)
-    if (tracked.passesWishesOn !== true) asked.wishes?.names.forEach(ignored.add)
-    settled.overruled.forEach(overruled.add)
+    if (tracked.passesConstraintsOn !== true) asked.constraints?.names.forEach(ignored.add)
+    resolved.overridden.forEach(overridden.add)
     const begun = { id: given.newId(), createdAtMillis: yield* Clock.currentTimeMillis }
-    hearing?.begin(begun)
-    const request = hearing === undefined ? settled.request : { ...settled.request, onPiece: hearing.hear }
+    handler?.onStart(begun)
+    const request = handler === undefined ? resolved.request : { ...resolved.request, onDelta: handler.onDelta }
     const choices = yield* Effect.acquireUseRelease(
       Effect.sync(() => (inFlight += 1)),
       () => Effect.raceFirst(sample(request), Deferred.await(closed)),
@@ -185,7 +185,7 @@ export const make = (given: Options): OpenSession => {
     report: (reward) =>
       Effect.suspend(() => {
         if (rewards.length >= limits.rewardsPerSession) {
-          const message = `this session has reported ${rewards.length} rewards, as many as it may`
+          const message = `this session has reported ${rewards.length} rewards, the maximum`
           return Effect.fail(new Failure({ reason: "tooLarge", message }))
         }
         rewards.push(reward)
@@ -198,7 +198,7 @@ export const make = (given: Options): OpenSession => {
     counts: Effect.map(tracked.counts, (counts) => ({
       ...counts,
       ignored: ignored.all(),
-      overruled: overruled.all(),
+      overridden: overridden.all(),
       failed: failed.all(),
       cancelled
     })),
@@ -210,12 +210,12 @@ export const make = (given: Options): OpenSession => {
   }
 }
 
-const mostFailures = 256
+const maxFailures = 256
 
 const overloaded = (requests: number): Failure =>
   new Failure({
     reason: "overloaded",
-    message: `this session has ${requests} requests under way, as many as it may have: wait for one to be answered`,
+    message: `this session has ${requests} requests in progress, the per-session limit; wait for a response`,
     retryAfterMillis: 1000
   })
 
@@ -236,8 +236,8 @@ const failureTally = () => {
 export const over = (why: string): Failure =>
   new Failure({
     reason: "closed",
-    message: `this session is over (${why}): take the URL of an open session as base URL, each is good for one session`
+    message: `this session has ended (${why}): use the URL of an open session as base URL; each URL serves one session`
   })
 
 export const idleFor = (idle: Duration.Input): string =>
-  `it had no request for ${Duration.format(Duration.fromInputUnsafe(idle))}`
+  `no request for ${Duration.format(Duration.fromInputUnsafe(idle))}`

@@ -23,7 +23,7 @@ const noRoom = (what: string, characters: number, limit: number): Effect.Effect<
   Effect.fail(
     new Failure({
       reason: "noRoom",
-      message: `${what} of ${characters} characters are longer than the ${limit} tokens that a prompt may have`
+      message: `${what} of ${characters} characters exceed the prompt limit of ${limit} tokens`
     })
   )
 

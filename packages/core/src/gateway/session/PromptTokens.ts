@@ -9,8 +9,7 @@ import * as ToolCalls from "../../inference/ToolCalls.ts"
 
 const noTokenizer = new Failure({
   reason: "unsupported",
-  message:
-    "no tokenizer is known here, so tokens cannot be counted: name one in the settings of the server (tokenizer_name)"
+  message: "the gateway has no tokenizer, so tokens cannot be counted: set tokenizer_name in the settings of the server"
 })
 
 export const count = (

@@ -27,10 +27,10 @@ const right = `send {"reward": 0.7} or {"rewards": {"correct": 1, "format": 0.5}
 export const decode = Effect.fnUntraced(function* (body: unknown, ids: ReadonlyArray<string>) {
   if (!Predicate.isReadonlyObject(body)) return yield* wrong(undefined, `the body must be a JSON object: ${right}`)
   const foreign = Object.keys(body).find((key) => !known.has(key))
-  if (foreign !== undefined) return yield* wrong(foreign, `no such key: ${right}`)
+  if (foreign !== undefined) return yield* wrong(foreign, `unknown key: ${right}`)
   const { reward, rewards, turn } = body
   if ((reward === undefined) === (rewards === undefined)) {
-    return yield* wrong("reward", `one of "reward" and "rewards" is needed: ${right}`)
+    return yield* wrong("reward", `"reward" or "rewards" is required: ${right}`)
   }
   const components = yield* reward === undefined ? componentsOf(rewards) : componentsOf({ reward }, "")
   if (turn === undefined || turn === null) return { rewards: components } satisfies ReportedReward
@@ -38,14 +38,14 @@ export const decode = Effect.fnUntraced(function* (body: unknown, ids: ReadonlyA
 })
 
 const componentsOf = Effect.fnUntraced(function* (value: unknown, prefix = "rewards.") {
-  if (!Predicate.isReadonlyObject(value)) return yield* wrong("rewards", `an object of numbers is needed: ${right}`)
+  if (!Predicate.isReadonlyObject(value)) return yield* wrong("rewards", `must be an object of numbers: ${right}`)
   const entries = Object.entries(value)
-  if (entries.length === 0) return yield* wrong("rewards", `at least one component is needed: ${right}`)
+  if (entries.length === 0) return yield* wrong("rewards", `must have at least one component: ${right}`)
   for (const [name, figure] of entries) {
     if (typeof figure !== "number" || !RewardComponents.isUsable(figure)) {
       return yield* wrong(
         `${prefix}${name}`,
-        `a finite number within float32 (up to 3.4e38) is needed, got ${said(figure)}`
+        `must be a finite float32 number (up to 3.4e38), got ${describeValue(figure)}`
       )
     }
   }
@@ -63,12 +63,12 @@ const turnOf = Effect.fnUntraced(function* (turn: unknown, ids: ReadonlyArray<st
   if (typeof index === "number" && Number.isSafeInteger(index) && index >= 0 && index < ids.length) return index
   const there =
     ids.length === 0
-      ? "this session has given no answer yet"
-      : `an index from 0 to ${ids.length - 1}, or the id of an answer of this session, is needed`
-  return yield* wrong("turn", `${there}; got ${said(turn)}`)
+      ? "this session has no answer yet"
+      : `an index from 0 to ${ids.length - 1}, or the id of an answer of this session, is required`
+  return yield* wrong("turn", `${there}; got ${describeValue(turn)}`)
 })
 
-const said = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing"
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }

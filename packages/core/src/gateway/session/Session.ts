@@ -36,7 +36,7 @@ export interface SessionCounts {
   /** Ignored parameters, by the dialect's names. */
   readonly ignored: { readonly [parameter: string]: number }
   /** Parameters overridden by `enforced` or the session's seed, by our names. */
-  readonly overruled: { readonly [parameter: string]: number }
+  readonly overridden: { readonly [parameter: string]: number }
   readonly failed: { readonly [reason: string]: number }
   /** Requests whose client disconnected during sampling. */
   readonly cancelled: number

@@ -48,7 +48,7 @@ export interface Options extends Partial<Limits.Limits> {
 }
 
 /** Max closed sessions that are remembered. */
-const mostRemembered = 4096
+const maxRemembered = 4096
 
 const secretBytes = 16
 
@@ -68,14 +68,14 @@ const longestIdle = (held: ReadonlySet<string>, open: ReadonlyMap<string, Opened
 const full = (sessions: number) =>
   new GatewayError({
     message:
-      `the gateway has ${sessions} sessions open, as many as it may have, and none that is idle: close some, or raise ` +
+      `the gateway has ${sessions} open sessions, the maximum, and none is idle: close some, or raise ` +
       `the limit of sessions`
   })
 
 const unknown = new Failure({
   reason: "unknownPath",
   message:
-    "no session has this URL: take the base URL of an open session as it was given (http://HOST:PORT/s/<secret>/v1 for " +
+    "no session has this URL: use the exact base URL of an open session (http://HOST:PORT/s/<secret>/v1 for " +
     "OpenAI's SDKs, http://HOST:PORT/s/<secret> for Anthropic's)"
 })
 
@@ -99,7 +99,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
       digests.delete(opened.open.id)
       closed.set(digest, why)
       for (const oldest of closed.keys()) {
-        if (closed.size <= mostRemembered) break
+        if (closed.size <= maxRemembered) break
         closed.delete(oldest)
       }
       return Effect.andThen(opened.open.close(why), onEnd?.(opened.session, why) ?? Effect.void)
@@ -110,7 +110,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
     const now = yield* Clock.currentTimeMillis
     for (const [digest, { open: session }] of open) {
       if (now - session.lastUsed() <= idle) continue
-      yield* Effect.logInfo("session closed for want of requests", { session: session.id })
+      yield* Effect.logInfo("idle session closed", { session: session.id })
       yield* close(digest, OpenSession.idleFor(limits.idle))
     }
   })
@@ -124,11 +124,11 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
     if (open.size < limits.sessions) return
     const oldest = longestIdle(held, open)
     if (oldest === undefined) return yield* full(open.size)
-    yield* Effect.logWarning("idle session closed: the gateway has as many as it may have", {
+    yield* Effect.logWarning("idle session closed: the maximum number of sessions is open", {
       session: open.get(oldest)?.open.id,
       sessions: limits.sessions
     })
-    yield* close(oldest, "others needed its place, and it was the one longest without a request")
+    yield* close(oldest, "it was idle for the longest time when the maximum of sessions was reached")
   })
 
   const admit = Effect.fnUntraced(function* (
@@ -165,7 +165,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
     // Waits for a server, so it must be interruptible, unlike acquisition.
     const tracked = yield* servers.tracked({ reasoning: "apart", refusesPictures: true })
     const { opened } = yield* Effect.acquireRelease(admit(url, options, tracked, isHeld), ({ digest }) =>
-      close(digest, "whoever opened it has closed it")
+      close(digest, "closed by its owner")
     )
     return opened
   })

@@ -6,14 +6,14 @@ export interface Tally {
 }
 
 /** Names are partly chosen by callers, so they must be bounded. */
-const mostNames = 256
+const maxNames = 256
 const others = "others"
 
 export const make = (): Tally => {
   const counts = new Map<string, number>()
   return {
     add: (given) => {
-      const name = counts.has(given) || counts.size < mostNames ? given : others
+      const name = counts.has(given) || counts.size < maxNames ? given : others
       counts.set(name, (counts.get(name) ?? 0) + 1)
     },
     all: () => Object.fromEntries(counts)

@@ -45,9 +45,9 @@ const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.Str
 const decodeModels = decode(Models)
 
 const interval = Duration.seconds(1)
-const longestInterval = Duration.seconds(15)
+const maxInterval = Duration.seconds(15)
 const patience = Duration.seconds(5)
-const mostTried = 3
+const maxTried = 3
 
 /** The adapters of a server that has a prefix for them, polled until the scope closes. */
 export const make = Effect.fn("Adapters.make")(function* (
@@ -92,15 +92,15 @@ export const make = Effect.fn("Adapters.make")(function* (
     failures = 0
     if (before?.name === now?.name) return
     yield* now === undefined
-      ? Effect.logWarning("no adapter loaded any more: requests wait for the trainer's next push", {
+      ? Effect.logWarning("no adapter is loaded any more; requests wait for the trainer's next push", {
           server,
           before: before?.name
         })
-      : Effect.logInfo("asking with another adapter", { server, adapter: now.name })
+      : Effect.logInfo("switched to another adapter", { server, adapter: now.name })
   }).pipe(
     Effect.catch(({ message }) =>
       // Logged once: an unavailable server is also logged elsewhere.
-      failures++ === 0 ? Effect.logWarning("adapters not listed", { server, message }) : Effect.void
+      failures++ === 0 ? Effect.logWarning("adapters could not be listed", { server, message }) : Effect.void
     )
   )
   /** One shared request for all callers that need a list requested from now on. */
@@ -112,13 +112,13 @@ export const make = Effect.fn("Adapters.make")(function* (
     reason: "overloaded",
     server,
     status: 503,
-    message: `${server} has no adapter whose name begins with ${adapterPrefix} (adapter_prefix): waiting for a trainer to load one (--weight_sync); without adapter_prefix the model itself is asked`
+    message: `${server} has no adapter whose name starts with ${adapterPrefix} (adapter_prefix): waiting for a trainer to load one (--weight_sync); without adapter_prefix, the base model is used`
   })
   yield* one
     .withPermits(1)(refresh)
     .pipe(
       Effect.andThen(
-        Effect.suspend(() => Effect.sleep(Duration.min(longestInterval, Duration.times(interval, 2 ** failures))))
+        Effect.suspend(() => Effect.sleep(Duration.min(maxInterval, Duration.times(interval, 2 ** failures))))
       ),
       Effect.forever,
       Effect.forkScoped
@@ -131,13 +131,13 @@ export const make = Effect.fn("Adapters.make")(function* (
         // The first request precedes the first list; later ones use what the background fetched.
         if (newest === 0) yield* fresh
         const adapter = newestOf(listed.filter((name) => !refused.has(name)))
-        if (adapter === undefined || refused.size === mostTried) return yield* missing
+        if (adapter === undefined || refused.size === maxTried) return yield* missing
         const answer = yield* Effect.result(ask(adapter))
         if (Result.isSuccess(answer)) return answer.success
         if (!isOf(answer.failure, adapter)) return yield* answer.failure
         refused.add(adapter.name)
         listed = listed.filter((name) => name !== adapter.name)
-        yield* Effect.logInfo("adapter refused", { server, adapter: adapter.name, message: answer.failure.message })
+        yield* Effect.logInfo("adapter rejected", { server, adapter: adapter.name, message: answer.failure.message })
         // If many are refused simultaneously, one of them fetches for all.
         yield* fresh
       }

@@ -9,11 +9,11 @@ import * as Nesting from "../../base/Nesting.ts"
 const mebibyte = 2 ** 20
 
 /** About 900,000 tokens with ids and logprobs, in vLLM's widest form. */
-const mostMebibytes = 128
+const maxMebibytes = 128
 /** Lists and maps of such an answer; parsing them takes seconds. */
-const mostOpened = 4 * mebibyte
+const maxOpened = 4 * mebibyte
 /** Only the beginning of an error body is shown. */
-const mostOfRefusal = 64 * 1024
+const maxRefusalBytes = 64 * 1024
 
 export class Unacceptable extends Error {
   override readonly name = "Unacceptable"
@@ -25,10 +25,10 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300
 export const read = <E>(
   status: number,
   body: Stream.Stream<Uint8Array, E>,
-  most = mostMebibytes * mebibyte
+  most = maxMebibytes * mebibyte
 ): Effect.Effect<Uint8Array<ArrayBuffer>, E | Unacceptable> =>
   Effect.suspend(() => {
-    const limit = isSuccess(status) ? most : mostOfRefusal
+    const limit = isSuccess(status) ? most : maxRefusalBytes
     const parts: Array<Uint8Array> = []
     let size = 0
     return body.pipe(
@@ -44,7 +44,7 @@ export const read = <E>(
         return isSuccess(status)
           ? Effect.fail(
               new Unacceptable(
-                `the answer is larger than ${Math.floor(limit / mebibyte)} MiB; if it is an honest one, ask for fewer completions at once`
+                `the answer is larger than ${Math.floor(limit / mebibyte)} MiB; if it is legitimate, request fewer completions at a time`
               )
             )
           : Effect.succeed(bytes.subarray(0, limit))
@@ -56,7 +56,7 @@ export const read = <E>(
 export const limited = <E>(
   body: Stream.Stream<Uint8Array, E>,
   take: (bytes: Uint8Array) => void,
-  most = mostMebibytes * mebibyte
+  most = maxMebibytes * mebibyte
 ): Stream.Stream<void, E | Unacceptable> => {
   let size = 0
   return Stream.mapEffect(body, (part) => {
@@ -68,8 +68,8 @@ export const limited = <E>(
 
 /** The reason not to parse a text, if any. */
 export const flaw = (json: string): Unacceptable | undefined =>
-  Nesting.exceeds(json, { opened: mostOpened })
-    ? new Unacceptable("the answer is nested deeper, or holds more lists and maps, than an answer can mean")
+  Nesting.exceeds(json, { opened: maxOpened })
+    ? new Unacceptable("the answer is nested too deeply, or has too many lists and maps")
     : undefined
 
 /** Splits an answer's bytes into lines as they arrive; CR, LF and CRLF end a line. Linear in the bytes. */

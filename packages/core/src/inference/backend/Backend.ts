@@ -13,7 +13,7 @@ import {
   type ChatRequest,
   type Choice,
   InferenceError,
-  type Listener,
+  type DeltaHandler,
   type PromptLogprobs,
   type PromptRequest,
   type Served,
@@ -53,7 +53,7 @@ export interface Answer {
 export interface IdsRequest extends TokensRequest {
   readonly origin?: ChatRequest | TextRequest
   /** Receives the ids of one answer during sampling. */
-  readonly onTokens?: Listener<ReadonlyArray<number>>
+  readonly onTokens?: DeltaHandler<ReadonlyArray<number>>
 }
 
 /** Requests the exact tokens of an answer in addition to its text. */
@@ -83,4 +83,6 @@ export interface Backend {
 
 /** The failure of a method that this kind of server does not support. */
 export const unsupported = (server: string, what: string, instead: string): Effect.Effect<never, InferenceError> =>
-  Effect.fail(new InferenceError({ reason: "unsupported", server, message: `${server} cannot do ${what}: ${instead}` }))
+  Effect.fail(
+    new InferenceError({ reason: "unsupported", server, message: `${server} does not support ${what}: ${instead}` })
+  )

@@ -23,7 +23,7 @@ export const gap = (
 }
 
 export const fewerThanUsage = (tokens: number | null | undefined, ids: number): string =>
-  `usage says ${tokens} tokens, but there are ${ids} token ids`
+  `usage reports ${tokens} tokens, but the answer has ${ids} token ids`
 
 const withoutIds = (answer: Answer): Answer => ({
   ...answer,
@@ -38,7 +38,7 @@ export const keep = (server: string, tokenizer: Pick<TokenizerShape, "decode"> |
     if (missing === undefined) return answer
     if (!isReported) {
       isReported = true
-      yield* Effect.logWarning("token ids do not cover the answer; its sequence is made from its text", {
+      yield* Effect.logWarning("token ids do not cover the answer; tokenizing its text", {
         server,
         gap: missing
       })
@@ -53,17 +53,17 @@ const gapOf = (
 ): string | undefined => {
   if (sampled === undefined) return undefined
   const { logprobs, tokens } = sampled
-  if (logprobs.length > tokens.length) return `there are ${logprobs.length} logprobs, but ${tokens.length} token ids`
+  if (logprobs.length > tokens.length) return `${logprobs.length} logprobs, but ${tokens.length} token ids`
   if (tokens.length === 0) {
     const saysNothing = text === "" && toolCalls.length === 0 && !message.reasoning_content
-    return saysNothing ? undefined : "there are no token ids, but the answer is not empty"
+    return saysNothing ? undefined : "no token ids, but the answer is not empty"
   }
   if (tokenizer === undefined || text === "") return undefined
   const said = squeezed(text)
   const isCovered = [false, true].some((skipSpecialTokens) =>
     squeezed(tokenizer.decode(tokens, { skipSpecialTokens })).includes(said)
   )
-  return isCovered ? undefined : `its ${tokens.length} token ids are the text of a part of it alone`
+  return isCovered ? undefined : `its ${tokens.length} token ids cover only a part of its text`
 }
 
 /** Servers trim answers, clean up whitespace, and hold back incomplete characters. */

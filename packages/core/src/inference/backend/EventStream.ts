@@ -7,7 +7,7 @@
  * that ends before a `finish_reason` are failures.
  */
 import { Effect, Predicate, Result } from "effect"
-import type { InferenceError, Listener, Piece } from "./Inference.ts"
+import type { InferenceError, DeltaHandler, Delta } from "./Inference.ts"
 import * as ServerEvents from "./ServerEvents.ts"
 import * as StreamedCalls from "./StreamedCalls.ts"
 import * as StreamedText from "./StreamedText.ts"
@@ -23,7 +23,7 @@ export interface Flaw {
 
 export interface Assembly {
   /** Takes a line; returns the text it adds, or why it cannot be read. An empty line ends a stream. */
-  readonly take: (line: string) => Result.Result<ReadonlyArray<Piece>, Flaw>
+  readonly take: (line: string) => Result.Result<ReadonlyArray<Delta>, Flaw>
   /** Returns the whole body, or why the answer is incomplete. */
   readonly end: () => Result.Result<unknown, string>
 }
@@ -44,10 +44,10 @@ export const make = (): Assembly => {
   const tokenIds: Array<unknown> = []
   const logprobs: Array<unknown> = []
 
-  const takeChunk = ({ data, name }: ServerEvents.ServerEvent): Result.Result<Piece | undefined, Flaw> => {
+  const takeChunk = ({ data, name }: ServerEvents.ServerEvent): Result.Result<Delta | undefined, Flaw> => {
     const { choices, error, usage: counted, ...rest } = data
     if (error || name === "error" || data["object"] === "error") {
-      const message = `the stream broke off: ${JSON.stringify(error || data).slice(0, 300)}`
+      const message = `the stream was interrupted: ${JSON.stringify(error || data).slice(0, 300)}`
       // vLLM has already sent its 200 by then.
       const { code } = fieldsOf(error || data)
       return Result.fail(isErrorStatus(code) ? { message, status: code } : { message })
@@ -55,7 +55,7 @@ export const make = (): Assembly => {
     if (Predicate.isReadonlyObject(counted)) usage = counted
     else if (!Array.isArray(choices)) {
       return name === ""
-        ? Result.fail({ message: `an event is no chunk: ${JSON.stringify(data).slice(0, 200)}` })
+        ? Result.fail({ message: `an event is not a chunk: ${JSON.stringify(data).slice(0, 200)}` })
         : nothing
     }
     // Fields of the whole answer, such as the policy version, keep their first value.
@@ -64,7 +64,7 @@ export const make = (): Assembly => {
     if (first === undefined) return nothing
     const { delta, finish_reason: reason, index, logprobs: given, message, token_ids: ids, ...others } = fieldsOf(first)
     if (second !== undefined || (index ?? 0) !== 0) {
-      const message = `one choice was asked for, an event is of another: ${JSON.stringify(data).slice(0, 200)}`
+      const message = `one choice was requested, but an event is of another: ${JSON.stringify(data).slice(0, 200)}`
       return Result.fail({ message })
     }
     for (const [key, value] of known(others)) last.set(key, value)
@@ -82,7 +82,7 @@ export const make = (): Assembly => {
     )
 
   /** Takes a complete message: it replaces the deltas, and adds what they lacked. */
-  const takeWhole = (message: Fields): Result.Result<Piece | undefined, string> => {
+  const takeWhole = (message: Fields): Result.Result<Delta | undefined, string> => {
     const { content, thinking } = text.words()
     calls = StreamedCalls.make()
     text = StreamedText.make()
@@ -90,12 +90,12 @@ export const make = (): Assembly => {
       const whole = text.words()
       return whole.content.startsWith(content) && whole.thinking.startsWith(thinking)
         ? Result.succeed(
-            StreamedText.pieceOf({
+            StreamedText.deltaOf({
               content: whole.content.slice(content.length),
               thinking: whole.thinking.slice(thinking.length)
             })
           )
-        : Result.fail("the message at its end is not the one that was streamed")
+        : Result.fail("the final message differs from the streamed one")
     })
   }
 
@@ -117,22 +117,25 @@ export const make = (): Assembly => {
   return {
     take: (line) =>
       Result.gen(function* () {
-        const pieces: Array<Piece> = []
+        const deltas: Array<Delta> = []
         for (const event of yield* Result.mapError(events.take(line), flawOf)) {
-          const piece = yield* takeChunk(event)
-          if (piece !== undefined) pieces.push(piece)
+          const delta = yield* takeChunk(event)
+          if (delta !== undefined) deltas.push(delta)
         }
-        return pieces
+        return deltas
       }),
     end: () =>
       finish === undefined
         ? // A server that does not stream sends a JSON body.
-          Result.fromOption(ServerEvents.decodeObject(events.others()), () => "the stream ended before the answer did")
+          Result.fromOption(
+            ServerEvents.decodeObject(events.others()),
+            () => "the stream ended before the answer was complete"
+          )
         : Result.map(calls.calls(), (called) => body(text.message(), called))
   }
 }
 
-const nothing: Result.Result<Piece | undefined, Flaw> = Result.succeed(undefined)
+const nothing: Result.Result<Delta | undefined, Flaw> = Result.succeed(undefined)
 
 const flawOf = (message: string): Flaw => ({ message })
 
@@ -150,7 +153,7 @@ export const post = Effect.fnUntraced(function* (
   { apiKey, server, transport }: Options,
   path: string,
   body: { readonly [key: string]: unknown },
-  hear: Listener<Piece>
+  onDelta: DeltaHandler<Delta>
 ): Effect.fn.Return<JsonReply, InferenceError> {
   const assembly = make()
   const url = `${server}${path}`
@@ -163,7 +166,7 @@ export const post = Effect.fnUntraced(function* (
       flaws.push(taken.failure)
       return taken.failure.message
     }
-    taken.success.forEach(hear)
+    taken.success.forEach(onDelta)
     return undefined
   }
   const broken = ({ message, status }: Flaw): InferenceError =>

@@ -160,7 +160,7 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
         reason: "rejected",
         server,
         status,
-        message: `${server} refuses the key (${status}): give api_key (--openai.api_key)`
+        message: `${server} rejects the API key (${status}): set api_key (--openai.api_key)`
       })
     }
   }
@@ -260,7 +260,7 @@ export const measured = Effect.fn("Identify.measured")(function* (
       within(
         backend.tokens({ inputIds: [1, 1, 1], maxTokens: 1, temperature, topP: 1e-4 }),
         backend.server,
-        "one token, to see what its logprobs are of",
+        "one token, to detect the logprobs mode",
         tokenPatience
       ),
       ([choice]) => choice?.logprobs[0]

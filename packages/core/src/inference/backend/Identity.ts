@@ -61,7 +61,7 @@ const names: { readonly [K in Kind]: string } = {
 export const nameOf = ({ kind, version }: Pick<Identity, "kind" | "version">): string =>
   version === undefined ? names[kind] : `${names[kind]} ${version}`
 
-/** Kinds that a `server_type` stands for. */
+/** Server kinds of each `server_type`. */
 const typed: { readonly [T in Server["serverType"]]: ReadonlyArray<Kind> } = {
   // The default: not configured.
   openai: ["vllm", "patched", "policy", "sglang", "trl", "transformers", "openai"],
@@ -121,7 +121,7 @@ export const base = (kind: Kind, modelName: string): Identity => ({
 })
 
 /** Alternatives to a server without ids and logprobs. */
-const instead = `vllm serve, SGLang or atropos policy give them (${Docs.path("training.md")} has a line for each)`
+const instead = `vllm serve, SGLang or atropos policy provide them (${Docs.path("training.md")} has a command for each)`
 
 /** Describes what rollouts of a server will lack, before they are made; undefined if nothing. */
 export const shortcoming = (server: string, identity: Identity): string | undefined => {
@@ -130,15 +130,15 @@ export const shortcoming = (server: string, identity: Identity): string | undefi
   if (kind === "trl" && logprobs !== undefined) return undefined
   const missing = tokens === undefined && idsBy === undefined ? "neither token ids nor logprobs" : "no logprobs"
   return (
-    `${server} (${nameOf(identity)}) gives ${missing}: what is sampled there trains without behaviour logprobs` +
-    `${tokens === undefined && idsBy === undefined ? ", on text that is tokenised again" : ""}, and nothing shows when sampler and trainer disagree. ${instead}`
+    `${server} (${nameOf(identity)}) reports ${missing}: training on its samples has no behaviour logprobs` +
+    `${tokens === undefined && idsBy === undefined ? ", retokenizes text" : ""}, and cannot detect a sampler-trainer mismatch. ${instead}`
   )
 }
 
 const ofVersions: { readonly [V in Identity["versions"]]: string } = {
   stated: "stated",
   adapter: "by the adapter's name",
-  weights: "as /weight_info has it",
+  weights: "by /weight_info",
   none: "no"
 }
 
@@ -146,14 +146,14 @@ const ofVersions: { readonly [V in Identity["versions"]]: string } = {
 export const describe = (identity: Identity): string => {
   const { adapters, idsBy, logprobs, tokens, tools, versions } = identity
   const isBeside = idsBy !== undefined || (identity.kind === "trl" && logprobs !== undefined)
-  const ids = tokens !== undefined ? `ids: yes (${tokens})` : isBeside ? "ids: beside the text" : "ids: no"
-  const kindOfLogprobs = identity.kind === "policy" ? "tempered, as it says itself" : logprobs
+  const ids = tokens !== undefined ? `ids: yes (${tokens})` : isBeside ? "ids: in addition to the text" : "ids: no"
+  const kindOfLogprobs = identity.kind === "policy" ? "tempered, as reported" : logprobs
   return [
     nameOf(identity),
     ids,
     `logprobs: ${kindOfLogprobs ?? "no"}`,
     `policy version: ${ofVersions[versions]}`,
     `adapters: ${adapters === undefined ? "not known" : adapters ? "yes" : "no"}`,
-    `tool calls: ${tokens !== undefined ? "parsed here" : tools === "none" ? "no" : "parsed by the server"}`
+    `tool calls: ${tokens !== undefined ? "parsed by the client" : tools === "none" ? "no" : "parsed by the server"}`
   ].join(", ")
 }

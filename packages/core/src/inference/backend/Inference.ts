@@ -65,16 +65,16 @@ export interface SamplingOptions {
 }
 
 /** A delta of an answer being sampled. All deltas together are a prefix of the complete answer. */
-export interface Piece {
+export interface Delta {
   readonly content?: string
   readonly reasoning?: string
 }
 
 /** Receives an answer during sampling, if the server streams it. */
-export type Listener<A> = (heard: A) => void
+export type DeltaHandler<A> = (delta: A) => void
 
 /** Output constraints requested by a client: required calls, a schema. */
-export interface Wishes {
+export interface OutputConstraints {
   /** The parameters, as named by the client. */
   readonly names: ReadonlyArray<string>
   /** As Chat Completions parameters. */
@@ -88,9 +88,9 @@ export interface ChatRequest extends SamplingOptions {
   /** Omits the configured reasoning options from this request. */
   readonly skipReasoning?: boolean
   /** Passed on to servers that support output constraints; ignored by token-level requests. */
-  readonly wishes?: Wishes
+  readonly constraints?: OutputConstraints
   /** For requests of one answer. Once it was called, the request is not retried. */
-  readonly onPiece?: Listener<Piece>
+  readonly onDelta?: DeltaHandler<Delta>
 }
 
 export interface TextRequest extends SamplingOptions {
@@ -219,6 +219,6 @@ export interface TrackedSession {
   readonly recording: Effect.Effect<Recording, InferenceError>
   /** Numbers of requests so far, by their relation to earlier ones. */
   readonly counts: Effect.Effect<Relations>
-  /** True if output constraints of a request (`wishes`) are passed on to the server. Default: no. */
-  readonly passesWishesOn?: boolean
+  /** True if output constraints of a request (`constraints`) are passed on to the server. Default: no. */
+  readonly passesConstraintsOn?: boolean
 }

@@ -12,7 +12,7 @@ import * as ExactJson from "../../base/ExactJson.ts"
 import * as KeyOrder from "../../base/KeyOrder.ts"
 import * as Reason from "../../base/Reason.ts"
 import * as EventStream from "./EventStream.ts"
-import { type ChatRequest, InferenceError, type Listener, type Piece, type TextRequest } from "./Inference.ts"
+import { type ChatRequest, InferenceError, type DeltaHandler, type Delta, type TextRequest } from "./Inference.ts"
 import * as Reasoning from "./Reasoning.ts"
 import type { Server } from "./ServerSettings.ts"
 import * as Adapters from "./Adapters.ts"
@@ -41,14 +41,14 @@ export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: st
 /** OpenAI has no parameter for adapters: servers accept their names as models. */
 export const asModel: Naming = ({ name }): ReturnType<Naming> => (name === undefined ? {} : { model: name })
 
-/** Wraps a listener to record if it was called. */
-const hearing = (hear: Listener<Piece> = () => undefined) => {
-  let isHeard = false
-  const heard = (piece: Piece): void => {
-    isHeard = true
-    hear(piece)
+/** Wraps a handler to record if it was called. */
+const recorded = (onDelta: DeltaHandler<Delta> = () => undefined) => {
+  let isStreamed = false
+  const forward = (delta: Delta): void => {
+    isStreamed = true
+    onDelta(delta)
   }
-  return { heard, isHeard: () => isHeard }
+  return { forward, isStreamed: () => isStreamed }
 }
 
 const changed = (server: string) =>
@@ -56,7 +56,7 @@ const changed = (server: string) =>
     new InferenceError({
       reason: "failed",
       server,
-      message: `the weights of ${server} changed while it answered, and somebody has heard a part of the answer`
+      message: `the weights of ${server} changed while it answered, and a part of the answer was already streamed`
     })
   )
 
@@ -122,17 +122,17 @@ export const make = Effect.fn("OpenAi.make")(function* (
     request: ChatRequest | TextRequest,
     body: { readonly [key: string]: unknown },
     read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>,
-    hear?: Listener<Piece>
+    onDelta?: DeltaHandler<Delta>
   ) => {
-    const { heard, isHeard } = hearing(hear)
+    const { forward, isStreamed } = recorded(onDelta)
     return adapters.asking((adapter) => {
       // Streamed text cannot be taken back.
-      if (isHeard()) return changed(server)
+      if (isStreamed()) return changed(server)
       const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
       return (
-        hear === undefined
+        onDelta === undefined
           ? post(path, named)
-          : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, heard)
+          : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, forward)
       ).pipe(
         Effect.flatMap((reply) =>
           Effect.map(
@@ -161,9 +161,9 @@ export const make = Effect.fn("OpenAi.make")(function* (
       ...(yield* SamplingBody.text(server, identity, request))
     }
     const sent = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
-    const { n = 1, onPiece } = request
+    const { n = 1, onDelta } = request
     const read = (reply: JsonReply) => Reply.chat(server, n, reply)
-    return yield* answer("/chat/completions", request, sent, read, n === 1 ? onPiece : undefined)
+    return yield* answer("/chat/completions", request, sent, read, n === 1 ? onDelta : undefined)
   })
 
   const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest & Exact) {
@@ -179,7 +179,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
     chat,
     complete,
     tokens: () => unsupported(server, "token-level completions", instead),
-    promptLogprobs: () => unsupported(server, "prompt logprobs", "ask vLLM's own server or atropos policy"),
+    promptLogprobs: () => unsupported(server, "prompt logprobs", "use vLLM's own server or atropos policy"),
     health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" }, isFromGateway)
   } satisfies Backend
 })
@@ -190,15 +190,15 @@ const asSent = (body: { readonly [key: string]: unknown }) =>
     ? { body: ExactJson.write(body), headers: { "content-type": "application/json" } }
     : { body }
 
-const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
+const instead = `use vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a command for each)`
 
 /** Requests ids and logprobs with the text, for answers that are trained on. */
 const exactly = ({ exact }: Exact, { idsBy }: Identity, logprobs: unknown) =>
   exact && idsBy !== undefined ? { logprobs, [idsBy]: true } : {}
 
 /** A request's parameters for calls and output constraints. */
-const choosing = ({ toolChoice, wishes }: ChatRequest, { kind }: Identity) =>
-  kind === "transformers" ? {} : { ...(toolChoice !== undefined && { tool_choice: toolChoice }), ...wishes?.body }
+const choosing = ({ toolChoice, constraints }: ChatRequest, { kind }: Identity) =>
+  kind === "transformers" ? {} : { ...(toolChoice !== undefined && { tool_choice: toolChoice }), ...constraints?.body }
 
 /** 502, 503, 504: a gateway, or the server itself, reports that it is unavailable. */
 const isFromGateway = (status: number): boolean => status >= 502 && status <= 504

@@ -62,18 +62,17 @@ const missing = -9999
 const rounding = 0.01
 
 /** Ids are stored in 32 bits. */
-const largestId = 2 ** 31 - 1
+const maxId = 2 ** 31 - 1
 
 /** Guesses what a server returns instead of logprobs. */
 const mistakenFor = (values: ReadonlyArray<number>): string => {
-  if (values.every((value) => value >= 0 && value <= 1))
-    return "it seems to give probabilities in place of their logarithms"
-  if (values.every((value) => value >= 0)) return "it seems to leave out the sign of the logarithms"
-  return "it seems to give logits, which no softmax has made probabilities"
+  if (values.every((value) => value >= 0 && value <= 1)) return "it seems to report probabilities instead of logprobs"
+  if (values.every((value) => value >= 0)) return "it seems to omit the sign of logprobs"
+  return "it seems to report logits without a softmax"
 }
 
 const aboveOne = (server: string, token: string, logprob: number, all: ReadonlyArray<number>): string =>
-  `answer of ${server}: ${token} has the logprob ${logprob}, and no probability is above 1: ${mistakenFor(all)}`
+  `answer of ${server}: ${token} has the logprob ${logprob}, which is above 0: ${mistakenFor(all)}`
 
 type Pair = readonly [id: number, logprob: number]
 
@@ -92,11 +91,9 @@ export const check = (
   isSampled: (at: number) => boolean = () => true
 ): Effect.Effect<void, InferenceError> => {
   const at = logprobs.findIndex((logprob, at) => isSampled(at) && (logprob <= missing || logprob > rounding))
-  const unknown = tokens.find((id) => id > largestId)
+  const unknown = tokens.find((id) => id > maxId)
   if (unknown !== undefined) {
-    return Effect.fail(
-      malformed(server, `answer of ${server}: there is no token ${unknown}; no vocabulary is that large`)
-    )
+    return Effect.fail(malformed(server, `answer of ${server}: invalid token ${unknown}: no vocabulary is that large`))
   }
   const logprob = logprobs[at]
   if (logprob === undefined) return Effect.void

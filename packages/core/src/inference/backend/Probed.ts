@@ -86,7 +86,7 @@ export const warnings = (
   return [
     ...(Identity.isOfType(identity.kind, serverType)
       ? []
-      : [`server_type is ${serverType}, but ${server} is ${Identity.nameOf(identity)}: it is asked as that`]),
+      : [`server_type is ${serverType}, but ${server} is ${Identity.nameOf(identity)}; using the latter`]),
     ...(isListed
       ? []
       : [
@@ -94,7 +94,7 @@ export const warnings = (
         ]),
     ...(adapterPrefix !== null && identity.adapters === false
       ? [
-          `adapter_prefix is set, but ${server} (${Identity.nameOf(identity)}) cannot load adapters while it runs` +
+          `adapter_prefix is set, but ${server} (${Identity.nameOf(identity)}) cannot load adapters at runtime` +
             (identity.kind === "vllm" ? ": start it with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True" : "")
         ]
       : []),
@@ -137,7 +137,7 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
         Effect.tap((what) =>
           what === "none"
             ? Effect.logWarning(
-                "the server's tokenizer cannot be compared with ours: it has no /tokenize and reports no tokens of a prompt. Make sure that its model has this one",
+                "the server's tokenizer cannot be checked: it has no /tokenize and reports no prompt tokens. Make sure that its model uses this one",
                 { server, tokenizer: tokenizer.name }
               )
             : Effect.void

@@ -117,7 +117,7 @@ export const complete = Effect.fnUntraced(function* (server: string, n: number, 
 export const checkCount = (server: string, n: number, got: number): Effect.Effect<void, InferenceError> =>
   got === n || got === 1
     ? Effect.void
-    : Effect.fail(malformed(server, `answer of ${server}: ${n} choices asked for, ${got} came back`))
+    : Effect.fail(malformed(server, `answer of ${server}: ${n} choices requested, ${got} returned`))
 
 /** vLLM ends requests in this way if told to before new weights are loaded: the rest must be requested again. */
 export const checkWhole = (
@@ -130,7 +130,7 @@ export const checkWhole = (
         new InferenceError({
           reason: "overloaded",
           server,
-          message: `${server} aborted an answer (finish_reason "abort"), as it does where new weights are loaded`
+          message: `${server} aborted an answer (finish_reason "abort"), usually because it loads new weights`
         })
       )
 

@@ -126,10 +126,10 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
     chat: (request) =>
       Effect.map(answer(request), (choices) => {
         const [{ message } = { message: undefined }] = choices
-        const { onPiece } = request
-        if (onPiece !== undefined && message !== undefined) {
-          if (message.reasoning_content) onPiece({ reasoning: message.reasoning_content })
-          for (const letter of textOf(message)) onPiece({ content: letter })
+        const { onDelta } = request
+        if (onDelta !== undefined && message !== undefined) {
+          if (message.reasoning_content) onDelta({ reasoning: message.reasoning_content })
+          for (const letter of textOf(message)) onDelta({ content: letter })
         }
         return toAnswer(choices)
       }),
@@ -142,7 +142,7 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
               sampled === undefined ? [] : [sampled]
             )
           })
-        : unsupported(server, "token-level completions", "make it with tokenLevel: true"),
+        : unsupported(server, "token-level completions", "create it with tokenLevel: true"),
     promptLogprobs: ({ inputIds, topK }) =>
       tokenLevel
         ? Effect.succeed({
@@ -150,7 +150,7 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
             topTokenIds: inputIds.map((id, at) => (at === 0 ? [] : alternatives(id, topK, tokenizer.vocabularySize))),
             topLogprobs: inputIds.map((_, at) => (at === 0 ? [] : halves(topK)))
           })
-        : unsupported(server, "prompt logprobs", "make it with tokenLevel: true"),
+        : unsupported(server, "prompt logprobs", "create it with tokenLevel: true"),
     health: Effect.void
   }
 }

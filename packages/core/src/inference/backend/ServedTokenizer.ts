@@ -40,7 +40,7 @@ export const find = Effect.fn("ServedTokenizer.find")(function* (
             )
           )
         ),
-        // A server that does not answer is reported where it is used.
+        // A server that does not answer is reported when it is used.
         Effect.catch(({ message }) => {
           failures.push(message)
           return Effect.succeedNone

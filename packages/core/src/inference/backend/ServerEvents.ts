@@ -44,7 +44,7 @@ export const make = (): ServerEvents => {
       isDone = text === "[DONE]"
       if (isDone) break
       const object = Option.getOrUndefined(decodeObject(text))
-      if (object === undefined) return Result.fail(`an event is no JSON object: ${lines.join("\n").slice(0, 200)}`)
+      if (object === undefined) return Result.fail(`an event is not a JSON object: ${lines.join("\n").slice(0, 200)}`)
       objects.push(object)
     }
     return Result.succeed(objects)

@@ -32,10 +32,10 @@ const route = /\/(?:chat\/completions|completions|responses|models|messages)\/?$
 export const missingIn = ({ baseUrl, serverType }: Server): string | undefined => {
   if (baseUrl === null || !URL.canParse(baseUrl)) return undefined
   if (route.test(new URL(baseUrl).pathname)) {
-    return `the base URL ${baseUrl} is that of one route, and requests would go to others below it: ${baseUrl.replace(route, "")}`
+    return `the base URL ${baseUrl} is an endpoint; give the URL above it: ${baseUrl.replace(route, "")}`
   }
   return serverType !== "trl" && new URL(baseUrl).pathname === "/"
-    ? `the base URL ${baseUrl} has no path, and OpenAI-compatible servers answer below /v1: ${withoutSlash(baseUrl)}/v1`
+    ? `the base URL ${baseUrl} has no path, but OpenAI-compatible servers use /v1: ${withoutSlash(baseUrl)}/v1`
     : undefined
 }
 
@@ -46,12 +46,12 @@ export const serverFields = {
   serverType: field(
     Schema.Literals(["openai", "vllm", "sglang", "trl"]),
     "openai",
-    "kind of server, used if it cannot be detected; the server is probed for the best way to get exact tokens and logprobs"
+    "server type, used if it cannot be detected; the server is probed for the best way to get exact tokens and logprobs"
   ),
   logprobsMode: field(
     Schema.Literals(["auto", "raw", "tempered", "processed"]),
     "auto",
-    "which distribution the server's logprobs refer to: the model's (raw), after temperature (tempered), or also after top-p, top-k and min-p (processed); auto measures it at startup with two tokens"
+    "distribution of the server's logprobs: the model's (raw), after temperature (tempered), or also after top-p, top-k and min-p (processed); auto measures it at startup with two tokens"
   ),
   baseUrl: field(
     Schema.NullOr(Address),
@@ -67,7 +67,7 @@ export const serverFields = {
   adapterPrefix: field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "request the newest adapter whose name starts with this; a trainer's weight_sync names them policy-…; if unset, always model_name"
+    "request the newest adapter whose name starts with this prefix; a trainer's weight_sync names them policy-…; if unset, always model_name"
   ),
   tokenizerName: field(
     Schema.String,
@@ -75,13 +75,17 @@ export const serverFields = {
     "the model's tokenizer, the same for all servers; none means the environment's tokenizer_name"
   ),
   timeout: field(positiveSeconds, 1200, "request timeout, in seconds"),
-  numMaxRequestsAtOnce: field(positive, 512, "concurrent training requests; a request for n completions counts once"),
-  numRequestsForEval: field(positive, 64, "concurrent evaluation requests"),
+  numMaxRequestsAtOnce: field(
+    positive,
+    512,
+    "max concurrent training requests; a request for n completions counts once"
+  ),
+  numRequestsForEval: field(positive, 64, "max concurrent evaluation requests"),
   rollingBufferLength: field(positive, 1000, "number of recent requests over which server metrics are computed"),
   nKwargIsIgnored: field(
     Schema.Boolean,
     false,
-    "the server returns one completion whatever n is; detected automatically if not set"
+    "the server returns one completion regardless of n; detected automatically if not set"
   ),
   healthCheck: field(
     Schema.Boolean,
@@ -93,13 +97,13 @@ export const serverFields = {
 export const managerFields = {
   slurm: field(Schema.Boolean, false, "use the inference servers on the nodes of this Slurm job"),
   testing: field(Schema.Boolean, false, "use scripted answers instead of a server"),
-  maxNCompletions: field(positive, 8, "maximum completions per request; a larger n is split into several requests"),
+  maxNCompletions: field(positive, 8, "max completions per request; a larger n is split into several requests"),
   toolCallFormat: field(
     OutputFormat.Setting,
     "auto",
-    "how the model writes tool calls and thinking; auto takes it from the tokenizer's chat template"
+    "format of tool calls and thinking; auto: from the tokenizer's chat template"
   ),
-  maxAttempts: field(positive, 8, "attempts per request, including the first"),
+  maxAttempts: field(positive, 8, "max attempts per request, including the first"),
   serverWait: field(
     positiveSeconds,
     300,

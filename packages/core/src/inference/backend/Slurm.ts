@@ -67,13 +67,13 @@ export const serverUrls = Effect.gen(function* () {
   if (Option.isNone(nodeList)) return []
   const nodes = yield* hostnames(nodeList.value)
   if (nodes.length < 2) {
-    yield* Effect.logInfo("Slurm job of one node: no inference nodes to look for", { node: nodes[0] })
+    yield* Effect.logInfo("Slurm job has one node: no inference nodes", { node: nodes[0] })
     return []
   }
   const inferenceNodes = nodes.slice(trainingNodes)
   if (inferenceNodes.length === 0) {
     return yield* new SlurmError({
-      message: `NUM_TRAINING_NODES is ${trainingNodes}, but the job has ${nodes.length} nodes: no nodes are left for inference`
+      message: `NUM_TRAINING_NODES is ${trainingNodes}, but the job has ${nodes.length} nodes: none are left for inference`
     })
   }
   const perNode = Math.floor(gpusPerNode / tensorParallelism)

@@ -69,11 +69,11 @@ export const make = (): StreamedCalls => {
 
   const takeOne = (given: unknown, isAfterOther: boolean): string | undefined => {
     const delta = read(given)
-    if (delta === undefined) return `a tool call cannot be read: ${written(given)}`
+    if (delta === undefined) return `a tool call is invalid: ${formatValue(given)}`
     const { id, index, name, text } = delta
     const call = latest(index, id)
     if (call === undefined || beginsAnother(call, delta, isAfterOther)) {
-      if (index === undefined && name === "") return `a piece of a tool call belongs to no call: ${written(given)}`
+      if (index === undefined && name === "") return `a tool call delta belongs to no call: ${formatValue(given)}`
       if (begun.length === maxCalls) return `it has more than ${maxCalls} tool calls`
       begun.push({ index, call: { id, name, text } })
       return undefined
@@ -87,7 +87,7 @@ export const make = (): StreamedCalls => {
   return {
     take: (deltas) => {
       if (deltas === undefined || deltas === null) return Result.void
-      if (!Array.isArray(deltas)) return Result.fail(`tool_calls is no list: ${written(deltas)}`)
+      if (!Array.isArray(deltas)) return Result.fail(`tool_calls is not a list: ${formatValue(deltas)}`)
       for (const [at, delta] of deltas.entries()) {
         const problem = takeOne(delta, at > 0)
         if (problem !== undefined) return Result.fail(problem)
@@ -97,7 +97,7 @@ export const make = (): StreamedCalls => {
     calls: () => {
       const inOrder = begun.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ call }) => call)
       const nameless = inOrder.find(({ name }) => name === "")
-      if (nameless !== undefined) return Result.fail(`a tool call has no name: ${written(nameless)}`)
+      if (nameless !== undefined) return Result.fail(`a tool call has no name: ${formatValue(nameless)}`)
       return Result.succeed(
         inOrder.map(({ id, name, text }) => ({
           ...(id !== "" && { id }),
@@ -122,5 +122,5 @@ const isUnfinished = (text: string): boolean => text !== "" && !isWhole(text)
 const isWhole = (text: string): boolean =>
   text.trimEnd().endsWith("}") && !Nesting.isDeep(text) && Result.isSuccess(Result.try((): unknown => JSON.parse(text)))
 
-const written = (value: unknown): string =>
+const formatValue = (value: unknown): string =>
   (Predicate.isString(value) ? value : (JSON.stringify(value) ?? String(value))).slice(0, 200)

@@ -7,13 +7,13 @@
  * a failure.
  */
 import { Predicate, Result } from "effect"
-import type { Piece } from "./Inference.ts"
+import type { Delta } from "./Inference.ts"
 
 type Fields = { readonly [key: string]: unknown }
 
 export interface StreamedText {
   /** Takes a delta; returns the text it adds, or why it cannot be read. */
-  readonly take: (delta: Fields) => Result.Result<Piece | undefined, string>
+  readonly take: (delta: Fields) => Result.Result<Delta | undefined, string>
   readonly words: () => Words
   readonly message: () => Fields
 }
@@ -34,7 +34,7 @@ export const make = (): StreamedText => {
     take: (delta) => {
       const { content: given, reasoning, reasoning_content, reasoning_details, refusal: refused, ...rest } = delta
       const words = wordsOf(given)
-      if (words === undefined) return Result.fail(`content cannot be read: ${JSON.stringify(given).slice(0, 200)}`)
+      if (words === undefined) return Result.fail(`content is invalid: ${JSON.stringify(given).slice(0, 200)}`)
       const thoughts = [textOf(reasoning_content), textOf(reasoning), textsOf(reasoning_details)]
       const own = thoughts.find((text) => text !== "") ?? ""
       const thought = own + words.thinking
@@ -43,7 +43,7 @@ export const make = (): StreamedText => {
       thinking += thought
       refusal += textOf(refused)
       for (const [key, value] of Object.entries(rest)) if (value !== null) others.set(key, value)
-      return Result.succeed(pieceOf({ content: words.content, thinking: thought }))
+      return Result.succeed(deltaOf({ content: words.content, thinking: thought }))
     },
     words: () => ({ content: content ?? "", thinking }),
     message: () => ({
@@ -56,7 +56,7 @@ export const make = (): StreamedText => {
   }
 }
 
-export const pieceOf = ({ content, thinking }: Words): Piece | undefined =>
+export const deltaOf = ({ content, thinking }: Words): Delta | undefined =>
   content === "" && thinking === ""
     ? undefined
     : { ...(content !== "" && { content }), ...(thinking !== "" && { reasoning: thinking }) }

@@ -139,7 +139,7 @@ export const check = Effect.fn("TokenizerCheck.check")(function* (options: Optio
     reason: "rejected",
     server,
     message:
-      `${server} has ${theirs === undefined ? "another tokenizer" : `the tokenizer of ${theirs}`}, but prompts are encoded with ${tokenizer.name}: ` +
-      `its token ids mean something else there. Name the served model's tokenizer (--env.tokenizer_name ${theirs ?? "NAME"}: a hub id or a folder)`
+      `${server} has ${theirs === undefined ? "a different tokenizer" : `the tokenizer of ${theirs}`}, but prompts are encoded with ${tokenizer.name}: ` +
+      `its token ids would be wrong. Set the served model's tokenizer (--env.tokenizer_name ${theirs ?? "NAME"}: a hub id or a folder)`
   })
 })

@@ -70,7 +70,7 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
     if (encoding !== "identity") {
       return yield* malformed(
         server,
-        `${request.method} ${request.url}: the answer is compressed (${encoding}), unasked`
+        `${request.method} ${request.url}: the answer is compressed (${encoding}), which was not requested`
       )
     }
     const bytes = yield* Effect.mapError(AnswerBody.read(response.status, response.stream), (error) =>
@@ -203,7 +203,7 @@ export const statusError = (answer: {
   const wait = RetryAfter.millis(retryAfter, now)
   const detail =
     status >= 300 && status < 400
-      ? `${location ? `a redirect to ${shortened(location)}` : "a redirect"}, which is not followed: give the address of the server itself as base_url`
+      ? `${location ? `a redirect to ${shortened(location)}` : "a redirect"}, which is not followed: set base_url to the final address`
       : shortened(body) || "(no text)"
   return new InferenceError({
     reason: reasonOf(status),

@@ -29,7 +29,7 @@ const Ids = Schema.Array(Schema.Natural)
 const Generated = Schema.Struct({
   completion_ids: Schema.Array(Ids),
   prompt_ids: nullable(Schema.Array(Ids)),
-  // Of the sampled token, or a list of one per position (of several if more are requested).
+  // The sampled token's, or a list of one per position (of several if more are requested).
   logprobs: nullable(
     Schema.Array(Schema.Array(Schema.Union([Schema.Finite, Schema.NonEmptyArray(Schema.NullOr(Schema.Finite))])))
   )

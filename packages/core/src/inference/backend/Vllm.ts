@@ -148,5 +148,5 @@ const noIds = (server: string): InferenceError =>
   new InferenceError({
     reason: "unsupported",
     server,
-    message: `${server} answered /v1/completions without token ids and logprobs, though it was asked for them`
+    message: `${server} answered /v1/completions without the requested token ids and logprobs`
   })

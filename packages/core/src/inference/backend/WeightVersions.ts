@@ -24,7 +24,7 @@ const interval = Duration.millis(200)
 const patience = Duration.seconds(30)
 /** Timeout for loading weights, possibly a large model from disk; afterwards the request is retried as usual. */
 const settling = Duration.minutes(5)
-const mostAsked = 5
+const maxAttempts = 5
 
 export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, transport: Transport): Adapters => {
   const server = baseUrl ?? ""
@@ -48,8 +48,8 @@ export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, tr
       orElse: () =>
         Effect.fail(
           overloaded(
-            `the weights of ${server} have been on their way for ${Duration.toMinutes(settling)} min ("${last}" at ${url}): ` +
-              "its trainer failed or was stopped in the middle; start the trainer again, or else the server"
+            `the weights of ${server} have been loading for ${Duration.toMinutes(settling)} min ("${last}" at ${url}): ` +
+              "its trainer failed or was stopped meanwhile; restart the trainer, or else the server"
           )
         )
     })
@@ -57,13 +57,13 @@ export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, tr
 
   return {
     asking: Effect.fnUntraced(function* (ask) {
-      for (let count = 0; count < mostAsked; count++) {
+      for (let count = 0; count < maxAttempts; count++) {
         const { name = "" } = yield* settled
         const answer = yield* ask({ policyVersion: versionOf(name) })
         if ((yield* label).name === name) return answer
-        yield* Effect.logDebug("weights changed meanwhile: asked again", { server, before: name, after: last })
+        yield* Effect.logDebug("weights changed during the request; retrying", { server, before: name, after: last })
       }
-      return yield* overloaded(`the weights of ${server} changed during each of ${mostAsked} attempts at one request`)
+      return yield* overloaded(`the weights of ${server} changed during each of ${maxAttempts} attempts at one request`)
     }),
     // Every request checks.
     refresh: Effect.void

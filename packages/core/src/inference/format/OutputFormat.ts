@@ -1,5 +1,5 @@
 /**
- * How a family of models writes its answers: reasoning, visible text and tool calls, all in one text.
+ * Parses and writes the answers of a family of models: reasoning, visible text and tool calls, all in one text.
  *
  * A format reads any text in linear time and never throws: anything that is not a call of the format is text, as with
  * inference servers. Either all calls of an answer are read or none: if one is malformed or truncated, everything is
@@ -99,7 +99,7 @@ export interface OutputFormat {
     readonly around: ReadonlyArray<string>
   }
   /**
-   * How to force an answer to be a call: the text before and after an object with `name` and, under this key, the
+   * Text that forces an answer to be a call: before and after an object with `name` and, under this key, the
    * arguments. Absent if a call is no such object.
    */
   readonly forcedCall?: ForcedCall

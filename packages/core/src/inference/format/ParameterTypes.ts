@@ -2,7 +2,7 @@
  * Types arguments that a model writes as bare text, by the schema of the tool's parameters.
  *
  * Text stays a string if the schema says so, or if the schema allows nothing else that it could be. Pure, and never
- * throws, whatever a request's tools contain.
+ * throws, for any tools in a request.
  */
 import { Option, Predicate } from "effect"
 import * as CallJson from "./CallJson.ts"

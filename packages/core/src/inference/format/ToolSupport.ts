@@ -25,10 +25,9 @@ const rendersTools = ({ applyChatTemplate }: TokenizerShape): boolean => {
 
 const messageFor = (tokenizer: TokenizerShape, format: OutputFormat): string | undefined => {
   if (tokenizer.chatTemplate?.({ tools: true }) === undefined) return undefined
-  if (!rendersTools(tokenizer))
-    return "this model's chat template has no tools: the model does not see those it is given"
+  if (!rendersTools(tokenizer)) return "the model's chat template does not support tools: the model will not see them"
   return format.name === "unknown"
-    ? "the format in which this model writes tool calls is not known: its calls stay text; set tool_call_format if it is one of the known formats"
+    ? "the model's tool-call format is unknown: calls remain text; set tool_call_format if it is a supported format"
     : undefined
 }
 

@@ -39,7 +39,7 @@ export class Interpreter implements Library {
 
   filter(name: string, value: Value, given: Values.Arguments): Value {
     const filter = Object.hasOwn(this.filters, name) ? this.filters[name] : undefined
-    if (filter === undefined) throw new TemplateError(`the filter ${name} is not supported here`)
+    if (filter === undefined) throw new TemplateError(`the filter ${name} is not supported`)
     return filter(value, given)
   }
 
@@ -48,7 +48,7 @@ export class Interpreter implements Library {
     if (plain === "filter") return Object.hasOwn(this.filters, str(value))
     if (plain === "test") return Object.hasOwn(tests, str(value))
     const test = Object.hasOwn(tests, plain) ? tests[plain] : undefined
-    if (test === undefined) throw new TemplateError(`the test ${name} is not supported here`)
+    if (test === undefined) throw new TemplateError(`the test ${name} is not supported`)
     return test(value, given)
   }
 
@@ -128,7 +128,7 @@ export class Interpreter implements Library {
     }
     const items = Values.iterate(value)
     if (items.length !== target.targets.length) {
-      return Values.refuse(`${target.targets.length} values are to be unpacked, not ${items.length}`)
+      return Values.refuse(`${target.targets.length} values to unpack, got ${items.length}`)
     }
     for (const [at, one] of target.targets.entries()) this.assign(one, items[at], scope)
   }
@@ -141,7 +141,7 @@ export class Interpreter implements Library {
     depth: number
   ): Ending {
     const { body, isRecursive, otherwise, target, test } = statement
-    if (depth > 100) return Values.refuse("a loop calls itself without end")
+    if (depth > 100) return Values.refuse("a loop recurses without end")
     const items = Values.iterate(iterable).filter((one) => {
       if (test === undefined) return true
       const inner = new Scope(scope)

@@ -29,7 +29,7 @@ const raw = /\{%[-+]?\s*raw\s*([-+]?)%\}/y
 /** A literal with Python's escapes; unknown ones are kept. */
 const unescaped = (literal: string): string =>
   PythonString.unescape(literal, (escape) => {
-    throw new TemplateError(`the escape ${escape} cannot be read`)
+    throw new TemplateError(`invalid escape ${escape}`)
   })
 
 const lineOf = (source: string, at: number): number => source.slice(0, at).split("\n").length

@@ -78,7 +78,7 @@ class Parser extends ExpressionParser {
         this.take("end")
         return { type: name === "break" ? "Break" : "Continue" }
       default:
-        return this.fail(`the statement {% ${name} %} is not supported here`)
+        return this.fail(`the statement {% ${name} %} is not supported`)
     }
   }
 

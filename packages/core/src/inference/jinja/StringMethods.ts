@@ -124,7 +124,7 @@ const format = (all: string, { named, positional }: Arguments): string => {
     if (whole === "{{" || whole === "}}") return whole[0]!
     if (name === undefined) return refuse(`the format ${whole} is not supported`)
     const value = name === "" ? positional[next++] : /^\d+$/.test(name) ? positional[Number(name)] : named.get(name)
-    return value === undefined ? refuse(`there is nothing for ${whole} of a format`) : str(value)
+    return value === undefined ? refuse(`no value for ${whole} of a format`) : str(value)
   })
 }
 
@@ -247,20 +247,20 @@ const methods: { readonly [name: string]: Method } = {
   format
 }
 
-/** How many arguments those methods take that name none. */
+/** Max number of arguments of methods without keyword arguments. */
 const limits: ReadonlyArray<readonly [most: number, names: ReadonlyArray<string>]> = [
   [0, [...Object.keys(checks), "upper", "lower", "casefold", "swapcase", "title", "capitalize"]],
   [1, ["removeprefix", "removesuffix", "partition", "rpartition", "join", "zfill"]],
   [2, ["ljust", "rjust", "center"]],
   [3, ["startswith", "endswith", "find", "rfind", "index", "rindex", "count"]]
 ]
-const mostOf = new Map(limits.flatMap(([most, names]) => names.map((name) => [name, most] as const)))
+const maxArguments = new Map(limits.flatMap(([most, names]) => names.map((name) => [name, most] as const)))
 
 /** A method of a text by its name. */
 export const methodOf = (name: string): Method | undefined => {
   const check: Method | undefined = Object.hasOwn(checks, name) ? checks[name] : undefined
   const method = check ?? (Object.hasOwn(methods, name) ? methods[name] : undefined)
-  const most = mostOf.get(name)
+  const most = maxArguments.get(name)
   return method === undefined || most === undefined
     ? method
     : (all, given) =>

@@ -29,7 +29,9 @@ const parity =
   (rest: bigint): Test =>
   (value) => {
     if (value instanceof Undefined) return value.fail()
-    return isNumber(value) ? equals(binary("%", numberOf(value), 2n), rest) : refuse(`'${typeOf(value)}' is no number`)
+    return isNumber(value)
+      ? equals(binary("%", numberOf(value), 2n), rest)
+      : refuse(`'${typeOf(value)}' is not a number`)
   }
 
 const cased =

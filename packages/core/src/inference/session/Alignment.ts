@@ -26,15 +26,15 @@ const problemAt = (token: number, trained: number, logprob: number | undefined):
   if (trained === 0) return isSampled(logprob) ? "masked, but with a logprob" : undefined
   return logprob <= 0
     ? undefined
-    : "trained, but without a logprob of 0 or below (the server sent fewer logprobs than tokens?)"
+    : "trained, but without a logprob of 0 or below (did the server send fewer logprobs than tokens?)"
 }
 
-const written = (logprob = notSampled): string => (isSampled(logprob) ? logprob.toFixed(4) : "-")
+const formatLogprob = (logprob = notSampled): string => (isSampled(logprob) ? logprob.toFixed(4) : "-")
 
 const excerpt = (at: number, tokens: Int32Array, mask: Uint8Array, logprobs: Float32Array | undefined): string => {
   const rows = ["  position      token       mask    logprob"]
   for (let index = Math.max(0, at - 2); index < Math.min(tokens.length, at + 3); index++) {
-    const cells = [index, tokens[index]!, mask[index]!, written(logprobs?.[index])]
+    const cells = [index, tokens[index]!, mask[index]!, formatLogprob(logprobs?.[index])]
     rows.push(`${index === at ? ">" : " "} ${cells.map((cell) => String(cell).padStart(10)).join(" ")}`)
   }
   return rows.join("\n")

@@ -1,8 +1,7 @@
 /** Finds which of a session's answers were used. */
 import type { Answer } from "./SessionTree.ts"
 
-export const abandoned =
-  "nothing went on from it, the same prompt was asked again afterwards, and the chat went on from that answer"
+export const abandoned = "abandoned: the same prompt was requested again, and the chat continued from the other answer"
 
 /**
  * True if the client discarded an answer: no choice of its request is continued, while the answer to a later request of

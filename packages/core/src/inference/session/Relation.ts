@@ -14,7 +14,7 @@
  */
 import { type Message, text as textOf } from "../../trajectory/Message.ts"
 import * as SameMessage from "./SameMessage.ts"
-import type { Place, SessionTree } from "./SessionTree.ts"
+import type { Match, SessionTree } from "./SessionTree.ts"
 
 export type Relation = "extended" | "branched" | "retried" | "rewritten" | "started"
 
@@ -23,7 +23,7 @@ export type Relations = { readonly [R in Relation]: number }
 export const none: Relations = { extended: 0, branched: 0, retried: 0, rewritten: 0, started: 0 }
 
 /** The relation of a chat to a tree, before it is sent. */
-export const of = <P, A>(tree: SessionTree<P, A>, place: Place<P, A>, messages: ReadonlyArray<Message>): Relation => {
+export const of = <P, A>(tree: SessionTree<P, A>, place: Match<P, A>, messages: ReadonlyArray<Message>): Relation => {
   const { answer, hasLeft, prompt, repeated } = place
   if (prompt !== undefined) return "retried"
   if (answer === undefined) return hasLeft || hasHistory(tree, messages) ? "rewritten" : "started"
@@ -36,7 +36,7 @@ const isAnswer = ({ role }: Message): boolean => role === "assistant"
 const isSystem = ({ role }: Message): boolean => role === "system" || role === "developer"
 
 /** Shorter answers may be repeated by chance. */
-const leastQuoted = 32
+const minQuotedLength = 32
 
 /** True if a chat that continues nothing contains parts of a recorded one. */
 const hasHistory = <P, A>(tree: SessionTree<P, A>, messages: ReadonlyArray<Message>): boolean => {
@@ -47,7 +47,7 @@ const hasHistory = <P, A>(tree: SessionTree<P, A>, messages: ReadonlyArray<Messa
   const [first, ...others] = messages
   if (first === undefined || !isSystem(first)) return false
   if (!tree.roots.some(({ asked }) => asked[0] !== undefined && SameMessage.isSame(asked[0], first))) return false
-  const quotable = given.map(({ message }) => textOf(message).trim()).filter(({ length }) => length >= leastQuoted)
+  const quotable = given.map(({ message }) => textOf(message).trim()).filter(({ length }) => length >= minQuotedLength)
   return others.some((message) => {
     const words = textOf(message)
     return quotable.some((quote) => words.includes(quote))

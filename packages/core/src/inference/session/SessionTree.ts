@@ -39,7 +39,7 @@ export interface Answer<P, A> {
   readonly prompts: Array<Prompt<P, A>>
 }
 
-export interface Place<P, A> {
+export interface Match<P, A> {
   /** The last answer up to which the chat repeats the tree. */
   readonly answer: Answer<P, A> | undefined
   /** Number of messages of the chat up to and including it. */
@@ -62,7 +62,7 @@ export interface Asking<P, A> {
 }
 
 export interface SessionTree<P, A> {
-  readonly find: (messages: ReadonlyArray<Message>, tools: ReadonlyArray<unknown>) => Place<P, A>
+  readonly find: (messages: ReadonlyArray<Message>, tools: ReadonlyArray<unknown>) => Match<P, A>
   /** Records that a prompt is sent, for the first time or again. */
   readonly ask: (asked: Prompt<P, A> | Omit<Prompt<P, A>, "answers">) => Asking<P, A>
   /** Records the answers to one request. The first takes over the number of `from`, unless it is taken. */
@@ -116,8 +116,8 @@ const find = <P, A>(
   roots: ReadonlyArray<Prompt<P, A>>,
   messages: ReadonlyArray<Message>,
   tools: ReadonlyArray<unknown>
-): Place<P, A> => {
-  let place: Place<P, A> = { answer: undefined, repeated: 0, prompt: undefined, hasLeft: false }
+): Match<P, A> => {
+  let place: Match<P, A> = { answer: undefined, repeated: 0, prompt: undefined, hasLeft: false }
   const known = new Map<ReadonlyArray<unknown>, boolean>()
   const hasTools = (given: ReadonlyArray<unknown>): boolean => {
     const isKnown = known.get(given) ?? SameMessage.isSameJson(given, tools)
@@ -168,7 +168,7 @@ const begins = (
 
 /** Among answers with equal text, prefers the one whose call ids match; else the first choice of the newest request. */
 const isBetter = <P, A>(
-  { answer: best, repeated: most }: Place<P, A>,
+  { answer: best, repeated: most }: Match<P, A>,
   answer: Answer<P, A>,
   repeated: number,
   message: Message

@@ -165,12 +165,12 @@ const isLocal = (
   const known = tried.get(tokenizer) ?? new Map<string, boolean>()
   tried.set(tokenizer, known)
   const found = known.get(key) ?? tryOut(tokenizer, shapes.map(trial), tools.length > 0 ? trialTools : [], isCalled)
-  if (known.size < mostShapes) known.set(key, found)
+  if (known.size < maxShapes) known.set(key, found)
   return found
 }
 
 /** Bounds the cache: clients choose the roles freely. */
-const mostShapes = 512
+const maxShapes = 512
 
 const shapeOf = ({ content, reasoning_content: reasoning, role, tool_calls: calls }: Message): string =>
   [

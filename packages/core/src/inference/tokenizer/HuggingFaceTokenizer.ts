@@ -47,7 +47,7 @@ const templateOf = (given: unknown): ((hasTools: boolean) => string) | undefined
   const named = new Map<string, string>()
   for (const { name, template } of given) {
     if (typeof name !== "string" || typeof template !== "string") {
-      throw new Error('chat_template in tokenizer_config.json has an entry without "name" and "template"')
+      throw new Error('chat_template in tokenizer_config.json has an entry without "name" or "template"')
     }
     named.set(name, template)
   }
@@ -98,7 +98,7 @@ export const make = (
       // Not in the library's types: a tokenizer may have no unknown token.
       const at = ids.findIndex((id: number | undefined) => id === undefined)
       if (at === -1) return ids
-      throw new Error(`the tokenizer has no token for ${JSON.stringify(tokens[at])}, and none for the unknown`)
+      throw new Error(`the tokenizer has no token for ${JSON.stringify(tokens[at])}, and no unknown token`)
     },
     decode: (given, skipSpecialTokens) => {
       // Unknown ids have no text.

@@ -26,12 +26,12 @@ const encoders = new WeakMap<TokenizerShape, PromptEncoder>()
 export const make = (tokenizer: TokenizerShape): PromptEncoder => {
   const encoder = encoders.get(tokenizer)
   if (encoder !== undefined) return encoder
-  const made = lookedAt(tokenizer)
+  const made = inspect(tokenizer)
   encoders.set(tokenizer, made)
   return made
 }
 
-const lookedAt = (tokenizer: TokenizerShape): PromptEncoder => {
+const inspect = (tokenizer: TokenizerShape): PromptEncoder => {
   const plain = (text: string): ReadonlyArray<number> => tokenizer.encode(text, { addSpecialTokens: false })
   const anchors = knownTexts(tokenizer)
   const frame = frameOf(tokenizer, anchors[0])
@@ -61,7 +61,7 @@ const lookedAt = (tokenizer: TokenizerShape): PromptEncoder => {
 /** The line break first, because it merges with nothing in most vocabularies; then printable ASCII, letters first. */
 const usualTexts = Array.from("\nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-=.,:;!?()[]{}<>*/ ")
 /** Max vocabulary entries tried if none of those is known. */
-const mostLookedAt = 4096
+const maxExamined = 4096
 const enough = 3
 
 /** A few short texts that round-trip through the tokenizer; a vocabulary may be any set of characters. */
@@ -76,7 +76,7 @@ const knownTexts = (tokenizer: TokenizerShape): ReadonlyArray<string> => {
     if (isPlain && (back === text || back === ` ${text}`)) tokens.add(text)
   }
   usualTexts.forEach(consider)
-  const size = Math.min(tokenizer.vocabularySize, mostLookedAt)
+  const size = Math.min(tokenizer.vocabularySize, maxExamined)
   for (let id = 0; id < size && tokens.size < enough; id++) consider(tokenizer.decode([id]))
   return [...tokens]
 }

@@ -33,6 +33,8 @@ interface Model {
   readonly tokens_to_ids: Map<string, number>
   unk_token: string | undefined
   unk_token_id: number | undefined
+  /** True if adjacent unknown characters are one token. */
+  readonly fuse_unk: boolean
   encode: Encode
   (tokens: ReadonlyArray<string>): Array<string>
 }
@@ -52,7 +54,8 @@ interface Internals {
   encode_text: (text: string | null) => Array<string> | null
 }
 
-export type File = { readonly [component in "model" | "normalizer" | "post_processor" | "pre_tokenizer"]?: unknown }
+type Component = "decoder" | "model" | "normalizer" | "post_processor" | "pre_tokenizer"
+export type File = { readonly [component in Component]?: unknown }
 
 const encoder = new TextEncoder()
 
@@ -164,15 +167,16 @@ const refusal = (json: File): string | undefined => {
   if (type === "BPE" && model["continuing_subword_prefix"]) {
     return "BPE with continuing_subword_prefix is not supported"
   }
-  if (type === "BPE" && model["dropout"]) return "BPE with dropout is not supported: its ids are drawn at random"
+  if (type === "BPE" && model["dropout"]) return "BPE with dropout is not supported: its ids are random"
   if (listed(json.normalizer).some((one) => one["type"] === "Precompiled")) {
     return "the normalizer Precompiled is not supported"
   }
+  if (listed(json.decoder).some((one) => one["type"] === "CTC")) return "the decoder CTC, of speech, is not supported"
   const template = listed(json.post_processor).find((one) => one["type"] === "TemplateProcessing")
   const several = Object.entries(configOf(template?.["special_tokens"])).find(
     ([token, special]) => JSON.stringify(configOf(special)["tokens"]) !== JSON.stringify([token])
   )
-  return several === undefined ? undefined : `the post-processor's token ${several[0]} stands for others`
+  return several === undefined ? undefined : `the post-processor's token ${several[0]} stands for several tokens`
 }
 
 /** Makes a tokenizer from the contents of `tokenizer.json` and `tokenizer_config.json`. */
@@ -207,6 +211,8 @@ export const make = (json: File, config: Config): Tokenizer => {
     } else written.set(token.content, token)
   }
   const stripsStart = listed(json.normalizer).some((one) => one["type"] === "Strip" && one["strip_left"] === true)
+  // The library also fuses unknown characters of adjacent words.
+  const ofWords: Encode = (words) => (model.fuse_unk ? words.flatMap((word) => model([word])) : model(words))
   library.encode_text = (text) =>
     text === null
       ? null
@@ -219,7 +225,7 @@ export const make = (json: File, config: Config): Tokenizer => {
             normalized,
             library.splitter_normalized.split(normalized),
             normalizedTokens
-          ).flatMap((part) => ("token" in part ? [part.token] : model(cut(part.text, isFirst && part.isFirst))))
+          ).flatMap((part) => ("token" in part ? [part.token] : ofWords(cut(part.text, isFirst && part.isFirst))))
         })
   return made
 }

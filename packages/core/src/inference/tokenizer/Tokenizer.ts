@@ -86,7 +86,7 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const missing = required.filter((file) => !present.includes(file))
   if (missing.length > 0) {
     return yield* failure(
-      `${folder} has no ${missing.join(" and no ")}; a tokenizer folder holds ${required.join(" and ")} (in Python: ` +
+      `${folder} has no ${missing.join(" and no ")}; a tokenizer folder contains ${required.join(" and ")} (in Python: ` +
         `AutoTokenizer.from_pretrained(name).save_pretrained(folder))`
     )
   }
@@ -95,13 +95,15 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     const unreadable = (cause: { readonly message: string }) => failure(`${at} cannot be read: ${cause.message}`, cause)
     const { size, type } = yield* Effect.mapError(files.stat(at), unreadable)
     if (type !== "File") return yield* failure(`${at} is not a file but a ${type.toLowerCase()}`)
-    if (size > TokenizerFiles.mostBytes) return yield* failure(`${at} has ${size} bytes, more than any tokenizer's`)
+    if (size > TokenizerFiles.maxBytes) return yield* failure(`${at} has ${size} bytes, too many for a tokenizer`)
     return yield* Effect.mapError(files.readFileString(at), unreadable)
   })
   const separateTemplate = present.includes(templateFile) ? yield* textOf(templateFile) : undefined
   const inspected = TokenizerFiles.inspect(yield* textOf("tokenizer.json"))
   if (Result.isFailure(inspected)) return yield* failure(`the tokenizer in ${folder}: ${inspected.failure}`)
   const { json, patterns } = inspected.success
+  // Each of the two takes seconds with a large vocabulary: a signal ends the load between them.
+  yield* Effect.yieldNow
   const configFile = yield* textOf("tokenizer_config.json")
   const ofProcessor = present.includes(processorFile) ? decodeProcessor(yield* textOf(processorFile)) : Option.none()
   const special = present.includes(specialFile) ? decodeSpecial(yield* textOf(specialFile)) : Option.none()
@@ -120,13 +122,13 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const endless = TokenizerFiles.endless(patterns, made.encode)
   if (endless !== undefined) {
     return yield* failure(
-      `the pattern ${endless.slice(0, 200)} of tokenizer.json in ${folder} takes exponential time with some texts`
+      `the pattern ${endless.slice(0, 200)} of tokenizer.json in ${folder} takes exponential time on some texts`
     )
   }
   const { render } = tokenizer
   if (render === undefined) {
     yield* Effect.logWarning(
-      "this model has no chat template: prompts of messages will be refused, texts are taken; take an instruct model, or add its chat_template.jinja",
+      "this model has no chat template: only text prompts will work, not messages; use an instruct model, or add its chat_template.jinja",
       { tokenizer: name }
     )
   } else {
@@ -153,9 +155,7 @@ const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   const failure = (message: string, cause?: unknown): TokenizerError =>
     new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
   if (repository === undefined) {
-    return yield* failure(
-      `"${name}" is neither a folder on this machine nor a hub id (owner/name or owner/name@revision)`
-    )
+    return yield* failure(`"${name}" is neither a local folder nor a hub id (owner/name or owner/name@revision)`)
   }
   const hub = yield* HubFiles.make.pipe(Effect.mapError((error) => failure(error.message, error)))
   const folder = yield* hub
@@ -214,7 +214,7 @@ const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerSh
       if (Result.isSuccess(prompt)) return prompt.success
       throw new TokenizerError({
         tokenizer: name,
-        message: `the chat template of ${name} refuses this chat: ${Reason.of(prompt.failure)}`,
+        message: `the chat template of ${name} rejects this chat: ${Reason.of(prompt.failure)}`,
         cause: prompt.failure
       })
     }

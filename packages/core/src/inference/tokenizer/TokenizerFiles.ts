@@ -7,18 +7,18 @@ import * as Nesting from "../../base/Nesting.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
 
 /** Max bytes of any file; today's largest vocabularies have 40 megabytes. */
-export const mostBytes = 2 ** 28
+export const maxBytes = 2 ** 28
 /** Tables are as long as the largest id. */
-const mostTokens = 2 ** 24
+const maxTokens = 2 ** 24
 const mostLevels = 40
 /** Time limit for trying a pattern or a template; a good one takes a thousandth of it. */
 const trialMillis = 2000
-const longestPrompt = 2 ** 24
+const maxPromptLength = 2 ** 24
 
-const isId = (id: unknown): boolean => Number.isInteger(id) && Number(id) >= 0 && Number(id) < mostTokens
+const isId = (id: unknown): boolean => Number.isInteger(id) && Number(id) >= 0 && Number(id) < maxTokens
 
 const wrongId = (token: string, id: unknown): string =>
-  `the token ${JSON.stringify(token.slice(0, 60))} has the id ${JSON.stringify(id)}; ids are whole numbers from 0 to ${mostTokens - 1}`
+  `the token ${JSON.stringify(token.slice(0, 60))} has the id ${JSON.stringify(id)}; ids must be whole numbers from 0 to ${maxTokens - 1}`
 
 /** All `{ "Regex": … }` of a file. */
 const patternsIn = (value: unknown): ReadonlyArray<string> => {
@@ -69,7 +69,7 @@ const pumped = (pattern: string): ReadonlyArray<string> => {
 export const inspect = (
   text: string
 ): Result.Result<{ readonly json: object; readonly patterns: ReadonlyArray<string> }, string> => {
-  if (Nesting.isDeep(text, mostLevels)) return Result.fail("tokenizer.json is nested deeper than a tokenizer is")
+  if (Nesting.isDeep(text, mostLevels)) return Result.fail("tokenizer.json is nested too deeply")
   const json = Result.try((): unknown => JSON.parse(text))
   if (Result.isFailure(json) || !Predicate.isObject(json.success))
     return Result.fail("tokenizer.json is not a JSON object")
@@ -102,8 +102,8 @@ export const endless = (patterns: ReadonlyArray<string>, encode: (text: string) 
 /** Renders a prompt with limits on time and length; errors describe what the template did. */
 export const render = (make: () => unknown, millis: number): string => {
   const prompt = TimeLimit.run(millis, make)
-  if (typeof prompt === "string" && prompt.length > longestPrompt) {
-    throw new RangeError(`it makes ${prompt.length} characters, and ${longestPrompt} are the most`)
+  if (typeof prompt === "string" && prompt.length > maxPromptLength) {
+    throw new RangeError(`it renders ${prompt.length} characters; the limit is ${maxPromptLength}`)
   }
   return String(prompt)
 }
@@ -114,6 +114,6 @@ export const templateFlaw = (make: () => unknown): string | undefined => {
   if (Result.isSuccess(tried)) return undefined
   const { failure } = tried
   return failure instanceof TimeLimit.TimeLimitError || failure instanceof RangeError
-    ? `it cannot make a prompt of one word: ${failure.message}`
+    ? `it cannot render a one-word prompt: ${failure.message}`
     : undefined
 }

@@ -1,4 +1,4 @@
-/** The operations of a tokenizer, whatever makes it. All are pure and synchronous. */
+/** Interface of a tokenizer. All operations are pure and synchronous. */
 import type { Message } from "../../trajectory/Message.ts"
 
 export interface ChatTemplateOptions {

@@ -6,7 +6,7 @@ import { Clock, Deferred, type Duration, Effect, Latch, Result } from "effect"
 import * as Retry from "../../base/Retry.ts"
 import type { Journal } from "./Journal.ts"
 import type { Uploader } from "./Uploader.ts"
-import type { Place } from "./WandbApi.ts"
+import type { RunRef } from "./WandbApi.ts"
 
 export interface Options {
   readonly baseUrl: string
@@ -61,7 +61,7 @@ export const start = Effect.fnUntraced(function* (
       const error = result.failure
       if (error._tag === "WandbError" && error.reason === "final") {
         yield* Effect.logError(
-          "nothing more is sent to Weights & Biases; `npx @atropos/cli wandb-sync` sends what is kept",
+          "stopped sending to Weights & Biases; `npx @atropos/cli wandb-sync` uploads the recorded rest",
           {
             reason: error.message,
             ...pending
@@ -69,7 +69,7 @@ export const start = Effect.fnUntraced(function* (
         )
         break
       }
-      if (!isOut) yield* Effect.logWarning("Weights & Biases is away; trying again", { reason: error.message })
+      if (!isOut) yield* Effect.logWarning("Weights & Biases is unreachable; retrying", { reason: error.message })
       isOut = true
       // Asked to finish meanwhile: uploads once more immediately.
       if (isEnding && !ending) continue
@@ -88,7 +88,7 @@ export const start = Effect.fnUntraced(function* (
     }).pipe(
       Effect.onInterrupt(() =>
         Effect.logWarning(
-          "not all was sent to Weights & Biases in time; `npx @atropos/cli wandb-sync` sends the rest",
+          "upload to Weights & Biases did not finish in time; `npx @atropos/cli wandb-sync` uploads the rest",
           pending
         )
       )
@@ -96,5 +96,5 @@ export const start = Effect.fnUntraced(function* (
   }
 })
 
-export const urlOf = (baseUrl: string, { entity, project, run }: Place): string =>
+export const urlOf = (baseUrl: string, { entity, project, run }: RunRef): string =>
   `${baseUrl.replace(/(?<!\/)\/+$/, "").replace("//api.wandb.ai", "//wandb.ai")}/${entity}/${project}/runs/${run}`

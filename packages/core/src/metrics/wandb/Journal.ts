@@ -103,7 +103,7 @@ type Files = FileSystem.FileSystem | Path.Path
 
 const strange = (file: string) => (cause: { readonly message: string }) =>
   new JournalError({
-    message: `${file} is not what a run of Weights & Biases is kept in: ${cause.message}`,
+    message: `${file} is not a file of a Weights & Biases run: ${cause.message}`,
     isHeld: false,
     cause
   })

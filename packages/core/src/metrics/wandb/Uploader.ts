@@ -8,13 +8,13 @@
 import { Effect, type PlatformError } from "effect"
 import type { Journal } from "./Journal.ts"
 import * as Rows from "./Rows.ts"
-import { type Place, type WandbApi, WandbError } from "./WandbApi.ts"
+import { type RunRef, type WandbApi, WandbError } from "./WandbApi.ts"
 
 export interface Uploader {
   /** Registers the run, and sends all closed rows. */
-  readonly push: Effect.Effect<Place, WandbError | PlatformError.PlatformError>
+  readonly push: Effect.Effect<RunRef, WandbError | PlatformError.PlatformError>
   /** Like `push`; also reports the end, if the last record is one. */
-  readonly complete: Effect.Effect<Place, WandbError | PlatformError.PlatformError>
+  readonly complete: Effect.Effect<RunRef, WandbError | PlatformError.PlatformError>
   /** Reports to a server that the run is alive without changes. */
   readonly heartbeat: Effect.Effect<void, WandbError>
   /** True if the last record read so far is an end. */
@@ -64,16 +64,16 @@ export const make = (journal: Journal, api: WandbApi): Uploader => {
     return place
   })
 
-  const sendFile = (place: Place, name: string) =>
+  const sendFile = (place: RunRef, name: string) =>
     Effect.flatMap(journal.file(name), (bytes) => api.upload(place, name, bytes)).pipe(
       Effect.andThen(Effect.sync(() => void sent.add(name))),
       Effect.catchIf(
         (error) => error._tag === "WandbError" && error.reason === "refused",
-        (error) => Effect.logWarning("table not uploaded", { name, reason: error.message })
+        (error) => Effect.logWarning("table could not be uploaded", { name, reason: error.message })
       )
     )
 
-  const sendWaiting = Effect.fnUntraced(function* (place: Place) {
+  const sendWaiting = Effect.fnUntraced(function* (place: RunRef) {
     while (waiting.length > 0) {
       let bytes = 0
       let count = 0

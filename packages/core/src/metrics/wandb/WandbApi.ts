@@ -21,7 +21,7 @@ export class WandbError extends Schema.TaggedError<WandbError>()("WandbError", {
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
-export interface Place {
+export interface RunRef {
   readonly entity: string
   readonly project: string
   readonly run: string
@@ -54,11 +54,11 @@ export interface WandbApi {
   /** Creates or finds the run; returns `isNew` and its number of history lines. */
   readonly upsertRun: (
     run: RunSpec
-  ) => Effect.Effect<Place & { readonly isNew: boolean; readonly lines: number }, WandbError>
+  ) => Effect.Effect<RunRef & { readonly isNew: boolean; readonly lines: number }, WandbError>
   /** The newest step of an existing run; undefined if nothing was recorded. */
-  readonly lastStep: (place: Place) => Effect.Effect<number | undefined, WandbError>
-  readonly upload: (place: Place, name: string, bytes: Uint8Array) => Effect.Effect<void, WandbError>
-  readonly stream: (place: Place, request: StreamRequest) => Effect.Effect<void, WandbError>
+  readonly lastStep: (place: RunRef) => Effect.Effect<number | undefined, WandbError>
+  readonly upload: (place: RunRef, name: string, bytes: Uint8Array) => Effect.Effect<void, WandbError>
+  readonly stream: (place: RunRef, request: StreamRequest) => Effect.Effect<void, WandbError>
 }
 
 export interface Options {
@@ -72,8 +72,8 @@ export interface Options {
 /** Statuses after which a retry is useless (409 and 410: the run is gone). */
 const refusals: ReadonlySet<number> = new Set([400, 404, 405, 409, 410, 411, 413, 414, 415, 422])
 const denials: { readonly [status: number]: string } = {
-  401: "the key is not accepted: see WANDB_API_KEY, and WANDB_BASE_URL for a server of your own",
-  403: "the key may not do this: see wandb_entity and wandb_project"
+  401: "invalid API key: check WANDB_API_KEY, and WANDB_BASE_URL for your own server",
+  403: "the key lacks permission: check wandb_entity and wandb_project"
 }
 
 const excerpt = (text: string): string => {
@@ -173,7 +173,7 @@ export const make = Effect.fnUntraced(function* ({ apiKey, baseUrl, timeout = "3
   const ask = <A>(query: keyof typeof queries, variables: object, answer: Schema.Codec<A, unknown>) => {
     const where = `${base}/graphql (${query})`
     const strange = (cause: Schema.SchemaError) =>
-      new WandbError({ reason: "final", message: `${where} answered something else: ${cause.message}`, cause })
+      new WandbError({ reason: "final", message: `${where} returned an unexpected answer: ${cause.message}`, cause })
     return send(where, post("/graphql", { query: queries[query], variables })).pipe(
       Effect.flatMap((text) => Effect.mapError(decodeErrors(text), strange)),
       Effect.flatMap(({ data, errors }) =>

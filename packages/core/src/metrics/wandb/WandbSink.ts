@@ -84,7 +84,9 @@ const newRun = Effect.fnUntraced(function* (source: Source, options: Options) {
 
 /** The run of this source to continue, unless another process writes to it. */
 const earlier = Effect.fnUntraced(function* (parent: string, source: Source, { runId }: Options) {
-  const runs = yield* Journal.find(parent, ({ message }) => Effect.logWarning("left alone", { message }))
+  const runs = yield* Journal.find(parent, ({ message }) =>
+    Effect.logWarning("skipped unreadable run folder", { message })
+  )
   const fitting = runs.filter(
     ({ run }) =>
       run.kind === source.kind && run.key === source.key && (runId === null ? source.isResumed : run.id === runId)
@@ -169,7 +171,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
             yield* Effect.mapError(journal.append([{ exit: exitCode, at }]), unwritable)
             if (upload !== undefined) return yield* upload.finish
             yield* tell(
-              `Weights & Biases: ${source.name} is kept in ${journal.folder}; npx @atropos/cli wandb-sync uploads it`
+              `Weights & Biases: ${source.name} is recorded in ${journal.folder}; npx @atropos/cli wandb-sync uploads it`
             )
           })
       }

@@ -27,7 +27,7 @@ export interface Options {
   readonly onChange: () => void
 }
 
-const mostAttempts = 4
+const maxAttempts = 4
 
 export const make = ({ from, isDone, items, onChange }: Options): ItemFeed => {
   const demand = Latch.makeUnsafe(false)
@@ -84,9 +84,9 @@ export const make = ({ from, isDone, items, onChange }: Options): ItemFeed => {
 }
 
 const pauseAfter = (cause: Cause.Cause<EnvironmentError>, attempts: number): Effect.Effect<void, EnvironmentError> =>
-  // What the stream throws is the environment's own mistake: a retry would only repeat it.
-  attempts >= mostAttempts || Cause.hasDies(cause) || isDefinitionFault(Cause.squash(cause))
+  // A defect of the stream is the environment's mistake: a retry would only repeat it.
+  attempts >= maxAttempts || Cause.hasDies(cause) || isDefinitionFault(Cause.squash(cause))
     ? Effect.failCause(cause)
-    : Effect.logWarning("items cannot be read; trying again", { reason: Reason.ofCause(cause), attempts }).pipe(
+    : Effect.logWarning("items could not be read; retrying", { reason: Reason.ofCause(cause), attempts }).pipe(
         Effect.andThen(Effect.flatMap(Retry.backoffMillis(attempts), Effect.sleep))
       )

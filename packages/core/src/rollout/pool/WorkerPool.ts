@@ -12,7 +12,7 @@ import * as SequenceLimit from "../../inference/SequenceLimit.ts"
 import * as TrainingProgress from "../../definition/TrainingProgress.ts"
 import * as Trace from "../../base/Trace.ts"
 import * as Backlog from "./Backlog.ts"
-import * as FailureStreak from "./FailureStreak.ts"
+import * as CircuitBreaker from "./CircuitBreaker.ts"
 import * as ItemFeed from "./ItemFeed.ts"
 import { type Failure, failureOf, isOutage, type Task } from "./Task.ts"
 
@@ -29,9 +29,9 @@ export interface PoolOptions extends Pick<ItemFeed.Options, "items" | "from" | "
   /** Items requeued by an earlier process, already held; rolled out before those of the stream. */
   readonly requeued?: ReadonlyArray<Pick<Task, "index" | "path" | "work">>
   /** Rollouts that may start now; read again whenever `news` opens. */
-  readonly room: (running: number) => number
+  readonly capacity: (running: number) => number
   readonly onBegin?: () => void
-  /** Opened by anything that changes `room`; closed here. */
+  /** Opened by anything that changes `capacity`; closed here. */
   readonly news: Latch.Latch
   /** Timeout per item, seconds; 0 or less: no limit. */
   readonly timeoutSeconds: number
@@ -54,15 +54,15 @@ export interface Pool {
 }
 
 export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
-  const { news, outcomes, room } = options
+  const { news, outcomes, capacity } = options
   const onChange = (): void => void news.openUnsafe()
   const idle = Latch.makeUnsafe(true)
   const requeued = (options.requeued ?? []).map((item) => ({ ...item, failures: 0, isRetry: true }))
   const backlog = Backlog.make(requeued, scope, onChange)
   const feed = ItemFeed.make({ ...options, onChange })
-  const streak = FailureStreak.make(options.failuresBeforeSlowdown)
+  const breaker = CircuitBreaker.make(options.failuresBeforeSlowdown)
   const unusable = Deferred.makeUnsafe<never, EnvironmentError>()
-  const attempt = attempts(options, backlog, streak, unusable)
+  const attempt = attempts(options, backlog, breaker, unusable)
   let running = 0
   let isStopped = false
 
@@ -95,12 +95,12 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
     for (;;) {
       news.closeUnsafe()
       if (isStopped) return
-      const free = streak.isSlow() ? Math.min(room(running), 1 - running) : room(running)
+      const free = breaker.isSlow() ? Math.min(capacity(running), 1 - running) : capacity(running)
       if (free > 0) {
-        if (streak.isSlow()) {
-          yield* streak.pause
+        if (breaker.isSlow()) {
+          yield* breaker.pause
           // Time has passed: a limit may have shrunk, or the pool may have been stopped.
-          if (isStopped || room(running) <= 0) continue
+          if (isStopped || capacity(running) <= 0) continue
         }
         const task = take()
         if (task !== undefined) {
@@ -130,7 +130,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
 const attempts = (
   { maxAttempts, outcomes, progress, sequenceLimit, timeoutSeconds }: PoolOptions,
   backlog: Backlog.Backlog,
-  streak: FailureStreak.FailureStreak,
+  breaker: CircuitBreaker.CircuitBreaker,
   unusable: Deferred.Deferred<never, EnvironmentError>
 ): ((task: Task) => Effect.Effect<void>) => {
   const limited = ({ work }: Task) => {
@@ -143,7 +143,7 @@ const attempts = (
     const exit = yield* Effect.exit(limited(task))
     const millis = (yield* Clock.currentTimeMillis) - startedAt
     if (Exit.isSuccess(exit)) {
-      streak.ended()
+      breaker.ended()
       exit.value.requeued.forEach((work, position) => {
         const again = { index: task.index, path: `${task.path}.${position}`, work, failures: 0, isRetry: true }
         outcomes.onStart(again)
@@ -154,7 +154,7 @@ const attempts = (
     }
     const error = Cause.squash(exit.cause)
     if (error instanceof Unscorable) {
-      streak.ended()
+      breaker.ended()
       yield* outcomes.onUnscorable(task, error, millis)
       return
     }
@@ -163,7 +163,7 @@ const attempts = (
       return
     }
     const failure = failureOf(exit.cause, timeoutSeconds)
-    streak.failed(failure.reason)
+    breaker.failed(failure.reason)
     // An outage of the inference servers is not the item's fault: it does not count as an attempt.
     const failures = isOutage(error) ? task.failures : task.failures + 1
     const isFinal = failures >= maxAttempts
@@ -184,7 +184,7 @@ const attempts = (
       }),
       // A defect of `outcomes` is logged; the item stays unfinished, and is rolled out at the next start.
       Effect.catchDefect((defect) =>
-        Effect.logError("the outcome of a rollout is lost", { item: task.work.label, defect })
+        Effect.logError("lost the outcome of a rollout", { item: task.work.label, defect })
       )
     )
 }

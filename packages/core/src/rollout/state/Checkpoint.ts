@@ -74,7 +74,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
   const isOther = read?.items !== undefined && read.items !== items
   if (isOther) {
     yield* Effect.logWarning(
-      "the rows of this environment, or their order, are not those that its saved cursor counted; starting over with the first",
+      "the rows of this environment, or their order, differ from those of its saved cursor; starting over",
       { environment: name, itemsDone: read.cursor.frontier }
     )
   }
@@ -128,8 +128,8 @@ const readValue = (environment: string, saved: unknown) =>
         new CheckpointError({
           environment,
           message:
-            `the state saved for environment ${environment} is not one of this program's: ${Reason.oneLine(cause)}. ` +
-            "Is the name in use by something else? Choose another one with wandb_name, or reset the run",
+            `the state saved for environment ${environment} is not valid: ${Reason.oneLine(cause)}. ` +
+            "Does another program use the name? Choose another one with wandb_name, or reset the run",
           cause
         })
     )
@@ -151,14 +151,14 @@ const openStorage = Effect.fnUntraced(function* (
   const failing = (cause: unknown) =>
     new CheckpointError({
       environment: name,
-      message: `cannot use the state file ${file}: ${cause instanceof Error ? Reason.oneLine(cause) : String(cause)}. Mend or remove it`,
+      message: `cannot use the state file ${file}: ${cause instanceof Error ? Reason.oneLine(cause) : String(cause)}. Fix or remove it`,
       cause
     })
   const loadFile = Effect.gen(function* () {
     if (!(yield* fs.exists(file))) return Option.none<SavedState>()
     const state = yield* decodeFile(yield* fs.readFileString(file))
     if (state.step <= currentStep) return Option.some<SavedState>(state)
-    yield* Effect.logWarning("the saved state is of another run and is not used", {
+    yield* Effect.logWarning("saved state belongs to another run; ignoring it", {
       file,
       step: state.step,
       currentStep
@@ -174,7 +174,7 @@ const openStorage = Effect.fnUntraced(function* (
     )
   return Option.match(yield* client.savedStates, {
     onNone: (): Storage => ({
-      load: Effect.andThen(Effect.logInfo("the service keeps no state; it is kept in a file", { file }), loadFile),
+      load: Effect.andThen(Effect.logInfo("the service does not store state; using a file", { file }), loadFile),
       save: saveFile
     }),
     onSome: (states): Storage => ({ load: states.load(name), save: (state) => states.save(name, state) })

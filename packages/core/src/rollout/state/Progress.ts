@@ -136,7 +136,7 @@ const restore = Effect.fnUntraced(function* (
       Effect.catch(({ message }) => {
         unreadable.add(index)
         return Effect.as(
-          Effect.logWarning("an item put back in the queue cannot be read; what it came from is rolled out again", {
+          Effect.logWarning("a requeued item could not be read; its source will be rolled out again", {
             index,
             reason: message
           }),

@@ -36,7 +36,7 @@ interface Node {
 }
 
 /** Max characters of JSON, which is saved every second; items beyond it are rolled out again instead. */
-const mostCharacters = 4 * 2 ** 20
+const maxCharacters = 4 * 2 ** 20
 
 export const indexOf = (path: string): number => Number.parseInt(path, 10)
 
@@ -80,7 +80,7 @@ export const make = (): Requeued => {
       if (parentOf(path) === undefined || isBelowOpen(path)) continue
       const index = indexOf(path)
       const saved = savedOf(node)
-      if (saved === "none" || size + saved.size > mostCharacters) {
+      if (saved === "none" || size + saved.size > maxCharacters) {
         lost.add(index)
         continue
       }

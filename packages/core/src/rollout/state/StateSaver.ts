@@ -24,7 +24,7 @@ export const make = (
         const isNews = !isUnsaved
         isUnsaved = true
         return Effect.when(
-          Effect.logWarning("state not saved; trying again", { reason: error.message }),
+          Effect.logWarning("state could not be saved; retrying", { reason: error.message }),
           Effect.succeed(isNews)
         )
       })

@@ -35,7 +35,7 @@ export const make = Effect.fn("Connection.make")(function* (client: EnvironmentC
   const register = Effect.gen(function* () {
     const registration = yield* waiting(
       client.registerEnvironment(spec),
-      "waiting for a trainer to ask for its first batch (npx @atropos/cli train --model … is one)"
+      "waiting for a trainer to request its first batch; start one: npx @atropos/cli train --model …"
     )
     const info = yield* waiting(Effect.asSome(client.runInfo), "waiting for the run's batch size")
     return { registration, info }
@@ -48,7 +48,7 @@ export const make = Effect.fn("Connection.make")(function* (client: EnvironmentC
         current.registration.envId === envId
           ? Effect.gen(function* () {
               current = yield* register
-              yield* Effect.logInfo("registered again", { name: current.registration.name })
+              yield* Effect.logInfo("re-registered", { name: current.registration.name })
               changed.openUnsafe()
               changed.closeUnsafe()
             })
@@ -63,7 +63,7 @@ export const make = Effect.fn("Connection.make")(function* (client: EnvironmentC
       registerAgain(envId).pipe(
         Effect.catch((error) =>
           Effect.andThen(
-            Effect.logError("cannot register again; trying later", { reason: error.message }),
+            Effect.logError("could not re-register; retrying later", { reason: error.message }),
             Effect.flatMap(Retry.backoffMillis(5), Effect.sleep)
           )
         )
@@ -100,7 +100,7 @@ const waiting = Effect.fnUntraced(function* <A>(
     if (error.reason !== "unreachable" && error.reason !== "overloaded" && error.reason !== "notFound") {
       return yield* error
     }
-    yield* note("waiting for the trajectory service (npx @atropos/cli api starts one)", { reason: error.message })
+    yield* note("waiting for the trajectory service; start one: npx @atropos/cli api", { reason: error.message })
     yield* Effect.sleep(yield* Retry.backoffMillis(attempts, { atLeast: error.retryAfterMillis ?? 0, cap: 10_000 }))
   }
 })

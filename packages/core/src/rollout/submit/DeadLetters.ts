@@ -24,7 +24,7 @@ export const make = Effect.fn("DeadLetters.make")(function* (file: string) {
     const line = group === undefined ? json : `${json.slice(0, -1)},"group":${group}}`
     yield* fs.makeDirectory(path.dirname(file), { recursive: true }).pipe(
       Effect.andThen(fs.writeFileString(file, `${line}\n`, { flag: "a" })),
-      Effect.catch((cause) => Effect.logError("dead letter not written", { file, line, cause }))
+      Effect.catch((cause) => Effect.logError("dead letter could not be written", { file, line, cause }))
     )
   })
   const letters: DeadLetters = {

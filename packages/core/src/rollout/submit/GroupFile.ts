@@ -57,7 +57,7 @@ export const open = Effect.fn("GroupFile.open")(function* (wanted: string) {
         yield* Effect.mapError(opened.writeAll(encoder.encode(text)), failing(file))
       }
       const [problem] = unreadable
-      if (problem !== undefined) return yield* failing(file)(new Error(`a line could not be read again: ${problem}`))
+      if (problem !== undefined) return yield* failing(file)(new Error(`a line could not be reread: ${problem}`))
     })
   }
   return saved

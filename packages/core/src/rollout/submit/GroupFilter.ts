@@ -18,15 +18,15 @@ import { isTooShort, notSampled, trainedTokens } from "../../trajectory/Trajecto
 
 /** Reasons to drop a group, with explanations. */
 export const reasons = {
-  wrong_size: "it has not group_size sequences (or group_overrides.group_size)",
-  no_tokens: "a sequence has no tokens: neither server nor tokenizer gave any",
+  wrong_size: "its number of sequences is not group_size (or group_overrides.group_size)",
+  no_tokens: "a sequence has no tokens: neither the server nor a tokenizer provided any",
   misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
-  not_finite: "there is NaN, Infinity or a number beyond float32 (3.4e38) among scores, their components or advantages",
+  not_finite: "scores, components or advantages contain NaN, Infinity or a number beyond float32 (3.4e38)",
   identical_scores: "all scores are equal, and there are no token-level advantages",
-  too_short: "none of its sequences has min_trained_tokens trained tokens",
-  too_long: "nothing to train is left of it: its sequences have more tokens than the run's seq_len",
-  unscorable: "the environment could not judge it",
-  rejected_by_service: "the service refused it; see the dead letters"
+  too_short: "all sequences have fewer than min_trained_tokens trained tokens",
+  too_long: "all sequences exceed the run's seq_len",
+  unscorable: "the environment could not score it",
+  rejected_by_service: "rejected by the service; see the dead letters"
 } as const
 export type DropReason = keyof typeof reasons
 
@@ -37,7 +37,7 @@ export interface FilterOptions {
   readonly minTrainedTokens?: number
   /** The trainer needs chats: missing ones are decoded from tokens. */
   readonly includeMessages: boolean
-  /** Existing chats are sent for display, unless they are very large (`largestChats`). */
+  /** Existing chats are sent for display, unless they are very large (`maxChatCharacters`). */
   readonly keepMessages?: boolean
   /** Max sequence length, tokens; 0 or less: no known limit. */
   readonly maxTokenLength: number
@@ -156,7 +156,7 @@ const isFinite = ({ advantages, rewards, scores }: ScoredGroup): boolean =>
   (rewards ?? []).every((components) => Object.values(components).every(isUsable))
 
 /** Max characters of chats that are sent for display only; larger ones are mostly images. */
-const largestChats = 4_000_000
+const maxChatCharacters = 4_000_000
 
 const withMessages = (
   group: ScoredGroup,
@@ -164,7 +164,7 @@ const withMessages = (
 ): ScoredGroup => {
   const { messages, ...rest } = group
   const hasMessages = messages !== undefined && messages.some((chat) => chat.length > 0)
-  if (!includeMessages) return keepMessages && hasMessages && charactersOf(messages) <= largestChats ? group : rest
+  if (!includeMessages) return keepMessages && hasMessages && charactersOf(messages) <= maxChatCharacters ? group : rest
   if (hasMessages) return group
   if (decode === undefined) return rest
   return {

@@ -28,17 +28,17 @@ export interface Reports {
 
 const pause: Duration.Input = "5 seconds"
 /** Min pause between reports. */
-const leastPause: Duration.Input = "1 second"
+const minPause: Duration.Input = "1 second"
 const timeout: Duration.Input = "5 seconds"
 const minuteMillis = 60_000
-const longestReason = 1000
+const maxReasonLength = 1000
 
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
 
 const serverReport = (metrics: ServerMetrics): ServerReport => {
   const isUsed = metrics.count > 0
   return {
-    server: metrics.server.slice(0, longestReason),
+    server: metrics.server.slice(0, maxReasonLength),
     split: metrics.split,
     healthy: metrics.healthy,
     inFlight: metrics.inFlight,
@@ -71,7 +71,7 @@ export const make = (options: {
 
   const note = (cause: unknown) => {
     unsent++
-    return (unsent === 1 ? Effect.logWarning : Effect.logDebug)("report not sent to the service", {
+    return (unsent === 1 ? Effect.logWarning : Effect.logDebug)("report could not be sent to the service", {
       reason: Reason.of(cause)
     })
   }
@@ -90,7 +90,7 @@ export const make = (options: {
   })
   const noted = (problem: string): Effect.Effect<void> =>
     Effect.map(Clock.currentTimeMillis, (at) => {
-      lastError = { at, message: problem.slice(0, longestReason) }
+      lastError = { at, message: problem.slice(0, maxReasonLength) }
       news.openUnsafe()
     })
   const send: Reports["send"] = (load) =>
@@ -107,7 +107,7 @@ export const make = (options: {
     noted,
     run: (load) =>
       Effect.forever(
-        Effect.andThen(send(load), Effect.andThen(Effect.sleep(leastPause), Effect.timeoutOption(news.await, pause)))
+        Effect.andThen(send(load), Effect.andThen(Effect.sleep(minPause), Effect.timeoutOption(news.await, pause)))
       )
   }
 }

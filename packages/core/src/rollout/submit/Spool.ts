@@ -67,7 +67,7 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
 
   const checkRoom = (more: number): Effect.Effect<void, SpoolError> => {
     if (totalBytes() + more <= maxBytes) return Effect.void
-    const message = `the spool ${directory} holds ${totalBytes()} of ${maxBytes} bytes: no room for ${more} more`
+    const message = `the spool ${directory} uses ${totalBytes()} of ${maxBytes} bytes: no space for ${more} more`
     return Effect.fail(new SpoolError({ path: directory, message, isFull: true }))
   }
 
@@ -106,7 +106,9 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
     if (open === segment) open = undefined
     yield* fs
       .remove(segment.path, { force: true })
-      .pipe(Effect.catch((cause) => Effect.logWarning("spool file not removed", { file: segment.path, cause })))
+      .pipe(
+        Effect.catch((cause) => Effect.logWarning("spool file could not be removed", { file: segment.path, cause }))
+      )
   })
 
   const load = Effect.fnUntraced(function* (segment: SpoolRecovery.Segment) {

@@ -22,6 +22,6 @@ export const failing =
 
 /** A file has content that no spool has written. */
 export const damaged =
-  (file: string, message = `the spool file ${file} is damaged; it is left where it is`) =>
+  (file: string, message = `the spool file ${file} is corrupt; left in place`) =>
   (cause: unknown): SpoolError =>
     new SpoolError({ path: file, message, isFull: false, cause })

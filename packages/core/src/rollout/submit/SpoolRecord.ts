@@ -47,12 +47,12 @@ export const headOf = (record: Uint8Array, error: (cause: unknown) => SpoolError
   Effect.mapError(decodeHead(characters.decode(record.subarray(4, 4 + headLength(record)))), error)
 
 export const decode = Effect.fnUntraced(function* (record: Uint8Array, file: string) {
-  const { index, key } = yield* headOf(record, damaged(file, `damaged record in ${file}`))
+  const { index, key } = yield* headOf(record, damaged(file, `corrupt record in ${file}`))
   // A copy (a Buffer's `slice` is a view), so that the group's arrays, which are views, are aligned and do not keep the
   // whole file in memory.
   const bytes = new Uint8Array(record.subarray(4 + headLength(record)))
   const group = yield* Effect.fromResult(PackedGroup.decode(bytes)).pipe(
-    Effect.mapError(damaged(file, `damaged group ${key} in ${file}`))
+    Effect.mapError(damaged(file, `corrupt group ${key} in ${file}`))
   )
   const delivery: Delivery = { index, key, group }
   return delivery

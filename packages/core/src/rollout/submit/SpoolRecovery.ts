@@ -49,15 +49,11 @@ export const recover = Effect.fnUntraced(function* (directory: string, lineage: 
       continue
     }
     if (segment.lineage === undefined) {
-      yield* leaveAside(
-        file,
-        "damaged",
-        "a spool file cannot be read and is left aside; its items are rolled out again"
-      )
+      yield* leaveAside(file, "damaged", "moved an unreadable spool file aside; its items will be rolled out again")
       continue
     }
     if ((yield* SpoolRecord.lineageOf(segment.lineage, file)) !== lineage) {
-      yield* leaveAside(file, "stale", "spooled groups belong to another run and are left aside")
+      yield* leaveAside(file, "stale", "moved spooled groups of another run aside")
       continue
     }
     for (const record of segment.records) {

@@ -30,7 +30,7 @@ export const run = Effect.fnUntraced(function* (options: {
         continue
       }
       if (attempts === 1) {
-        yield* Effect.logWarning("no status from the trajectory service", { reason: followed.failure.message })
+        yield* Effect.logWarning("trajectory service status unavailable", { reason: followed.failure.message })
       }
     }
     yield* Effect.sleep(yield* Retry.backoffMillis(attempts, { cap: 10_000 }))

@@ -11,7 +11,7 @@ import { TrajectoryError } from "../../service/TrajectoryError.ts"
 import * as Retry from "../../base/Retry.ts"
 import type { Delivery } from "./Delivery.ts"
 import type { Spool } from "./Spool.ts"
-import * as Unsent from "./Unsent.ts"
+import * as SendQueue from "./SendQueue.ts"
 
 export interface SubmitterOptions {
   readonly spool: Spool
@@ -47,7 +47,7 @@ const requestTimeout = "2 minutes"
 /** A submitter for one environment; `recovered` deliveries in the spool count as unsent from the start. */
 export const make = (options: SubmitterOptions): Submitter => {
   const { isOnlyUnsent, maxGroupsInMemory, onDelivered, onProgress, onRejected, reconnect, spool } = options
-  const unsent = Unsent.make({ spool, maxGroupsInMemory, isOnlyUnsent, onSpooled: onProgress })
+  const unsent = SendQueue.make({ spool, maxGroupsInMemory, isOnlyUnsent, onSpooled: onProgress })
   const arrival = Latch.makeUnsafe(false)
   const empty = Latch.makeUnsafe(spool.size() === 0)
   /** Consecutive requests that did not reach the service. */
@@ -82,7 +82,7 @@ export const make = (options: SubmitterOptions): Submitter => {
     return answer
   })
 
-  const onAnswer = Effect.fnUntraced(function* (request: Unsent.Request, outcomes: ReadonlyArray<SubmitOutcome>) {
+  const onAnswer = Effect.fnUntraced(function* (request: SendQueue.Request, outcomes: ReadonlyArray<SubmitOutcome>) {
     const { groups } = request
     if (failures > 0) yield* Effect.logInfo("trajectory service is back", { unsent: unsent.count() })
     failures = 0
@@ -92,7 +92,7 @@ export const make = (options: SubmitterOptions): Submitter => {
     onProgress()
   })
 
-  const onError = Effect.fnUntraced(function* (request: Unsent.Request, error: TrajectoryError) {
+  const onError = Effect.fnUntraced(function* (request: SendQueue.Request, error: TrajectoryError) {
     const { groups } = request
     switch (error.reason) {
       case "rejected":
@@ -108,14 +108,15 @@ export const make = (options: SubmitterOptions): Submitter => {
         return onProgress()
       }
       case "notFound": {
-        yield* Effect.logWarning("trajectory service does not know this environment; registering again", {
+        yield* Effect.logWarning("trajectory service does not know this environment; re-registering", {
           reason: error.message
         })
         return yield* reconnect
       }
       default: {
         failures++
-        if (failures === 1) yield* Effect.logWarning("trajectory service is away; spooling", { reason: error.message })
+        if (failures === 1)
+          yield* Effect.logWarning("trajectory service is unreachable; spooling groups", { reason: error.message })
         yield* waitAway(yield* Retry.backoffMillis(failures, { atLeast: error.retryAfterMillis ?? 0 }))
       }
     }

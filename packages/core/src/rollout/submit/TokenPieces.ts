@@ -25,16 +25,16 @@ const idsPerRequest = 4096
 /** Ids decoded per turn of the event loop: two decodings each, a few milliseconds. */
 const idsPerTurn = 64
 /** Larger than any vocabulary; ids beyond it are invalid. */
-const largestId = 2 ** 24
+const maxId = 2 ** 24
 /** The service's limit. */
-const longestPiece = 1024
+const maxPieceLength = 1024
 
 /** The text that the token adds. */
 export const pieceOf = ({ decode }: Pick<TokenizerShape, "decode">, id: number): string => {
   const alone = decode([id])
   const twice = decode([id, id])
   const piece = twice.startsWith(alone) && twice.length > alone.length ? twice.slice(alone.length) : alone
-  return piece.slice(0, longestPiece)
+  return piece.slice(0, maxPieceLength)
 }
 
 /** Sends to the service of `telemetry`; `registration` changes if the run may have changed. */
@@ -51,7 +51,7 @@ export const make = (options: {
   const note = (cause: unknown) => {
     failures++
     return (failures === 1 ? Effect.logWarning : Effect.logDebug)(
-      "text of tokens not told to the service; trying again with the next groups",
+      "token texts could not be sent to the service; retrying with the next groups",
       { reason: Reason.of(cause) }
     )
   }
@@ -62,7 +62,7 @@ export const make = (options: {
       for (const sequence of tokens) {
         for (let t = 0; t < sequence.length; t++) {
           const id = sequence[t]!
-          if (!sent.has(id) && id <= largestId) ids.add(id)
+          if (!sent.has(id) && id <= maxId) ids.add(id)
         }
       }
     }

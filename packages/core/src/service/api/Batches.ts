@@ -66,25 +66,25 @@ export class BatchesGroup extends HttpApiGroup.make("batches")
       payload: Claim,
       success: [JsonBatch, packed, HttpApiSchema.NoContent],
       error: common
-    }).annotateMerge(describe("The oldest free batch, waiting up to `wait_seconds` for one; 204 when there is none.")),
+    }).annotateMerge(describe("The oldest free batch, waiting up to `wait_seconds` for one; 204 if none.")),
     HttpApiEndpoint.post("ack", "/runs/:run/batches/:id/ack", {
       params: rowParams,
       payload: Lease,
       success: HttpApiSchema.NoContent,
       error: [...common, errors.LeaseLost]
-    }).annotateMerge(describe("The batch was learned from: it is not handed out again.")),
+    }).annotateMerge(describe("The batch was trained on: it will not be redelivered.")),
     HttpApiEndpoint.post("nack", "/runs/:run/batches/:id/nack", {
       params: rowParams,
       payload: Lease,
       success: HttpApiSchema.NoContent,
       error: [...common, errors.LeaseLost]
-    }).annotateMerge(describe("The batch goes to the next claimer at once.")),
+    }).annotateMerge(describe("Releases the batch to the next claimer immediately.")),
     HttpApiEndpoint.post("extend", "/runs/:run/batches/:id/extend", {
       params: rowParams,
       payload: LeaseExtension,
       success: HttpApiSchema.NoContent,
       error: [...common, errors.LeaseLost]
-    }).annotateMerge(describe("Makes the lease last `lease_seconds` from now.")),
+    }).annotateMerge(describe("Extends the lease to `lease_seconds` from now.")),
     HttpApiEndpoint.post("trained", "/runs/:run/batches/:id/trained", {
       params: rowParams,
       payload: Lease,
@@ -92,8 +92,8 @@ export class BatchesGroup extends HttpApiGroup.make("batches")
       error: [...common, errors.LeaseLost]
     }).annotateMerge(
       describe(
-        "The batch was learned from, and samplers have the new weights: what waits at a bound of staleness may go on. It " +
-          "stays leased until `ack`; handed out again, it counts as not learned from."
+        "The batch was trained on, and samplers have the new weights: environments waiting at a staleness bound may continue. It " +
+          "stays leased until `ack`; if redelivered, it counts as untrained."
       )
     ),
     HttpApiEndpoint.put("recordLogprobs", "/runs/:run/batches/:id/logprobs", {
@@ -103,8 +103,8 @@ export class BatchesGroup extends HttpApiGroup.make("batches")
       error: [...common, errors.LeaseLost]
     }).annotateMerge(
       describe(
-        "The trainer's own logprobs of sequences of the batch, for people who look at tokens: in place of those that were " +
-          "recorded of it before. They go with their groups."
+        "The trainer's logprobs of sequences of the batch, for inspection; they replace those " +
+          "recorded before, and are deleted with their groups."
       )
     )
   )

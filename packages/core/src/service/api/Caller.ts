@@ -10,7 +10,7 @@ export type Caller = typeof Caller.Type
 export class CallerGroup extends HttpApiGroup.make("caller")
   .add(
     HttpApiEndpoint.get("get", "/caller", { success: Caller }).annotateMerge(
-      describe("The roles that the token may act in: all of an admin's, and where no tokens are asked for.")
+      describe("The roles of the token: all of them for an admin, and without tokens.")
     )
   )
   .middleware(RequestErrors)

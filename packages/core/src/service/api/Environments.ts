@@ -148,7 +148,7 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
       params: environmentParams,
       success: HttpApiSchema.StreamSse({ data: EnvironmentStatus }),
       error: common
-    }).annotateMerge(describe("The status now and whenever it changes, as server-sent events named `status`.")),
+    }).annotateMerge(describe("The current status and its changes, as server-sent events named `status`.")),
     HttpApiEndpoint.post("begin", "/runs/:run/environments/:envId/begin", {
       params: environmentParams,
       payload: Begin,
@@ -158,8 +158,8 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
       .annotate(Roles, environments)
       .annotateMerge(
         describe(
-          "Leave to begin rollouts, where environments wait at a bound of staleness; all of `more` where they do not. " +
-            "What was told before counts no longer. An environment that is not heard of for 30 seconds has nothing under way."
+          "Requests permits to start rollouts if environments wait at a staleness bound; grants all of `more` otherwise. " +
+            "Replaces the previous report. An environment that is silent for 30 seconds counts as having none in progress."
         )
       ),
     HttpApiEndpoint.post("report", "/runs/:run/environments/:envId/report", {
@@ -169,7 +169,7 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
       error: common
     })
       .annotate(Roles, environments)
-      .annotateMerge(describe("What the environment says of itself; the last report is kept.")),
+      .annotateMerge(describe("A status report of the environment; only the latest one is stored.")),
     HttpApiEndpoint.get("loadState", "/runs/:run/state/:environment", {
       params: { run: Name, environment: Name },
       success: SavedState,

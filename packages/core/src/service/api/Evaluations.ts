@@ -88,12 +88,12 @@ export class EvaluationReadingGroup extends HttpApiGroup.make("evaluationReading
       query: EvaluationSamplesQuery,
       success: EvaluationSamplePage,
       error: common
-    }).annotateMerge(describe("Samples without their chats, long texts cut.")),
+    }).annotateMerge(describe("Samples without their chats, with long texts truncated.")),
     HttpApiEndpoint.get("sample", "/evaluations/:id/samples/:number", {
       params: { ...params, number: Schema.String.check(Schema.isPattern(/^\d{1,9}$/)) },
       success: Schema.Struct({ sample: Schema.Unknown }),
       error: common
-    }).annotateMerge(describe("A sample whole, as a line of samples.jsonl."))
+    }).annotateMerge(describe("A complete sample, as a line of samples.jsonl."))
   )
   .middleware(RequestErrors)
   .middleware(Authorization)
@@ -113,7 +113,7 @@ export class EvaluationsGroup extends HttpApiGroup.make("evaluations")
       error: common
     }).annotateMerge(
       describe(
-        "Samples, each as a line of samples.jsonl: with `item`, `score`, `correct` if it is known, and whatever else."
+        "Samples, each as a line of samples.jsonl: with `item`, `score`, `correct` if known, and any other fields."
       )
     )
   )

@@ -14,9 +14,9 @@ export type SubmitOutcome = typeof SubmitOutcome.Type
 /** The outcomes of groups submitted together, in their order. */
 export const SubmitAnswer = Schema.Struct({ outcomes: Schema.Array(SubmitOutcome) })
 
-const largestTokenId = 2 ** 31 - 1
+const maxTokenId = 2 ** 31 - 1
 
-const isTokenId = (text: string): boolean => /^\d{1,10}$/.test(text) && Number(text) <= largestTokenId
+const isTokenId = (text: string): boolean => /^\d{1,10}$/.test(text) && Number(text) <= maxTokenId
 
 export const Pieces = Schema.Struct({
   pieces: Schema.Record(Schema.String, Schema.String.check(Schema.isMaxLength(1024))).check(
@@ -56,7 +56,7 @@ export class GroupsGroup extends HttpApiGroup.make("groups")
       payload: Pieces,
       success: HttpApiSchema.NoContent,
       error: common
-    }).annotateMerge(describe("Text of token ids, for people who look at tokens; what is known already stays."))
+    }).annotateMerge(describe("Texts of token ids, for display; known ones are not changed."))
   )
   .annotateEndpoints(Roles, environments)
   .middleware(RequestErrors)

@@ -15,10 +15,10 @@ export type Health = typeof Health.Type
 export class HealthGroup extends HttpApiGroup.make("health")
   .add(
     HttpApiEndpoint.get("live", "/health/live", { success: Health }).annotateMerge(
-      describe("Answers as long as the process does.")
+      describe("Answers while the process runs.")
     ),
     HttpApiEndpoint.get("ready", "/health/ready", { success: Health, error: common }).annotateMerge(
-      describe("Answers 200 when the database does.")
+      describe("Answers 200 if the database is up.")
     )
   )
   .prefix("/v1") {}

@@ -56,8 +56,8 @@ export class MetricsGroup extends HttpApiGroup.make("metrics")
       .annotate(Roles, ["environment", "trainer"])
       .annotateMerge(
         describe(
-          'Values are numbers, or "NaN", "Infinity", "-Infinity". One that is neither is left out and named in the answer (200); the ' +
-            "others are kept."
+          'Values are numbers, or "NaN", "Infinity", "-Infinity". Others are dropped and named in the answer (200); the ' +
+            "rest is stored."
         )
       ),
     HttpApiEndpoint.post("recordSettings", "/runs/:run/settings", {
@@ -69,7 +69,7 @@ export class MetricsGroup extends HttpApiGroup.make("metrics")
       .annotate(Roles, ["environment", "trainer"])
       .annotateMerge(
         describe(
-          "What a trainer or an environment was started with; the last of a source counts. Secrets are taken out."
+          "The settings of a trainer or an environment at start; the latest of a source counts. Secrets are removed."
         )
       )
   )

@@ -29,7 +29,7 @@ export class NotesGroup extends HttpApiGroup.make("notes")
       params: runParams,
       success: Schema.Struct({ notes: Schema.Array(Note) }),
       error: common
-    }).annotateMerge(describe("All notes of a run, the one that was changed last first.")),
+    }).annotateMerge(describe("All notes of a run, most recently changed first.")),
     HttpApiEndpoint.put("write", "/runs/:run/rollouts/:id/note", {
       params: rowParams,
       payload: NoteChange,
@@ -37,7 +37,7 @@ export class NotesGroup extends HttpApiGroup.make("notes")
       error: common
     }).annotateMerge(
       describe(
-        "Keeps a note on a rollout of a group, or on the group, in place of the one before. It goes with its group."
+        "Stores a note on a rollout of a group, or on the group, replacing the previous one. It is deleted with its group."
       )
     )
   )

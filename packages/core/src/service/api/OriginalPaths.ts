@@ -86,8 +86,8 @@ const operation = (
   ...(parameters !== undefined && { parameters }),
   ...(body !== undefined && { requestBody: { required: true, content: content(body) } }),
   responses: {
-    "200": { description: "refusals by the domain too, with a `status`", content: content(answer) },
-    ...(body !== undefined && { "422": { description: "a malformed body: `detail` says where" } })
+    "200": { description: "also rejections by the domain, with a `status`", content: content(answer) },
+    ...(body !== undefined && { "422": { description: "a malformed body: `detail` states where" } })
   }
 })
 
@@ -95,11 +95,11 @@ const reset = operation("Ends the run", text)
 
 /** Paths with their operations, for the run named `default`. */
 export const paths = {
-  "/": { get: operation("Says that it is there", object({ message: text })) },
+  "/": { get: operation("Health check", object({ message: text })) },
   "/register": { post: operation("Registers the trainer", object({ uuid: integer }), { body: registration }) },
   "/register-env": {
     post: operation(
-      "Registers an environment; `wait for trainer to start` until a trainer has asked for a batch",
+      "Registers an environment; `wait for trainer to start` until a trainer has requested a batch",
       object(
         {
           status: text,
@@ -115,18 +115,15 @@ export const paths = {
       { body: environment }
     )
   },
-  "/disconnect-env": { post: operation("An environment leaves", status, { body: id }) },
+  "/disconnect-env": { post: operation("Deregisters an environment", status, { body: id }) },
   "/scored_data": { post: operation("A scored group", status, { body: group }) },
   "/scored_data_list": { post: operation("Several scored groups", status, { body: listOf(group) }) },
   "/batch": {
-    get: operation(
-      "The oldest batch, under a lease; null where there is none",
-      object({ batch: orNull(listOf(group)) })
-    )
+    get: operation("The oldest batch, under a lease; null if none", object({ batch: orNull(listOf(group)) }))
   },
   "/status": { get: operation("Step and groups in the queue", object(queue)) },
   "/status-env": {
-    get: operation("The queue as an environment sees it; the id may be in the body instead", environmentStatus, {
+    get: operation("The queue from the view of an environment; the id may be in the body instead", environmentStatus, {
       parameters: [{ name: "env_id", in: "query", required: false, schema: integer }]
     })
   },

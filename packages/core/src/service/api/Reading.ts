@@ -30,8 +30,8 @@ export class ReadingGroup extends HttpApiGroup.make("reading")
       error: common
     }).annotateMerge(
       describe(
-        "Stored groups, newest first. `text`: words that must all occur in a group's messages, as beginnings of words; quotes keep " +
-          "a phrase of whole words together."
+        "Stored groups, newest first. `text`: words that must all occur in a group's messages, as prefixes of words; quotes mark " +
+          "a phrase of whole words."
       )
     ),
     HttpApiEndpoint.get("rollout", "/runs/:run/rollouts/:id", {
@@ -44,7 +44,7 @@ export class ReadingGroup extends HttpApiGroup.make("reading")
       query: PiecesQuery,
       success: Pieces,
       error: common
-    }).annotateMerge(describe("Text of token ids, as reported by environments; unknown ids are left out.")),
+    }).annotateMerge(describe("Texts of token ids, as reported by environments; unknown ids are omitted.")),
     HttpApiEndpoint.get("metrics", "/runs/:run/metrics", {
       params: runParams,
       query: MetricsQuery,
@@ -58,8 +58,8 @@ export class ReadingGroup extends HttpApiGroup.make("reading")
       error: common
     }).annotateMerge(
       describe(
-        "Rows of metrics as they come, as server-sent events named `metrics`, each an array of rows under the id of its last one. " +
-          "They begin after the row of `after` or of the header Last-Event-ID, else with what comes from now on."
+        "New rows of metrics, as server-sent events named `metrics`, each an array of rows with the id of its last one. " +
+          "They start after the row of `after` or of the header Last-Event-ID, otherwise with the next new row."
       )
     ),
     HttpApiEndpoint.get("environments", "/runs/:run/environments", {
@@ -79,8 +79,8 @@ export class ReadingGroup extends HttpApiGroup.make("reading")
       error: common
     }).annotateMerge(
       describe(
-        "Histograms of scores, advantages or lengths by step, of the newest 10,000 groups in batches; null where there are none, " +
-          "and of advantages that a group alone does not tell."
+        "Histograms of scores, advantages or lengths by step, of the newest 10,000 groups in batches; null if none, " +
+          "and for advantages that cannot be derived from groups alone."
       )
     ),
     HttpApiEndpoint.get("settings", "/runs/:run/settings", {
@@ -88,7 +88,7 @@ export class ReadingGroup extends HttpApiGroup.make("reading")
       success: Schema.Struct({ sources: Schema.Array(SourceSettingsRow) }),
       error: common
     }).annotateMerge(
-      describe("What the run was started with: its trainer first, then its environments, at most 200, newest first.")
+      describe("The settings at start: of the trainer first, then of the environments, at most 200, newest first.")
     )
   )
   .middleware(RequestErrors)

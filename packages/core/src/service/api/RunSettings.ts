@@ -3,14 +3,14 @@ import { Schema } from "effect"
 import { Name, wire } from "./Fields.ts"
 
 /** Max characters of one source's settings as JSON. */
-const mostSettings = 262_144
+const maxSettings = 262_144
 
 /** Settings by name, snake_case; may be nested. */
 const values = Schema.Record(Schema.String, Schema.Json).check(
   Schema.isMaxProperties(1000),
   Schema.makeFilter(
     (settings) =>
-      JSON.stringify(settings).length <= mostSettings || `settings of at most ${mostSettings} characters as JSON`
+      JSON.stringify(settings).length <= maxSettings || `settings of at most ${maxSettings} characters as JSON`
   )
 )
 

@@ -117,7 +117,7 @@ export class RunsGroup extends HttpApiGroup.make("runs")
       .annotate(Roles, trainers)
       .annotateMerge(
         describe(
-          "Registers a run; where it is registered already, answers with it: only `advantages`, `wait_at_staleness` and a larger `num_steps` are taken over."
+          "Registers a run; an already registered one is returned, updating only `advantages`, `wait_at_staleness` and a larger `num_steps`."
         )
       ),
     HttpApiEndpoint.get("get", "/runs/:run", { params: runParams, success: Run, error: common }),
@@ -127,7 +127,7 @@ export class RunsGroup extends HttpApiGroup.make("runs")
       error: common
     })
       .annotate(Roles, trainers)
-      .annotateMerge(describe("Ends the run: environments, queue and step are gone; consumed rollouts stay.")),
+      .annotateMerge(describe("Ends the run: discards its environments, queue and step; consumed rollouts remain.")),
     HttpApiEndpoint.delete("delete", "/runs/:run", {
       params: runParams,
       success: HttpApiSchema.NoContent,
@@ -136,8 +136,8 @@ export class RunsGroup extends HttpApiGroup.make("runs")
       .annotate(Roles, admins)
       .annotateMerge(
         describe(
-          "Deletes the run and ended runs of its name: rollouts, metrics, notes, evaluations, saved states. 409 while a batch of it " +
-            "is leased, or an environment or metrics came within a minute."
+          "Deletes the run and ended runs of its name: rollouts, metrics, notes, evaluations, saved states. 409 if one of its batches " +
+            "is leased, or an environment or metrics arrived within the last minute."
         )
       ),
     HttpApiEndpoint.get("summary", "/runs/:run/summary", {
@@ -149,7 +149,7 @@ export class RunsGroup extends HttpApiGroup.make("runs")
       params: runParams,
       success: HttpApiSchema.StreamSse({ data: QueueSummary }),
       error: common
-    }).annotateMerge(describe("The summary now and whenever it changes, as server-sent events named `summary`."))
+    }).annotateMerge(describe("The current summary and its changes, as server-sent events named `summary`."))
   )
   .middleware(RequestErrors)
   .middleware(Authorization)

@@ -9,7 +9,7 @@
  */
 import { type Duration, Effect, Layer, Option, Stream } from "effect"
 import * as Batches from "./Batches.ts"
-import * as Changes from "./Changes.ts"
+import * as Notifications from "./Notifications.ts"
 import type { EnvironmentClientShape, SavedStates } from "../EnvironmentClient.ts"
 import * as Environments from "./Environments.ts"
 import * as TelemetryClient from "../TelemetryClient.ts"
@@ -25,7 +25,7 @@ interface Service {
   isStarted: boolean
   readonly environments: Environments.Environments
   readonly batches: Batches.Batches
-  readonly changes: Changes.Changes
+  readonly changes: Notifications.Notifications
 }
 
 /** A run as passed to `make`. */
@@ -159,7 +159,7 @@ export const make = (run?: PartialRun): TrajectoryClient.TrajectoryClient => {
     isStarted: run !== undefined,
     environments: Environments.make(),
     batches: Batches.make(),
-    changes: Changes.make()
+    changes: Notifications.make()
   }
   return {
     ...environmentClient(service),

@@ -85,7 +85,7 @@ const messages: Check<ReadonlyArray<ReadonlyArray<JsonObject>>> = (value, loc, r
   return messageList(value, loc, report)
 }
 
-const numberRows = orNull(Matrix.listOf(Matrix.logprobRow))
+const numberRows = orNull(Matrix.listOf(Matrix.numberRow))
 const envId: Check<number> = (value, loc, report) => Scalars.int(value, anyInteger, loc, report)
 /** Ids of unknown environments are accepted, so a huge one is valid. */
 const anyInteger: Scalars.Range = Scalars.float64
@@ -93,7 +93,7 @@ const anyInteger: Scalars.Range = Scalars.float64
 const checks: { readonly [K in Key]: Check<GroupValues[K]> } = {
   tokens: Matrix.listOf(Matrix.tokenRow),
   masks: Matrix.listOf(Matrix.maskRow),
-  scores: Matrix.scoreRow,
+  scores: Matrix.numberRow,
   advantages: numberRows,
   ref_logprobs: numberRows,
   messages: orNull(messages),
@@ -104,7 +104,7 @@ const checks: { readonly [K in Key]: Check<GroupValues[K]> } = {
   images: (value) => value ?? null,
   env_id: orNull(envId),
   distill_token_ids: orNull(Matrix.listOf(Matrix.listOf(Matrix.tokenRow))),
-  distill_logprobs: orNull(Matrix.listOf(Matrix.listOf(Matrix.logprobRow)))
+  distill_logprobs: orNull(Matrix.listOf(Matrix.listOf(Matrix.numberRow)))
 }
 
 const required: ReadonlySet<Key> = new Set<Key>(["tokens", "masks", "scores"])

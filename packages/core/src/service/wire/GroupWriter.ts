@@ -5,7 +5,7 @@
  * group can yield in between. The group's numbers must be finite.
  */
 import type { LabelledGroup } from "./LabelledGroup.ts"
-import { mostBytes, writeFloat32, writeInteger, writeNumber } from "./NumberWriter.ts"
+import { maxBytes, writeFloat32, writeInteger, writeNumber } from "./NumberWriter.ts"
 
 const pieceBytes = 256 * 1024
 /** Capacity for text between two checks of the remaining space. */
@@ -58,7 +58,7 @@ export function* pieces(group: LabelledGroup): Generator<Uint8Array<ArrayBuffer>
     bytes[at++] = open
     for (let from = 0; from < numbers.length; from += numbersAtOnce) {
       const until = Math.min(numbers.length, from + numbersAtOnce)
-      yield* room((until - from) * (mostBytes + 1) + 1)
+      yield* room((until - from) * (maxBytes + 1) + 1)
       at = writeRun(bytes, at, numbers, from, until)
     }
     bytes[at++] = close

@@ -15,7 +15,7 @@ export interface Span {
 }
 
 /** Deeper nesting is rejected, because recursive parsers (such as Python's) would fail on it. */
-export const maxDepth = Nesting.mostLevels
+export const maxDepth = Nesting.maxDepth
 
 /** Levels around the values of a group: a list, an item with its key, the group itself. */
 const around = 4

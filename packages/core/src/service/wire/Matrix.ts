@@ -40,9 +40,8 @@ const floatRow = (range: Scalars.Range): CheckRow => {
 export const tokenRow = intRow(Scalars.tokenId)
 /** (T) labels: a token id or -100. */
 export const maskRow = intRow(Scalars.int32)
-/** (T) numbers that fit a 32-bit float. */
-export const logprobRow = floatRow(Scalars.float32)
-export const scoreRow = floatRow(Scalars.float64)
+/** (T) logprobs, or (G) scores: numbers that fit a 32-bit float, in which a trainer computes. */
+export const numberRow = floatRow(Scalars.float32)
 
 /** A list whose elements are checked by `check`; returns the same list if nothing changed. */
 export const listOf =

@@ -5,7 +5,7 @@
  * (nine always do), without trailing zeros: `-3.42`, whereas its 64-bit value would be `-3.4200000762939453`.
  */
 
-export const mostBytes = 25
+export const maxBytes = 25
 
 const zero = 0x30
 const minus = 0x2d
@@ -59,18 +59,18 @@ const powers = Float64Array.from({ length: 16 }, (_, exponent) => Number(`1e${ex
 /** Between these, nine digits have at most fifteen decimals: powers of ten are exact, and digits fit into 31 bits. */
 const smallest = 1e-6
 const largest = 1e7
-const fewestDigits = 6
-const mostDigits = 9
+const minDigits = 6
+const maxDigits = 9
 
 /** Writes a finite 32-bit float; returns the index after it. */
 export const writeFloat32 = (bytes: Uint8Array, at: number, value: number): number => {
   const size = Math.abs(value)
   if (!(size >= smallest && size < largest)) return writeNumber(bytes, at, value)
   // Decimals for six significant digits.
-  let decimals = fewestDigits
+  let decimals = minDigits
   for (let limit = 1; size >= limit; limit *= 10) decimals--
   for (let limit = 0.1; size < limit; limit /= 10) decimals++
-  const most = decimals + mostDigits - fewestDigits
+  const most = decimals + maxDigits - minDigits
   for (decimals = Math.max(decimals, 0); decimals <= most; decimals++) {
     const power = powers[decimals]!
     const digits = Math.round(size * power)

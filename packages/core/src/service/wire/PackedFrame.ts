@@ -32,8 +32,8 @@ export const readPrelude = (
 ): Result.Result<{ readonly first: number; readonly second: number }, PackedGroupError> => {
   if (bytes.length < preludeBytes) return failed("prelude", `${bytes.length} bytes are too few for ${what}`)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (view.getUint32(0, true) !== magic) return failed("prelude", `these bytes do not start as ${what} does`)
+  if (view.getUint32(0, true) !== magic) return failed("prelude", `not the beginning of ${what}`)
   const found = view.getUint32(4, true)
-  if (found !== version) return failed("prelude", `version ${found} of ${what} is not known here, only ${version}`)
+  if (found !== version) return failed("prelude", `unknown version ${found} of ${what}; expected ${version}`)
   return Result.succeed({ first: view.getUint32(8, true), second: view.getUint32(12, true) })
 }

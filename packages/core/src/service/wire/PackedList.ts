@@ -52,22 +52,23 @@ export const decodeList = (bytes: Uint8Array): Result.Result<ReadonlyArray<Keyed
   Result.gen(function* () {
     const { first: indexLength, second: count } = yield* readPrelude(bytes, listMagic, "a list of packed groups")
     if (preludeBytes + indexLength > bytes.length) {
-      return yield* failed("index", `needs ${preludeBytes + indexLength} bytes, ${bytes.length} are there`)
+      return yield* failed("index", `needs ${preludeBytes + indexLength} bytes, but only ${bytes.length} are present`)
     }
     const indexBytes = bytes.subarray(preludeBytes, preludeBytes + indexLength)
-    if (JsonSpans.isTooDeep(indexBytes)) return yield* failed("index", "this nests too deep")
+    if (JsonSpans.isTooDeep(indexBytes)) return yield* failed("index", "is nested too deeply")
     const index = yield* Result.mapError(
       decodeIndex(decoder.decode(indexBytes)),
       (error) => new PackedGroupError({ field: "index", message: error.message })
     )
     if (index.length !== count) {
-      return yield* failed("index", `lists ${index.length} groups, the prelude says ${count}`)
+      return yield* failed("index", `lists ${index.length} groups, but the prelude states ${count}`)
     }
     const items: Array<KeyedBytes> = []
     let offset = Sections.align(preludeBytes + indexLength)
     for (const [i, entry] of index.entries()) {
       const end = offset + entry.bytes
-      if (end > bytes.length) return yield* failed(`index.${i}`, `needs ${end} bytes, ${bytes.length} are there`)
+      if (end > bytes.length)
+        return yield* failed(`index.${i}`, `needs ${end} bytes, but only ${bytes.length} are present`)
       items.push({ key: entry.key, bytes: bytes.subarray(offset, end) })
       offset = Sections.align(end)
     }

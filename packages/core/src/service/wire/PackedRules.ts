@@ -13,7 +13,7 @@ const hasNegative = (row: Int32Array): boolean => {
 }
 
 /** True if all numbers are finite: finite times zero is zero, and one NaN makes the sum NaN. */
-const isFinite = (row: Float32Array | Float64Array): boolean => {
+const isFinite = (row: Float32Array): boolean => {
   let even = 0
   let odd = 0
   const pairs = row.length & ~1
@@ -32,12 +32,22 @@ const checkTokens = (name: string, rows: ReadonlyArray<Int32Array>): PackedGroup
   return new PackedGroupError({ field: `${name}.${i}.${t}`, message: `a token id cannot be ${rows[i]![t]}` })
 }
 
-const checkFinite = (name: string, rows: ReadonlyArray<Float32Array | Float64Array>): PackedGroupError | undefined => {
+const checkFinite = (name: string, rows: ReadonlyArray<Float32Array>): PackedGroupError | undefined => {
   const i = rows.findIndex((row) => !isFinite(row))
   if (i < 0) return undefined
   const row = rows[i]!
   const t = row.findIndex((one: number) => !Number.isFinite(one))
   return new PackedGroupError({ field: `${name}.${i}.${t}`, message: `should be a finite number, not ${row[t]}` })
+}
+
+const checkScores = (scores: Float64Array): PackedGroupError | undefined => {
+  const i = scores.findIndex((one) => !RewardComponents.isUsable(one))
+  return i < 0
+    ? undefined
+    : new PackedGroupError({
+        field: `scores.${i}`,
+        message: `should be a finite number, but ${RewardComponents.unusable(scores[i]!)}`
+      })
 }
 
 const checkLengths = (
@@ -72,7 +82,7 @@ const checkWords = (
     ? undefined
     : new PackedGroupError({
         field: `${name}.${i}`,
-        message: `should have equally many words for each token but the last, not ${rows[i]!.length} for ${tokens[i]?.length ?? 0} tokens`
+        message: `should have equally many words for each token except the last, not ${rows[i]!.length} for ${tokens[i]?.length ?? 0} tokens`
       })
 }
 
@@ -98,7 +108,7 @@ const checkRewards = ({ rewards, tokens }: ScoredGroup): PackedGroupError | unde
     ? undefined
     : new PackedGroupError({
         field: `rewards.${i}`,
-        message: RewardComponents.faultOf(rewards[i]) ?? "components should be finite numbers"
+        message: RewardComponents.faultOf(rewards[i]) ?? "components should be finite numbers within float32 (3.4e38)"
       })
 }
 
@@ -140,7 +150,7 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
     (group.timings && checkCount("timings", group.timings.length, sequences)) ??
     checkTokens("tokens", tokens) ??
     checkLengths("masks", masks, tokens) ??
-    checkFinite("scores", [scores]) ??
+    checkScores(scores) ??
     (advantages && checkFinite("advantages", advantages)) ??
     (refLogprobs && (checkLengths("refLogprobs", refLogprobs, tokens) ?? checkFinite("refLogprobs", refLogprobs))) ??
     (inferenceLogprobs &&

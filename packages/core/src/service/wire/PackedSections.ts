@@ -45,10 +45,13 @@ export const open = (bytes: Uint8Array): Result.Result<Opened, PackedGroupError>
     const restStart = Sections.align(preludeBytes + shapeLength)
     const start = Sections.align(restStart + restLength)
     if (restStart + restLength > bytes.length) {
-      return yield* failed("prelude", `shape and rest need ${restStart + restLength} bytes, ${bytes.length} are there`)
+      return yield* failed(
+        "prelude",
+        `shape and rest need ${restStart + restLength} bytes, but only ${bytes.length} are present`
+      )
     }
     const shapeBytes = bytes.subarray(preludeBytes, preludeBytes + shapeLength)
-    if (JsonSpans.isTooDeep(shapeBytes)) return yield* failed("shape", "this nests too deep")
+    if (JsonSpans.isTooDeep(shapeBytes)) return yield* failed("shape", "is nested too deeply")
     const shape = yield* Result.mapError(
       decodeShape(decoder.decode(shapeBytes)),
       (error) => new PackedGroupError({ field: "shape", message: error.message })
@@ -58,9 +61,9 @@ export const open = (bytes: Uint8Array): Result.Result<Opened, PackedGroupError>
     for (const [name, type, length] of shape.sections) {
       const end = offset + length * Sections.width[type]
       if (end > bytes.length) {
-        return yield* failed(name, `${length} numbers need ${end} bytes, ${bytes.length} are there`)
+        return yield* failed(name, `${length} numbers need ${end} bytes, but only ${bytes.length} are present`)
       }
-      if (sections.has(name)) return yield* failed(name, "this section comes twice")
+      if (sections.has(name)) return yield* failed(name, "duplicate section")
       sections.set(name, { type, offset, length })
       offset = Sections.align(end)
     }
@@ -95,7 +98,7 @@ const cut = <A extends { readonly length: number; subarray(start: number, end: n
   }
   return at === whole.length
     ? Result.succeed(rows)
-    : failed(name, `rows have ${at} entries together, the section has ${whole.length}`)
+    : failed(name, `rows have ${at} entries in total, but the section has ${whole.length}`)
 }
 
 export const ints = (bytes: Uint8Array, opened: Opened, name: string) =>
@@ -163,6 +166,6 @@ export const readTimings = (
     const timings = rows?.map(Timings.ofRow)
     const odd = timings?.indexOf(undefined) ?? -1
     if (odd >= 0)
-      return yield* failed(`timings.${odd}`, "should be times from 0 on, in milliseconds: 2, and 3 per turn")
+      return yield* failed(`timings.${odd}`, "should be non-negative times in milliseconds: 2, and 3 per turn")
     return timings?.map((one) => one ?? null)
   })

@@ -42,7 +42,7 @@ const skipInteger = (bytes: Uint8Array, from: number, minimum: number): number =
   return negative && -value < minimum ? givesUp : at
 }
 
-/** A power of ten that is finite in 32 bits, whatever digits precede it. */
+/** A power of ten that is finite in 32 bits after any digits. */
 const maxExponent = 37
 
 /** From a number that is certainly finite as a 32-bit float, to after it. */

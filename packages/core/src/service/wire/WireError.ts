@@ -13,7 +13,7 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
   }
   override get message(): string {
     const [first] = this.mistakes
-    if (first === undefined) return "the body is not JSON text in UTF-8"
+    if (first === undefined) return "the body is not UTF-8 JSON"
     const more = this.details.length > 1 ? ` (and ${this.details.length - 1} more)` : ""
     return `${first.loc.join(".")}: ${first.msg}${more}`
   }

@@ -45,7 +45,7 @@ describe("a request of the Responses API", () => {
       maxTokens: 20,
       temperature: 0.5,
       topP: 0.9,
-      wishes: {
+      constraints: {
         names: ["text.format"],
         body: { response_format: { type: "json_schema", json_schema: { name: "answer", schema: {} } } }
       }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import OpenAI from "openai"
-import * as Canon from "../../../src/gateway/dialect/Canon.ts"
+import * as Normalize from "../../../src/gateway/dialect/Normalize.ts"
 import type { Message } from "../../../src/trajectory/Message.ts"
 import { answer, decode, events, memory } from "./ResponsesTest.ts"
 
@@ -15,10 +15,10 @@ const Said = Schema.Struct({
 type Said = typeof Said.Type
 
 const messageOf = ({ calls, content, reasoning }: Said): Message =>
-  Canon.assistant({
+  Normalize.assistant({
     content,
     ...(reasoning !== undefined && { reasoning }),
-    toolCalls: calls.map(({ json, name }, at) => Canon.toolCall(`call${at}`, name, json))
+    toolCalls: calls.map(({ json, name }, at) => Normalize.toolCall(`call${at}`, name, json))
   })
 
 const bodyOf = ({ isSummarized }: Said) => ({

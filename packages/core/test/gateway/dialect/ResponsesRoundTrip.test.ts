@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema, Struct } from "effect"
-import * as Canon from "../../../src/gateway/dialect/Canon.ts"
+import * as Normalize from "../../../src/gateway/dialect/Normalize.ts"
 import type { Item } from "../../../src/gateway/dialect/responses/Items.ts"
 import type { Message } from "../../../src/trajectory/Message.ts"
 import { answer, decode, memory } from "./ResponsesTest.ts"
@@ -88,10 +88,10 @@ const play = ({ answers, first, instructions }: Conversation, way: Way | "previo
   }
   for (const [at, { calls, content, next, reasoning }] of answers.entries()) {
     const turn = ask()
-    const message = Canon.assistant({
+    const message = Normalize.assistant({
       content,
       ...(reasoning !== undefined && { reasoning }),
-      toolCalls: calls.map(({ json, name }, index) => Canon.toolCall(`call${at}x${index}`, name, json))
+      toolCalls: calls.map(({ json, name }, index) => Normalize.toolCall(`call${at}x${index}`, name, json))
     })
     const response = answer(turn, `answer${at}`, message, store)
     const outputs = calls.map(({ output }, index) => ({

@@ -106,7 +106,7 @@ describe("an answer with ids", () => {
       const chunks = [chunk("fif", encode("fif")), chunk("te", []), chunk("en", encode("en"), "stop")]
       const text = chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")
       const backend = yield* backendOf({ text, headers: { "content-type": "text/event-stream" } })
-      const { choices } = yield* backend.chat({ ...chat, exact: true, onPiece: () => undefined })
+      const { choices } = yield* backend.chat({ ...chat, exact: true, onDelta: () => undefined })
       assert.strictEqual(choices[0]!.text, "fifteen")
       assert.isUndefined(choices[0]!.sampled)
     })
@@ -155,7 +155,7 @@ describe("an answer of ids alone", () => {
       const choice = { index: 0, text: "ab", token_ids: [7], logprobs: { tokens: ["a"], token_logprobs: [-1] } }
       const usage = { prompt_tokens: 1, completion_tokens: 2 }
       const error = yield* tokenServer(Vllm.make, "vllm", { choices: [{ ...choice, finish_reason: "stop" }], usage })
-      assert.include(error.message, "usage says 2 tokens, but there are 1 token ids")
+      assert.include(error.message, "usage reports 2 tokens, but the answer has 1 token ids")
     })
   )
 })

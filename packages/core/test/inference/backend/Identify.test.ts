@@ -41,7 +41,7 @@ describe("what is told at the start", () => {
       for (const name of ["transformers-5.23.0", "trl-0.17.0"]) {
         const server = yield* ServerFixture.serve(ServerFixture.read(name))
         const lines = yield* told(server.url)
-        const [warning, ...others] = lines.filter((line) => line.includes("trains without behaviour logprobs"))
+        const [warning, ...others] = lines.filter((line) => line.includes("has no behaviour logprobs"))
         assert.include(warning, "neither token ids nor logprobs")
         assert.include(warning, "vllm serve")
         assert.deepStrictEqual(others, [])
@@ -84,7 +84,7 @@ describe("what is told at the start", () => {
         const backend = yield* backendOf(closed.url, { apiKey: "wrong" })
         const error = yield* Effect.flip(backend.tokens({ inputIds }))
         assert.strictEqual(error.reason, "rejected")
-        assert.include(error.message, "refuses the key (401): give api_key")
+        assert.include(error.message, "rejects the API key (401): set api_key")
       })
   )
 })

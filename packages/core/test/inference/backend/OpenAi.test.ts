@@ -199,8 +199,8 @@ describe("OpenAI back end", () => {
     ["no choices", { json: { error: "busy" } }, "choices"],
     ["a choice without a message", { json: { choices: [{ index: 0 }] } }, "message"],
     ["text that is a number", { json: { choices: [{ message: { content: 7 } }] } }, "content"],
-    ["too many choices", TestServer.chatReply(["1", "2", "3"]), "2 choices asked for, 3 came back"],
-    ["no choice", TestServer.chatReply([]), "2 choices asked for, 0 came back"],
+    ["too many choices", TestServer.chatReply(["1", "2", "3"]), "2 choices requested, 3 returned"],
+    ["no choice", TestServer.chatReply([]), "2 choices requested, 0 returned"],
     [
       "logprobs of other tokens",
       {

@@ -110,8 +110,8 @@ describe("the address of a server", () => {
   )
 
   it("lacks a path where it ends with the host, except at TRL's server", () => {
-    assert.match(missing("http://host/v1/chat/completions") ?? "", /is that of one route.*: http:\/\/host\/v1$/)
-    assert.match(missing("http://host/v1/completions/") ?? "", /is that of one route.*: http:\/\/host\/v1$/)
+    assert.match(missing("http://host/v1/chat/completions") ?? "", /is an endpoint.*: http:\/\/host\/v1$/)
+    assert.match(missing("http://host/v1/completions/") ?? "", /is an endpoint.*: http:\/\/host\/v1$/)
     assert.match(missing("http://localhost:9001/") ?? "", /has no path, .*: http:\/\/localhost:9001\/v1$/)
     assert.isUndefined(missing("http://localhost:9001/v1"))
     assert.isUndefined(missing("https://example.com/openai"))

@@ -6,7 +6,7 @@ import OpenAI from "openai"
 import * as AnswerBody from "../../../src/inference/backend/AnswerBody.ts"
 import * as EventStream from "../../../src/inference/backend/EventStream.ts"
 import * as Identity from "../../../src/inference/backend/Identity.ts"
-import type { Piece } from "../../../src/inference/backend/Inference.ts"
+import type { Delta } from "../../../src/inference/backend/Inference.ts"
 import * as OpenAi from "../../../src/inference/backend/OpenAi.ts"
 import * as Reasoning from "../../../src/inference/backend/Reasoning.ts"
 import * as Transport from "../../../src/inference/backend/Transport.ts"
@@ -49,10 +49,10 @@ const messages = [{ role: "user" as const, content: "hello" }]
 const ask = (text: string) =>
   Effect.gen(function* () {
     const { backend, server } = yield* serve(text)
-    const pieces: Array<Piece> = []
-    const { choices, usage } = yield* backend.chat({ messages, onPiece: (piece) => pieces.push(piece) })
+    const pieces: Array<Delta> = []
+    const { choices, usage } = yield* backend.chat({ messages, onDelta: (piece) => pieces.push(piece) })
     const [choice] = choices
-    const heard = (of: keyof Piece): string => pieces.map((piece) => piece[of] ?? "").join("")
+    const heard = (of: keyof Delta): string => pieces.map((piece) => piece[of] ?? "").join("")
     assert.strictEqual(heard("content"), choice!.text)
     assert.strictEqual(heard("reasoning"), choice!.message.reasoning_content ?? "")
     const client = new OpenAI({ baseURL: server.url, apiKey: "none", maxRetries: 0, logLevel: "off" })
@@ -388,7 +388,7 @@ describe("a streamed answer", () => {
     it.live(`is read whole: ${what}`, () =>
       Effect.gen(function* () {
         const { backend } = yield* serve(text)
-        const { choices } = yield* backend.chat({ messages, onPiece: () => undefined })
+        const { choices } = yield* backend.chat({ messages, onDelta: () => undefined })
         assert.deepStrictEqual([choices[0]!.text, choices[0]!.finishReason], ["four", "stop"])
       })
     )
@@ -422,9 +422,9 @@ describe("a streamed answer", () => {
   }
 
   const broken: ReadonlyArray<readonly [what: string, text: string, complaint: string]> = [
-    ["breaks off", [begin, chunk({ content: "fo" })].map(event).join(""), "ended before the answer did"],
+    ["breaks off", [begin, chunk({ content: "fo" })].map(event).join(""), "ended before the answer was complete"],
     ["breaks off with its end", [begin, chunk({ content: "fo" })].map(event).join("") + done, "ended before"],
-    ["breaks off within an event", stream([chunk({ content: "four" })], "stop").slice(0, -80), "no JSON object"],
+    ["breaks off within an event", stream([chunk({ content: "four" })], "stop").slice(0, -80), "not a JSON object"],
     ["has an error", event(begin) + event({ error: { message: "out of memory" } }), "out of memory"],
     [
       "has an event of an error",
@@ -432,38 +432,34 @@ describe("a streamed answer", () => {
       "out of memory"
     ],
     ["has vLLM's error", event(begin) + event({ object: "error", message: "out of memory" }), "out of memory"],
-    ["has an event that is no JSON", `${event(begin)}data: ping\n\n${stream([], "stop")}`, "no JSON object"],
-    ["has an event that is no chunk", event({ detail: "busy" }) + stream([], "stop"), "no chunk"],
-    ["has an event that is a list", event([begin]) + stream([], "stop"), "no JSON object"],
+    ["has an event that is no JSON", `${event(begin)}data: ping\n\n${stream([], "stop")}`, "not a JSON object"],
+    ["has an event that is no chunk", event({ detail: "busy" }) + stream([], "stop"), "not a chunk"],
+    ["has an event that is a list", event([begin]) + stream([], "stop"), "not a JSON object"],
     [
       "has another choice",
       event({ ...begin, choices: [{ index: 1, delta: { content: "x" } }] }) + stream([], "stop"),
       "one choice"
     ],
-    ["has an index that is none", stream([call({ index: -1, ...look("read", a) })]), "cannot be read"],
-    ["has an index of text", stream([call({ index: "0", ...look("read", a) })]), "cannot be read"],
+    ["has an index that is none", stream([call({ index: -1, ...look("read", a) })]), "is invalid"],
+    ["has an index of text", stream([call({ index: "0", ...look("read", a) })]), "is invalid"],
     [
       "has arguments that are no text",
       stream([call({ index: 0, function: { name: "read", arguments: { path: "a" } } })]),
-      "cannot be read"
+      "is invalid"
     ],
     ["has arguments of no call", stream([call({ function: { arguments: a } })]), "belongs to no call"],
     ["has a call without a name", stream([call({ index: 0, id: "call_a", function: { arguments: a } })]), "no name"],
     [
       "has a custom call",
       stream([call({ index: 0, id: "x", type: "custom", custom: { name: "sh", input: "ls" } })]),
-      "cannot be read"
+      "is invalid"
     ],
-    ["has content that is a number", stream([chunk({ content: 4 })], "stop"), "content cannot be read"],
-    [
-      "has content of an unknown part",
-      stream([chunk({ content: [{ type: "audio" }] })], "stop"),
-      "content cannot be read"
-    ],
+    ["has content that is a number", stream([chunk({ content: 4 })], "stop"), "content is invalid"],
+    ["has content of an unknown part", stream([chunk({ content: [{ type: "audio" }] })], "stop"), "content is invalid"],
     [
       "ends with another message",
       [begin, chunk({ content: "fo" }), chunk(undefined, "stop", { message: { content: "five" } })].map(event).join(""),
-      "not the one that was streamed"
+      "differs from the streamed one"
     ],
     [
       "has a thousand calls and more",
@@ -475,7 +471,7 @@ describe("a streamed answer", () => {
     it.live(`is a failure where the stream ${what}`, () =>
       Effect.gen(function* () {
         const { backend } = yield* serve(text)
-        const error = yield* Effect.flip(backend.chat({ messages, onPiece: () => undefined }))
+        const error = yield* Effect.flip(backend.chat({ messages, onDelta: () => undefined }))
         assert.strictEqual(error.reason, "malformed")
         assert.include(error.message, complaint)
       })
@@ -489,7 +485,7 @@ describe("a streamed answer", () => {
         { object: "error", message: "paused", code: 503 }
       ]) {
         const { backend } = yield* serve(event(begin) + event(error))
-        const { reason, status } = yield* Effect.flip(backend.chat({ messages, onPiece: () => undefined }))
+        const { reason, status } = yield* Effect.flip(backend.chat({ messages, onDelta: () => undefined }))
         assert.deepStrictEqual([reason, status], ["overloaded", 503])
       }
     })
@@ -504,7 +500,7 @@ describe("a streamed answer", () => {
       const transport = yield* Transport.make
       const identity = Identity.base("openai", "default")
       const backend = yield* OpenAi.make({ identity, settings, reasoning: Reasoning.off, transport })
-      const error = yield* Effect.flip(backend.chat({ messages, onPiece: () => undefined }))
+      const error = yield* Effect.flip(backend.chat({ messages, onDelta: () => undefined }))
       assert.strictEqual(error.reason, "unreachable")
     })
   )

@@ -106,7 +106,7 @@ describe("back end of the original's vLLM server and of ours", () => {
       "0 token ids but 1"
     ],
     ["no finish reason", { finish_reasons: [], logprobs: [[{ "1": -1 }]] }, "0 finish reasons"],
-    ["three sequences for two", { finish_reasons: ["a", "b", "c"], logprobs: [[], [], []] }, "2 choices asked for, 3"]
+    ["three sequences for two", { finish_reasons: ["a", "b", "c"], logprobs: [[], [], []] }, "2 choices requested, 3"]
   ]
   for (const [what, json, complaint] of lies) {
     it.live(`finds out a server that answers with ${what}`, () =>

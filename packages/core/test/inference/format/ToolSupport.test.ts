@@ -34,7 +34,7 @@ describe("tools that a model", () => {
     Effect.gen(function* () {
       const said = yield* reported(tokenizerOf("{{ messages }}", false), [[], tools, tools, [], tools])
       assert.lengthOf(said, 1)
-      assert.match(said[0] ?? "", /chat template has no tools.*tiny/)
+      assert.match(said[0] ?? "", /chat template does not support tools.*tiny/)
     })
   )
 
@@ -43,7 +43,7 @@ describe("tools that a model", () => {
       const tokenizer = tokenizerOf("{{ messages }}{{ tools }}[[call]]", true)
       const said = yield* reported(tokenizer, [tools, tools])
       assert.lengthOf(said, 1)
-      assert.match(said[0] ?? "", /format in which this model writes tool calls is not known.*tool_call_format/)
+      assert.match(said[0] ?? "", /tool-call format is unknown.*tool_call_format/)
       const text = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
       assert.deepStrictEqual(OutputFormats.of(tokenizer).read(text, { tools }).calls, [])
     })

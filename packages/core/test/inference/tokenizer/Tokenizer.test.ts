@@ -88,7 +88,7 @@ describe("Tokenizer.layerHuggingFace", () => {
     Effect.gen(function* () {
       for (const name of ["./nowhere", "../nowhere", "~/nowhere", "/nowhere/at/all"]) {
         const error = yield* failureOf(name)
-        assert.match(error.message, /^there is no folder \/.*nowhere/)
+        assert.match(error.message, /^folder not found: \/.*nowhere/)
       }
       const file = yield* failureOf(fixture("tiny-tokenizer/tokenizer.json"))
       assert.include(file.message, "is no folder")
@@ -114,7 +114,7 @@ describe("Tokenizer.layerHuggingFace", () => {
   it.effect("says that a name is neither a folder nor a hub id", () =>
     Effect.gen(function* () {
       const error = yield* failureOf("no/such/folder")
-      assert.include(error.message, "neither a folder on this machine nor a hub id")
+      assert.include(error.message, "neither a local folder nor a hub id")
     })
   )
 })
@@ -190,7 +190,7 @@ describe("a name of the hub", () => {
       const { asked, url } = yield* modelHub(true)
       for (const name of [...outside, "owner/tiny@a@b"]) {
         const error = yield* Effect.flip(load({ HF_HOME: `${above}/home`, HF_ENDPOINT: url }, name))
-        assert.include(error.message, `"${name}" is neither a folder on this machine nor a hub id`)
+        assert.include(error.message, `"${name}" is neither a local folder nor a hub id`)
       }
       assert.deepStrictEqual(yield* fs.readDirectory(above), [])
       assert.deepStrictEqual(asked, [])

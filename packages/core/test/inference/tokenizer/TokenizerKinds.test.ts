@@ -72,6 +72,12 @@ describe("a small tokenizer", () => {
     decoder: null,
     model: { type: "BPE", unk_token: "<unk>", vocab: { "<unk>": 0, "▁": 1, h: 2, i: 3 }, merges: [] }
   }
+  const fused = {
+    ...blanks,
+    normalizer: null,
+    pre_tokenizer: { type: "WhitespaceSplit" },
+    model: { ...blanks.model, fuse_unk: true }
+  }
   const cases: ReadonlyArray<
     readonly [what: string, file: object, text: string, ids: Array<number>, decoded?: string]
   > = [
@@ -79,7 +85,8 @@ describe("a small tokenizer", () => {
     ["tells added tokens from pieces that read like them", pieces, "then the THE", [5, 6, 8, 8], "then the the"],
     ["puts a blank before the first word", blanks, "hi hi", [1, 2, 3, 1, 2, 3]],
     ["puts none where blanks were stripped", blanks, " hi", [2, 3]],
-    ["puts none where a line separator was stripped", blanks, "\u2028hi ", [2, 3]]
+    ["puts none where a line separator was stripped", blanks, "\u2028hi ", [2, 3]],
+    ["fuses unknown characters of a word, and not of the next one", fused, "xy z hi qq", [0, 0, 2, 3, 0]]
   ]
   for (const [what, file, text, ids, decoded] of cases) {
     it(`${what}: ${JSON.stringify(text)}`, () => {
@@ -110,6 +117,11 @@ describe("a tokenizer that cannot be followed exactly", () => {
     ],
     ["an unknown normalizer", { normalizer: { type: "Nmt" } }, /Nmt/],
     ["an unknown pre-tokenizer", { pre_tokenizer: { type: "UnicodeScripts" } }, /UnicodeScripts/],
+    [
+      "the decoder of speech",
+      { decoder: { type: "CTC", pad_token: "a", word_delimiter_token: "|", cleanup: true } },
+      /CTC/
+    ],
     ["an unknown decoder", { decoder: { type: "Mirror" } }, /Mirror/],
     ["an unknown post-processor", { post_processor: { type: "Mirror" } }, /Mirror/],
     [
@@ -122,7 +134,7 @@ describe("a tokenizer that cannot be followed exactly", () => {
           special_tokens: { "<s>": { id: "<s>", ids: [1, 2], tokens: ["<s>", "</s>"] } }
         }
       },
-      /<s> stands for others/
+      /<s> stands for several tokens/
     ]
   ]
   for (const [what, changed, complaint] of refused) {

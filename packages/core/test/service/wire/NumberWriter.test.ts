@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { mostBytes, writeFloat32, writeInteger, writeNumber } from "../../../src/service/wire/NumberWriter.ts"
+import { maxBytes, writeFloat32, writeInteger, writeNumber } from "../../../src/service/wire/NumberWriter.ts"
 
 type Write = (bytes: Uint8Array, at: number, value: number) => number
 
 const written = (write: Write, value: number): string => {
-  const bytes = new Uint8Array(mostBytes + 2).fill(0x2a)
+  const bytes = new Uint8Array(maxBytes + 2).fill(0x2a)
   const end = write(bytes, 1, value)
-  assert.isAtMost(end - 1, mostBytes)
+  assert.isAtMost(end - 1, maxBytes)
   assert.strictEqual(bytes[0], 0x2a)
   assert.strictEqual(bytes[end], 0x2a)
   return Buffer.from(bytes.subarray(1, end)).toString("latin1")

@@ -42,7 +42,7 @@ const itemsOf = Effect.fnUntraced(function* ({ name, work }: EnvironmentShape) {
       const before = count
       yield* Stream.runForEach(Stream.rechunk(once, 1), (item) => Queue.offer(queue, item))
       if (count === before) return yield* Queue.end(queue)
-      yield* Effect.logInfo("the items begin anew", { environment: name, items: count - before })
+      yield* Effect.logInfo("items exhausted; starting over", { environment: name, items: count - before })
     }
   })
   yield* endless.pipe(
@@ -76,7 +76,7 @@ export const make = Effect.fn("DrivenEnvironment.make")(function* (
     const all = yield* count
     if (all === 0) return yield* wrong("it has no items")
     return yield* Effect.flatMap(at(item % all), Effect.fromOption).pipe(
-      Effect.catchTag("NoSuchElementError", () => Effect.fail(wrong(`there is no item ${item % all} any more`)))
+      Effect.catchTag("NoSuchElementError", () => Effect.fail(wrong(`item ${item % all} no longer exists`)))
     )
   })
   // A caller interrupted while waiting for an item takes none.
@@ -95,13 +95,15 @@ export const make = Effect.fn("DrivenEnvironment.make")(function* (
     return { first, step: (said) => Effect.mapError(step(said), named) }
   })
   const check = Effect.gen(function* () {
-    const { severalScores: which } = environment
+    const { scoresPerEpisode: which } = environment
     if (which !== undefined) {
-      return yield* named(wrong(`its episodes have no one reward, they are scored apart: ${which}`, true))
+      return yield* named(
+        wrong(`its episodes have no single reward, their sequences are scored separately: ${which}`, true)
+      )
     }
     const { first } = yield* reset({ item: 0 })
     if (!first.isOver) return first
-    return yield* named(wrong("it asks the policy nothing: its rollouts are there already", true))
+    return yield* named(wrong("it makes no requests to the policy: its rollouts already exist", true))
   }).pipe(Effect.scoped)
   return { name: environment.name, reset, check }
 })

@@ -1,5 +1,5 @@
 /**
- * One episode of an environment, stepped from outside: the policy's requests, its answers, and the score.
+ * Steps one episode of an environment from outside: the policy's requests, its answers, and the score.
  *
  * The environment rolls its item out in its own fiber (`OutsidePolicy`), which is suspended between a question and its
  * answer, and ends with the scope. A step gives the next question, or the end with the environment's own score.
@@ -57,13 +57,13 @@ const endOf = ({ groups, requeued, unscorable }: RolledOut): Effect.Effect<Turn,
     return Effect.succeed({ isOver: true, score: group.scores[0]!, ...(rewards !== undefined && { rewards }) })
   }
   if (count === 0) {
-    const why = unscorable[0]?.message ?? (requeued.length > 0 ? "its item was put back" : "it made no rollout")
+    const why = unscorable[0]?.message ?? (requeued.length > 0 ? "its item was requeued" : "it made no rollout")
     return Effect.succeed({ isOver: true, unscorable: why })
   }
   return Effect.fail(
     new DrivenError({
       isRefused: true,
-      message: `this episode made ${count} sequences with scores of their own (several seats, or a group for every turn), so it has no one reward`
+      message: `this episode has ${count} separately scored sequences (several seats, or a group for every turn), so it has no single reward`
     })
   )
 }
@@ -118,7 +118,7 @@ export const start = Effect.fn("DrivenEpisode.start")(function* (
   })
   const following = Effect.raceFirst(question, ended)
   const step = Effect.fn("DrivenEpisode.step")(function* (said: OutsidePolicy.Said) {
-    if (standing === undefined) return yield* broken("the episode is over: reset begins another one")
+    if (standing === undefined) return yield* broken("the episode is over: call reset to start another one")
     const { answer } = standing
     standing = undefined
     yield* answer(said)

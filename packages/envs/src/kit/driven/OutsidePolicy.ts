@@ -1,6 +1,6 @@
 /**
- * A policy driven by an external client: every request of an environment to its `ServerManager` becomes a question to
- * the client that steps the episode, and waits for the answer without a time limit.
+ * Represents a policy driven by an external client: every request of an environment to its `ServerManager` becomes a
+ * question to the client that steps the episode, and waits for the answer without a time limit.
  *
  * Any environment can thus be stepped unchanged. Requests that cannot be answered from outside (several answers
  * simultaneously, token ids, logprobs of a prompt) fail and are recorded, so that the environment is rejected by name.
@@ -55,10 +55,11 @@ const ask = Effect.fnUntraced(function* (
 ) {
   const asking = yield* Current
   if (asking === undefined) {
-    return yield* refuse(asking, "it asks the policy outside of its episodes, where nobody steps it")
+    return yield* refuse(asking, "it requests the policy outside of its episodes, where it cannot be stepped")
   }
   const { n = 1 } = request
-  if (n !== 1) return yield* refuse(asking, `it asks for ${n} answers at once, and one policy outside gives one`)
+  if (n !== 1)
+    return yield* refuse(asking, `it requests ${n} completions at the same time, but an outside policy returns one`)
   const said = yield* Deferred.make<Said>()
   yield* Queue.offer(asking.questions, {
     messages,

@@ -1,5 +1,5 @@
 /**
- * A tool that a model may call: a plain value with a name, a description, a schema of its arguments and an
+ * Defines a tool that a model may call: a plain value with a name, a description, a schema of its arguments and an
  * implementation.
  *
  * An error in a call is a `ToolError`: the model reads it and may try again. Any other error of `run` is a problem of

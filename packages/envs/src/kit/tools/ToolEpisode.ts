@@ -1,5 +1,5 @@
 /**
- * An episode with tools: the model answers, its calls are run and answered, until it answers without a call or its
+ * Runs an episode with tools: the model answers, its calls are run and answered, until it answers without a call or its
  * budget is used up.
  *
  * Exact tokens over all turns (`ServerManager.tracked`); an error in a call is an observation. Supports credit for

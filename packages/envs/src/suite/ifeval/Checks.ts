@@ -280,11 +280,11 @@ const checks: { readonly [id: string]: (args: Given, detect: Detect) => Check } 
   "punctuation:no_comma": () => (text) => !text.includes(",")
 }
 
-/** The check of an id with its arguments, or why there is none. */
+/** The check of an id with its arguments, or the reason if none. */
 export const make = (id: string, args: Arguments, detect: Detect): Result.Result<Check, string> => {
   const known = Object.hasOwn(checks, id) ? checks[id] : undefined
   if (known === undefined) {
-    return Result.fail(`there is no instruction ${JSON.stringify(id)}; there are ${Object.keys(checks).join(", ")}`)
+    return Result.fail(`unknown instruction ${JSON.stringify(id)}; known: ${Object.keys(checks).join(", ")}`)
   }
   return Result.mapError(
     Result.try(() => known(given(id, args), detect)),

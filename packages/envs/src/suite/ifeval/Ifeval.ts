@@ -27,7 +27,7 @@ const isMet = (check: Checks.Check, text: string): boolean => text.trim() !== ""
 
 const isArguments = (value: unknown): value is Checks.Arguments => typeof value === "object" && value !== null
 
-/** The instructions of a row, or why there are none. */
+/** The instructions of a row, or the reason if none. */
 export const instructionsOf = (
   { instruction_id_list: ids, kwargs }: { readonly [column: string]: unknown },
   detect: Checks.Detect

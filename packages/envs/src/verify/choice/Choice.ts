@@ -2,9 +2,9 @@
  * Finds the chosen letter (A, B, …) or number (1, 2, …) of a multiple-choice question in a completion.
  *
  * Considers the text after the last `</think>`. The last complete `<answer>` tag or box, if any, is the answer,
- * whatever prose follows; several in a row, or a tag and a box, must all agree. Otherwise it is the choice that the
- * text claims (`ChoiceClaims`), never a letter that occurs somewhere. If several choices could be meant, or one is only
- * denied, asked about, supposed or quoted, there is no answer: guessing, as the original does, rewards chance.
+ * regardless of following prose; several in a row, or a tag and a box, must all agree. Otherwise it is the choice that
+ * the text claims (`ChoiceClaims`), never a letter that occurs somewhere. If several choices could be meant, or one is
+ * only denied, asked about, supposed or quoted, the answer is missing: guessing, as the original does, rewards chance.
  */
 import * as Boxes from "../text/Boxes.ts"
 import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"

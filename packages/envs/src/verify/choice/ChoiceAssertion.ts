@@ -1,4 +1,4 @@
-/** Possible statements of a clause about choices. */
+/** Defines the possible statements of a clause about choices. */
 import type { Clauses } from "./ChoiceClause.ts"
 import type { Named } from "./ChoiceTokens.ts"
 
@@ -21,7 +21,7 @@ interface Hedge {
   readonly _tag: "hedge"
   readonly next: number
 }
-/** It is none of these. */
+/** Not one of these. */
 interface Denial {
   readonly _tag: "denial"
   readonly places: ReadonlyArray<number>

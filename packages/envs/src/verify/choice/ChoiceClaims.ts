@@ -68,7 +68,7 @@ export const claimOf = (text: string, choices: Choices): Claim | undefined => {
       isTurn ||= turned !== undefined || isRetraction
       hasRetracted ||=
         isRetraction && (!Words.weakRetractions.has(word(before)) || from > before + 1 || isBoundary(from))
-      // "Not A" denies, and "no other option" says nothing.
+      // "Not A" denies; "no other option" does not.
       if (isRetraction && !hasRetracted) {
         from = before
         break

@@ -1,4 +1,4 @@
-/** The parts of a clause about choices: its end, and whether the following text leaves a named choice valid. */
+/** Parses the parts of a clause about choices: its end, and whether the following text leaves a named choice valid. */
 import { afterLabel, type Choices, isEnd, type Named, type Token } from "./ChoiceTokens.ts"
 import type { Names } from "./ChoiceNames.ts"
 import * as Words from "./ChoiceWords.ts"

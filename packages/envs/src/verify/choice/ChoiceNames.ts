@@ -1,4 +1,4 @@
-/** The tokens of a text: its words, the choices named in it, and lists of them. */
+/** Defines the tokens of a text: its words, the choices named in it, and lists of them. */
 import { type Choices, type Named, named, type Token } from "./ChoiceTokens.ts"
 import * as Words from "./ChoiceWords.ts"
 

@@ -123,7 +123,7 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   [/(?:پاسخ|گزینه)[ \t]{1,3}(?:صحیح|درست)[ \t]{0,3}:?[ \t]{1,3}(?=\(?[A-Z\d]\)?[ \t]{1,3}است)/gu, "the answer is "],
   // "Cevap B'dir."
   [
-    /(?<!\p{L})(?:doğru[ \t]{1,3})?(?:cevap|yanıt)[ \t]{1,3}(?=[A-Z\d]['’ ]?(?:dır|dir|dur|dür|tır|tir)(?!\p{L}))/giu,
+    /(?<!\p{L})(?:doğru[ \t]{1,3})?(?:cevap|yanıt)[ \t]{1,3}(?=[A-Z\d](?:['’ ]?(?:dır|dir|dur|dür|tır|tir)|[ \t]şıkkı(?:dır)?)(?!\p{L}))/giu,
     "the answer is "
   ]
 ]
@@ -131,7 +131,7 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
 /** Words before a noun that prevent its clause from stating the answer. */
 const denied =
   /(?<!\p{L})(?:no|non|não|nao|ne|nicht|kein|keine|niet|nie|не|если|si|se|wenn|falls|als|jika|nếu|không|đừng|tidak|jangan|jeśli|creen|dice|dicen|sagt|dit|disent|dicono)(?!\p{L})|不|没|非|如果|若|假设|认为|说|もし|만약/iu
-/** The same of a whole sentence. */
+/** Equivalent for a whole sentence. */
 const doubted =
   /(?<!\p{L})(?:quizás?|tal vez|talvez|peut-être|forse|vielleicht|może|mungkin|có lẽ|возможно)(?!\p{L})|可能|也许|かもしれ|아마/iu
 
@@ -193,7 +193,7 @@ const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
   [/而?不是/gu, " not "],
   [/而是/gu, " but "],
   [
-    /(?<=[A-Za-z\d]\)?)[ \t]{0,2}(?:번[ \t]?)?(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है)|(?<=[A-Z\d]\)?)(?:번|と(?:なります|なる))(?=[\s.,;!?]|$)/gu,
+    /(?<=[A-Za-z\d]\)?)[ \t]{0,2}(?:번[ \t]?)?(?:です|だ|である|になります|입니다|이다|이에요|예요|选项|項|项|है|şıkkı(?:dır)?(?!\p{L}))|(?<=[A-Z\d]\)?)(?:번|と(?:なります|なる))(?=[\s.,;!?]|$)/gu,
     " "
   ],
   [/(?<=[A-Z\d])(?=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])/gu, " "]

@@ -38,7 +38,7 @@ export const verbsOf = ({ list, skip, word }: Names) => {
       isDenied ||= word(next) === "not" || word(next) === "never"
       next += 1
     }
-    // "It could be A" says nothing, "it could not be A" does.
+    // "It could be A" states nothing, "it could not be A" does.
     if (word(next) !== "be" || (first === "could" && !isDenied)) return undefined
     return { next: next + 1, isDenied }
   }

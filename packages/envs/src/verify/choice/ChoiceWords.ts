@@ -1,5 +1,5 @@
 /**
- * Word lists for statements about choices: words that are understood, and words after which nothing is certain.
+ * Lists words for statements about choices: words that are understood, and words after which nothing is certain.
  *
  * Statements consist of words of closed lists: any other word makes a statement meaningless. Words that deny, doubt or
  * retract can only remove answers.

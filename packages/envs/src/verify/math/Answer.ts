@@ -1,4 +1,4 @@
-/** The parts of answers: parsed by `Structure`, compared by `Compare`. */
+/** Defines the parts of answers: parsed by `Structure`, compared by `Compare`. */
 import * as Exact from "./Exact.ts"
 import type { Time } from "./Times.ts"
 import { apply, number, type Expression } from "./Expression.ts"

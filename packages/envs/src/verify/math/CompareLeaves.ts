@@ -54,7 +54,14 @@ const isWithin = (decimal: Leaf, exact: Expression, units: Exact.Rational): bool
   return order !== undefined && order <= 0
 }
 
+/** True if the prediction is the digits alone of a reference in another base (`11000_2`), which its question names. */
+const isWithoutBase = ({ expression, text }: Leaf, prediction: Leaf): boolean =>
+  expression?._tag === "Call" &&
+  expression.name === "base" &&
+  text.slice(0, text.indexOf("_")).toLowerCase() === prediction.text.toLowerCase()
+
 const areSame = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
+  if (isWithoutBase(gold, prediction)) return true
   const [a, b] = [worth(gold), worth(prediction)]
   if (a === undefined || b === undefined) return false
   if (ExpressionValue.equivalent(a, b)) return true

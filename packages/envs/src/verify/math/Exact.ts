@@ -1,5 +1,5 @@
 /**
- * Exact rational numbers on BigInt, in lowest terms with a positive denominator.
+ * Implements exact rational numbers on BigInt, in lowest terms with a positive denominator.
  *
  * Every operation that can grow its operands is bounded: a result of more than `maxBits` bits is not computed but
  * `undefined` ("undecided"), so that no answer can cause unbounded work. There is no rounding anywhere.

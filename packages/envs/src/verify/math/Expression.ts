@@ -1,4 +1,7 @@
-/** Arithmetic expressions of one leaf of an answer: produced by `Plain` and `Latex`, evaluated by `ExpressionValue`. */
+/**
+ * Defines arithmetic expressions of one leaf of an answer: produced by `Plain` and `Latex`, evaluated by
+ * `ExpressionValue`.
+ */
 import type { Rational } from "./Exact.ts"
 
 /** Operators supported by `ExpressionValue`, under compute-engine's names, with the min and max number of arguments. */

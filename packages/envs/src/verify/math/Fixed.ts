@@ -1,5 +1,5 @@
 /**
- * Real functions in fixed point on BigInt: a number x is the integer nearest to x · 2^384.
+ * Computes real functions in fixed point on BigInt: a number x is the integer nearest to x · 2^384.
  *
  * Doubles cannot distinguish `\sqrt{10^{40}+1}` from `10^{20}`. Results are accurate to 2^-340 for arguments of
  * ordinary size; magnitudes are bounded by the caller (`ExpressionValue`). Method: argument reduction, then Taylor

@@ -1,7 +1,7 @@
 /**
- * Formulas in SymPy's canonical form (https://docs.sympy.org, BSD): flat sums and products, like terms and equal bases
- * combined, numbers computed, arguments in a canonical order. Differences, quotients and roots are sums, products and
- * powers.
+ * Represents formulas in SymPy's canonical form (https://docs.sympy.org, BSD): flat sums and products, like terms and
+ * equal bases combined, numbers computed, arguments in a canonical order. Differences, quotients and roots are sums,
+ * products and powers.
  */
 import * as Exact from "./Exact.ts"
 

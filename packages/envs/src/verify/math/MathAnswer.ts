@@ -59,7 +59,7 @@ const letterUnit =
 /** A number with a unit in words or in `\\text`. */
 const wordUnit = /^[^a-zA-Z\\]*\d(?:[\s~]|\\[,;: ]){0,5}(?:\\(?:mathrm|text|rm)\s?\{)?\s{0,3}[a-zA-Z]{2,20}[^\d]{0,40}$/
 
-/** `5 m` has a unit if the other answer has no letters, or a unit too; beside `5x` it may be a product. */
+/** `5 m` has a unit if the other answer has no letters, or a unit too; next to `5x` it may be a product. */
 const withUnit = (answer: string, other: string): string => {
   const [, numeral, letter] = answer.length > maxAtOnce ? [] : (letterUnit.exec(answer.trim()) ?? [])
   const isConstant = !/[a-zA-Z]/.test(other.replaceAll(/\\[a-zA-Z]+/g, ""))

@@ -1,6 +1,6 @@
 /**
- * Sums, differences and products of matrices, entry by entry as expressions; undefined if shapes do not match, an entry
- * is unreadable or there are too many.
+ * Computes sums, differences and products of matrices, entry by entry as expressions; undefined if shapes do not match,
+ * an entry is unreadable or there are too many.
  */
 import { type Answer, type Matrix, worth } from "./Answer.ts"
 import * as Exact from "./Exact.ts"

@@ -59,7 +59,7 @@ const constantOf = (answer: Answer) => {
   return expression !== undefined && ExpressionValue.isConstant(expression) ? expression : undefined
 }
 
-/** True if an answer is a number, or has no unknown in it. */
+/** True for a numeric answer, and for one without unknowns. */
 export const isConstant = (answer: Answer): boolean => answer._tag !== "Leaf" || constantOf(answer) !== undefined
 
 const isSameConstant = (a: Answer, b: Answer): boolean => {

@@ -16,6 +16,7 @@ const scientific =
   /^([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(?:(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{\s*([+-]?\d{1,4})\s*\}|([+-]?\d))|[eE]([+-]?\d{1,4}))$/
 const repeating =
   /^([+-]?)(\d*)\.(\d*)\s*(?:\\(?:overline|bar|dot)\s*(?:\{\s*(\d{1,60})\s*\}|(\d))|\\dot\s*(?:\{\s*(\d)\s*\}|(\d))\s*(\d{0,58})\s*\\dot\s*(?:\{\s*(\d)\s*\}|(\d))|(?<=\.)\((\d{1,60})\))$/
+const cutOff = /^([+-]?)(\d*)\.(\d{2,60})\s*\\dots$/
 const infinity = /^([+-]?)\s*\\infty$/
 
 const signed = (sign: string | undefined, value: Exact.Rational | undefined) =>
@@ -59,6 +60,20 @@ const readRepeating = (text: string) => {
   return start === undefined || rest === undefined ? undefined : signed(sign, Exact.add(start, rest))
 }
 
+/**
+ * `0.666\dots`: what the decimals end with at least twice repeats, in the shortest form that does; undefined without
+ * such digits (`3.14159\dots`).
+ */
+const readCutOff = (text: string) => {
+  const [, sign = "", whole = "", places = ""] = cutOff.exec(text) ?? []
+  for (let period = 1; 2 * period <= places.length; period++) {
+    const block = places.slice(-period)
+    if (!places.endsWith(block + block)) continue
+    return /^0+$/.test(block) ? undefined : readRepeating(`${sign}${whole}.${places}\\overline{${block}}`)
+  }
+  return undefined
+}
+
 /** The number that the whole `text` is, or undefined. */
 export const read = (text: string): Expression | undefined => {
   const trimmed = text.trim()
@@ -68,7 +83,7 @@ export const read = (text: string): Expression | undefined => {
   }
   const toInfinity = infinity.exec(trimmed)
   if (toInfinity !== null) return { _tag: "Infinity", isNegative: toInfinity[1] === "-" }
-  const value = readFraction(trimmed) ?? readMixed(trimmed) ?? readScientific(trimmed) ?? readRepeating(trimmed)
+  const value = readFraction(trimmed) ?? readMixed(trimmed) ?? readScientific(trimmed) ?? readRepeating(trimmed) ?? readCutOff(trimmed)
   return value === undefined ? undefined : number(value)
 }
 

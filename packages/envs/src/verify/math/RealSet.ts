@@ -1,6 +1,6 @@
 /**
- * Sets of real numbers as unions of intervals with decided endpoints, for answers such as `[-1, 2) \cup (2, \infty)` or
- * `1 \leq |z| < 3`.
+ * Represents sets of real numbers as unions of intervals with decided endpoints, for answers such as `[-1, 2) \cup (2,
+ * \infty)` or `1 \leq |z| < 3`.
  *
  * Everything is normalized (disjoint pieces in ascending order, fully merged), so that equal sets have equal pieces.
  * Endpoints with unknowns, and undecided orders, make the set undefined ("undecided").

@@ -1,5 +1,5 @@
 /**
- * Values of symbols at points: pseudo-random, and dependent on the symbols' names only, so that verdicts are
+ * Provides values of symbols at points: pseudo-random, and dependent on the symbols' names only, so that verdicts are
  * reproducible.
  */
 import * as Exact from "./Exact.ts"

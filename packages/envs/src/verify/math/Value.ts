@@ -1,6 +1,6 @@
 /**
- * Complex numbers for `ExpressionValue`: exact (Gaussian rationals) as long as possible, else fixed point with 384
- * binary places.
+ * Computes with complex numbers for `ExpressionValue`: exact (Gaussian rationals) as long as possible, else fixed point
+ * with 384 binary places.
  *
  * `undefined` always means "undecided": division by zero, more than 2^1000, or a product, quotient or power so close to
  * zero (2^-180) that the fixed-point form would lose it. Only a difference can therefore be tiny, which means that the

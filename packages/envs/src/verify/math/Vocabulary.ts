@@ -1,5 +1,5 @@
 /**
- * The allowed notation of a leaf: characters and commands whose meaning the engine's parser preserves.
+ * Defines the allowed notation of a leaf: characters and commands whose meaning the engine's parser preserves.
  *
  * It silently drops others (`5\#6`, `5\%6` and `\cancel{6}5` are returned as numbers), and a dropped sign changes the
  * answer. Anything not listed is unreadable, and only equals identical text.

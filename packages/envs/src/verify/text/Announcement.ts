@@ -5,7 +5,7 @@ import * as Retraction from "./Retraction.ts"
 import * as Wording from "./Wording.ts"
 
 const anchors =
-  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
+  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
 
 /**
  * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is not a
@@ -39,7 +39,7 @@ const announcement = (text: string, match: RegExpMatchArray): Announcement => {
   const at = match.index ?? 0
   const start = at + match[0].length
   const near = text.slice(start, start + 2_100)
-  const lead = /^\s*/.exec(near)?.[0].length ?? 0
+  const lead = /^(?:\s|\*\*|__)*/.exec(near)?.[0].length ?? 0
   const display = /^(?:\*\*|\s)*(?:\$\$|\\\[)/.test(near)
   const rest = near.slice(lead, lead + 2_000)
   const stated = display
@@ -74,13 +74,17 @@ const predicate = (stated: string): string => {
 /** "45 miles, not 60": the other number is denied. */
 const contrast = /,\s(?:and\s)?not\s(?:\\?[$€£]\s?)?-?\d[\d,.]{0,40}(?:\s[a-z]{2,20})?[\s*_]{0,10}$/i
 
+/** `0.666...`: these dots are part of the number, and end no sentence. */
+const repeating = /(\.\d{0,40}?(?:([1-9])\2\2|(?!0+\.)(\d{2,20})\3))\.\.\./g
+
 const maxRemarks = 20
 
 /**
  * The formula or number of the last sentence with "the answer is"; an empty text if the sentence denies it, leaves it
  * open or takes it back.
  */
-export const last = (text: string): string | undefined => {
+export const last = (whole: string): string | undefined => {
+  const text = whole.replaceAll(repeating, "$1…")
   const matches = [...text.matchAll(anchors)]
   let said: Announcement | undefined
   for (let i = matches.length - 1; i >= Math.max(0, matches.length - maxRemarks); i--) {
@@ -89,8 +93,8 @@ export const last = (text: string): string | undefined => {
   }
   if (said === undefined || place.test(said.stated)) return undefined
   const { announcing, before, end } = said
-  const whole = Prose.withoutReason(said.stated)
-  const stated = Prose.beginsWithValue(whole) ? whole.replace(contrast, "") : whole
+  const bare = Prose.withoutReason(said.stated)
+  const stated = Prose.beginsWithValue(bare) ? bare.replace(contrast, "") : bare
   if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""
   // "Final answer: the largest $n$ is 34": the value is the predicate.
   const value = withoutMarkup(predicate(stated))

@@ -29,11 +29,15 @@ const congruent = /≡|\\equiv|congruent/
 
 /** "or 25", "apples or 25", "or is it 25", "or x = 25", "or so", "maybe", "to 25". */
 const hedgesAfter =
-  /^[,–—-]?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|roughly|give or take|more or less|at (?:the )?(?:least|most)(?! one))(?![a-zA-Z])|to\s+[-$\\\d])/i
+  /^(?:-ish(?![a-zA-Z])|(?:[,–—-]|\.{2,3}|…)?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|roughly|give or take|more or less|at (?:the )?(?:least|most)(?! one))(?![a-zA-Z])|to\s+[-$\\\d]))/i
 const hedgesBefore =
   /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|(?<![a-zA-Z])(?:if|suppose|imagine|assume|pretend)(?![a-zA-Z])[^.]{1,80}\swere[\s$*:([]{1,9}$|(?<![a-zA-Z])between[\s$\\]{1,5}\d[\d.,$%\s]{0,20}and[\s$*]{1,9}$|(?<![a-zA-Z])(?:might|may|could|would) (?:think|say|guess|assume|expect|believe|conclude|be tempted)(?![a-zA-Z])|^\s*(?:suppose|imagine|pretend|let['’]s say)(?![a-zA-Z])[^,]*$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
 
-/** Directly before the box: "roughly", "about". "Approximately" is said of a rounded result, as `\\approx` is. */
+/** Directly before the box: what others answer, or an assumption. */
+const ofOthers =
+  /(?<![a-zA-Z])(?:(?:some|many|most|several|few)\s(?:[a-z]{3,20}\s)?(?:answer|say|think|guess|write|claim|get|believe)|if\s(?:we|i|you|one)\s(?:assume|suppose|guess))(?:\s(?:that\s)?(?:it|the\sanswer|[a-z])(?:\sis|['’]s|\s?=)?)?[\s$*:([]{1,9}$/i
+
+/** Directly before the box: "roughly", "about". "Approximately" marks a rounded result, like `\\approx`. */
 const vague =
   /(?<![a-zA-Z])(?:roughly|about|around|nearly|almost|circa|ca\.|likely|(?:an|is) estimated(?: to be)?)[\s$*:([]{1,9}$/i
 /**
@@ -85,6 +89,7 @@ const isComputedBefore = (line: string): boolean => {
 }
 
 const isHedgedBefore = (line: string): boolean => {
+  if (ofOthers.test(line)) return true
   const last = [...line.matchAll(clauseStart)].at(-1)
   return (
     hedgesBefore.test(line) && hedgesBefore.test(last === undefined ? line : line.slice(last.index + last[0].length))
@@ -139,7 +144,8 @@ export const isAnswer = (
     kilo.test(prose)
   )
     return false
-  if (prose.startsWith("?") || (remainder.test(prose) && !congruent.test(line))) return false
+  const isStruckOut = /~~[\s$*]{0,9}$/.test(line) && /^[\s$*]{0,9}~~/.test(rest)
+  if (isStruckOut || prose.startsWith("?") || (remainder.test(prose) && !congruent.test(line))) return false
   const around = formulas.find((one) => one.start < start && one.end >= end)
   if (around === undefined) return !isComputedBefore(line) && !isComputedAfter(rest)
   const opening = text.slice(around.start, start).replace(/^(?:\$\$?|\\[[(])/, "")

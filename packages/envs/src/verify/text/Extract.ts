@@ -2,10 +2,10 @@
  * Finds the answer in a completion.
  *
  * Considers only the text after the last `</think>`, excluding reasoning that is opened later. A box, if any, is the
- * answer, whatever follows (`Boxes`); else the last of "the final answer is …" and `#### …`; else, only if requested,
- * the last formula between dollar signs or the like, then the last number. A value that its own sentence denies or
- * leaves open ("is certainly not 5", "is 5 or maybe 6") is not an answer. An answer that lists candidates is compared
- * as that list, never as a choice. Linear in the text.
+ * answer, regardless of following text (`Boxes`); else the last of "the final answer is …" and `#### …`; else, only if
+ * requested, the last formula between dollar signs or the like, then the last number. A value that its own sentence
+ * denies or leaves open ("is certainly not 5", "is 5 or maybe 6") is not an answer. An answer that lists candidates is
+ * compared as that list, never as a choice. Linear in the text.
  */
 import * as Announcement from "./Announcement.ts"
 import * as Boxes from "./Boxes.ts"
@@ -17,7 +17,7 @@ import * as Wording from "./Wording.ts"
 export interface Options {
   /** True if only the text after the last `</think>` counts. */
   readonly splitsOnThinkTag: boolean
-  /** With more boxes than this in the answer part there is no answer: guessing does not count. */
+  /** Maximum boxes in the answer part: guessing does not count. */
   readonly maxBoxed: number
   /** True if an answer needs a box. */
   readonly needsBox: boolean
@@ -25,7 +25,7 @@ export interface Options {
   readonly unmarked: "none" | "formula" | "number"
 }
 
-/** As in the original's Accuracy reward: boxed or announced answers only. Defaults of missing options. */
+/** Default options, like the original's Accuracy reward: boxed or announced answers only. */
 export const accuracyOptions: Options = { splitsOnThinkTag: true, maxBoxed: 6, needsBox: false, unmarked: "none" }
 
 /** For prompts that give no credit to answers without a box. */
@@ -80,12 +80,12 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
   return isBare ? trimmed : numberAnswer
 }
 
-/** The line after the last `####`, or the next non-empty one. A heading above a box does not count. */
+/** The line after the last `####`, or the next non-empty one, or what it announces. A heading above a box does not count. */
 const hashed = (reference: string): string | undefined => {
   const marker = reference.lastIndexOf("####")
   const behind = marker < 0 ? "" : reference.slice(marker + 4)
-  const [line = ""] = behind.replace(/^[\s#]+/, "").split("\n", 1)
-  return Boxes.count(behind) > 0 || line === "" ? undefined : line.trim()
+  const [line = ""] = behind.replace(/^[\s#]+(?:(?:final )?answer:?\s*\n\s*)?/i, "").split("\n", 1)
+  return Boxes.count(behind) > 0 || line === "" ? undefined : Announcement.last(line) || line.trim()
 }
 
 const tag = /<answer>([^<]{1,2000})<\/answer>/gi
@@ -116,7 +116,7 @@ const unmarkedIn = (text: string, allowsNumbers: boolean): string | undefined =>
 }
 
 /**
- * The answer marked by boxes or announcements; undefined if there is no mark, without an answer if the marks have none.
+ * The answer marked by boxes or announcements; undefined without a mark, without an answer if the marks have none.
  */
 export const marked = (
   completion: string,

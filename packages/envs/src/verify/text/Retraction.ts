@@ -25,9 +25,18 @@ const denying = [
   `(?:isn['’]?t|wasn['’]?t|(?:cannot|can\\s?not|can['’]?t|could\\s?n['’]?t|could\\s+not|must\\s+not)\\s+be)\\s+${adverbs}${right}`
 ].join("|")
 
+const fitting =
+  "(?:actually\\s+)?(?:satisfy|match|fit|work|check\\s+out|hold|make\\s+sense|add\\s+up|agree|seem\\s+right|look\\s+right)"
+const breaks =
+  "(?:contradicts|violates)\\s+(?:the|our)\\s+(?:given|original|problem|condition|statement|equation|question|constraint|assumption|premise|information)s?"
+/** "Fails for n = 2" may be said of a case. */
+const otherwise = "(?![a-zA-Z])(?!\\s+(?:for|with|if|when|unless|to|only|option|choice|at|here)(?![a-zA-Z]))"
+/** Of one value, and not of so many things: "doesn't work", "leads to a contradiction", "is extraneous". */
+const excluded = `(?:(?:does\\s?n['’]?t|does\\s+not|fails\\s+to)\\s+${fitting}|fails\\s+(?:the|this|that|our|both|because|since)|${breaks}|(?:leads\\s+to|gives|yields)\\s+a\\s+contradiction|(?:is|was)\\s+(?:extraneous|invalid|impossible)|(?:is|can\\s+be|must\\s+be)\\s+(?:ruled\\s+out|rejected|discarded))${otherwise}`
+
 /** Directly after the answer, in its own sentence. */
 const own = new RegExp(
-  `^[\\s$*_)\\]}"',:—–-]*(?:(?:but|which|and|however|though)[\\s,]+)?(?:(?:(?:that|this|it)\\s+)?(?:${denying})|(?:that|this|it)['’]s\\s+${adverbs}(?:${wrong}|not\\s+${right}))(?![a-zA-Z])`,
+  `^[\\s$*_)\\]}"',:—–-]*(?:(?:but|which|and|however|though)[\\s,]+)?(?:(?:(?:that|this|it)\\s+)?(?:${denying})|(?:that|this|it)['’]s\\s+${adverbs}(?:${wrong}|not\\s+${right})|${excluded})(?![a-zA-Z])`,
   "i"
 )
 /** Like `own`, in a later clause of that sentence. */
@@ -58,7 +67,7 @@ const pronounDenied = new RegExp(
 )
 /** "That doesn't satisfy the equation." */
 const pronounFails = new RegExp(
-  `^${pronoun}\\s+(?:(?:does\\s?n['’]?t|does\\s+not|did\\s?n['’]?t|can['’]?t|cannot|fails?\\s+to)\\s+(?:actually\\s+)?(?:satisfy|match|fit|work|check\\s+out|hold|make\\s+sense|add\\s+up|agree|seem\\s+right|look\\s+right)|fails|(?:contradicts|violates)\\s+(?:the|our)\\s+(?:given|original|problem|condition|statement|equation|question|constraint|assumption|premise|information)s?)(?![a-zA-Z])(?!\\s+(?:for|with|if|when|unless|to|only|option|choice|at|here)(?![a-zA-Z]))`,
+  `^${pronoun}\\s+(?:(?:does\\s?n['’]?t|does\\s+not|did\\s?n['’]?t|can['’]?t|cannot|fails?\\s+to)\\s+${fitting}|fails|${breaks})${otherwise}`,
   "i"
 )
 const answerDenied = new RegExp(`^${answerNoun}\\s+(?:${denying})(?![a-zA-Z])`, "i")
@@ -72,7 +81,7 @@ const replaced = new RegExp(
 )
 const insteadOf = /^(?:it|that|the\s+answer)(?:['’]s|\s+is)\s+(?:(?:actually|really)\s+)?([-$\\\d].{0,40})/is
 const meaning =
-  /^[\s$*_)\]}"']*[,—–-]\s*(?:(?:no|wait|sorry|oops)[\s,]+)?(?:i\s+mean(?:t)?|make\s+that|or\s+rather|no|wait|sorry)[\s,:]+([-$\\\d].{0,40})/is
+  /^[\s$*_)\]}"']*[,—–→-]\s*(?:(?:no|wait|sorry|oops)[\s,]+)?(?:i\s+mean(?:t)?|make\s+that|or\s+rather|corrected|no|wait|sorry)[\s,:]+([-$\\\d].{0,40})/is
 
 const trueAnswer =
   "(?:the|my)\\s+(?:(?:correct|actual|true|real|right|proper|new|corrected)\\s+){1,2}(?:answer|value|result|solution|number|one)"
@@ -145,7 +154,7 @@ const sentences = (text: string): ReadonlyArray<string> =>
 /** True if an interjection announces another answer. */
 const corrects = (lead: string): boolean => /[a-zA-Z]/.test(lead) && !/^\W*(?:but|well|however)\W*$/i.test(lead)
 
-interface Place {
+interface Context {
   /** True if the sentence directly follows the answer's own. */
   readonly isNext: boolean
   /** True if the sentence before it begins with such an interjection. */
@@ -153,7 +162,7 @@ interface Place {
 }
 
 /** True if a sentence after the answer's own takes it back. */
-const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Place): boolean => {
+const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Context): boolean => {
   const lead = interjections.exec(sentence)?.[0] ?? ""
   const about = sentence
     .slice(lead.length)

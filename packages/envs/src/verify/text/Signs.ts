@@ -9,9 +9,9 @@
 /** Minus signs, including emoji and full-width ones. */
 const minus = /[\u2212\u02d7\u2796\ufe63\uff0d]/g
 const plus = /[\uff0b\ufe62\u2795]/g
-/** Unicode's other hyphens and dashes (`Pd`), except wave dashes, which are ranges. */
+/** Unicode's other hyphens and dashes (`Pd`), except wave dashes, which are ranges; raised and lowered minus signs. */
 const dash =
-  /(?<![\p{L}\p{N})\]}%])[\u058a\u05be\u1400\u1806\u2010-\u2015\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\ufe31\ufe32\ufe58](?=[\d.$€£\\({])/gu
+  /(?<![\p{L}\p{N})\]}%])[\u058a\u05be\u1400\u1806\u2010-\u2015\u207b\u208b\u2e17\u2e1a\u2e3a\u2e3b\u2e40\u2e5d\ufe31\ufe32\ufe58](?=[\d.$€£\\({])/gu
 
 /** The zeros of other scripts' digits (Arabic, Persian, those of India, Thai, …), full-width and mathematical ones. */
 const zeros = [

@@ -106,7 +106,10 @@ export const clauseBefore = (before: string): string => {
 
 /** "It is false that x = 5". */
 const refusedClaim =
-  /(?<![a-zA-Z])(?:(?:false|untrue|incorrect|wrong|not\s+(?:true|correct|right))\s+(?:that|to\s+(?:say|claim|think|conclude|assume))|can(?:not|\snot|['’]?t)\s+be\s+that|(?:there\s+is|there['’]s)\s+no\s+way|(?:i|we)\s+doubt|impossible\s+(?:that|for))(?![a-zA-Z])(?:(?!\sbut\s)[^,.!?;\n])*$/i
+  /(?<![a-zA-Z])(?:(?:false|untrue|incorrect|wrong|not\s+(?:true|correct|right))\s+(?:that|to\s+(?:say|claim|think|conclude|assume))|can(?:not|\snot|['’]?t)\s+be\s+that|(?:there\s+is|there['’]s)\s+no\s+way|(?:i|we)\s+doubt|impossible\s+(?:that|for)|(?:do|does|did)(?:\s?n['’]?t|\s+not)\s+(?:think|believe|agree)|not\s+(?:convinced|sure|certain))(?![a-zA-Z])(?:(?!\s(?:but|so|hence|thus|therefore)\s)[^,.!?;\n])*$/i
+/** "A common wrong answer is 5", "we can rule out 5". */
+const refusedValue =
+  /(?:(?<![a-zA-Z])(?:anything\s+but|(?:rul(?:e|es|ed|ing)|cross(?:es|ed|ing)?)\s+out|mistake\s+to\s+[a-z]{2,20})|(?:^|[.!?:;,\n*]\s{0,3}|(?<![a-z])(?:but|and|so)\s)(?:an?|the|one|another|my)\s(?:[a-z]{3,12}\s)?(?:wrong|incorrect|mistaken|false)\s(?:answer|value|result|solution|guess|choice)\s(?:is|was|would\sbe))[\s$*:([]{1,9}$/i
 const refusedRelation = /(?:\\neq?|\\not\s{0,9}=|!=|≠|<>)[\s$\\([{]{0,20}$/
 
 /**
@@ -114,4 +117,5 @@ const refusedRelation = /(?:\\neq?|\\not\s{0,9}=|!=|≠|<>)[\s$\\([{]{0,20}$/
  * eq`.
  */
 export const isDeniedBy = (before: string): boolean =>
-  denies(clauseBefore(before)) || refusedRelation.test(before.slice(-40)) || refusedClaim.test(before.slice(-reach))
+  denies(clauseBefore(before)) ||
+  [refusedRelation, refusedClaim, refusedValue].some((one) => one.test(before.slice(-reach)))

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import * as Environment from "@atropos/core/Environment"
 import * as Driven from "../../../src/kit/driven/DrivenEnvironment.ts"
-import * as Seats from "../../../src/kit/Seats.ts"
+import * as Players from "../../../src/kit/Players.ts"
 import * as Episode from "../../../src/kit/Episode.ts"
 import * as Tool from "../../../src/kit/tools/Tool.ts"
 import * as Toolbox from "../../../src/kit/tools/Toolbox.ts"
@@ -170,7 +170,7 @@ describe("an environment stepped from outside", () => {
         Effect.map(Effect.flip(Effect.flatMap(driven(layer), ({ check }) => check)), ({ message }) => message)
       assert.strictEqual(
         yield* refused(asking(8)),
-        "asking cannot be stepped from outside: it asks for 8 answers at once, and one policy outside gives one"
+        "asking cannot be stepped from outside: it requests 8 completions at the same time, but an outside policy returns one"
       )
       const solved: Trajectory = {
         messages: [Message.user("?"), Message.assistant("!")],
@@ -181,7 +181,7 @@ describe("an environment stepped from outside", () => {
       }
       assert.include(
         yield* refused(named("solved", { collectTrajectories: () => Effect.succeed([solved]) })),
-        "solved cannot be stepped from outside: it asks the policy nothing"
+        "solved cannot be stepped from outside: it makes no requests to the policy"
       )
       assert.include(
         yield* refused(
@@ -197,7 +197,7 @@ describe("an environment stepped from outside", () => {
 
   it.effect("has no one reward where several seats are played", () =>
     Effect.gen(function* () {
-      const game: Seats.SeatedGame<number> = {
+      const game: Players.SeatedGame<number> = {
         seats: 2,
         toMove: (state) => (state < 2 ? state : undefined),
         opening: (_, seat) => [Message.user(`seat ${seat}`)],
@@ -208,7 +208,7 @@ describe("an environment stepped from outside", () => {
       }
       const environment = yield* driven(
         named("seats", {
-          collectTrajectories: () => Seats.groups(game, 0, { players: ["policy", "policy"], n: 1, maxTokens: 5 })
+          collectTrajectories: () => Players.groups(game, 0, { players: ["policy", "policy"], n: 1, maxTokens: 5 })
         })
       )
       const episode = yield* environment.reset()
@@ -217,11 +217,12 @@ describe("an environment stepped from outside", () => {
       assert.isTrue(isRefused)
       assert.include(message, "2 sequences")
       const told = yield* driven(
-        named("told", { collectTrajectories: () => Effect.succeed([]), severalScores: "by seat" })
+        named("told", { collectTrajectories: () => Effect.succeed([]), scoresPerEpisode: "by seat" })
       )
       assert.include(yield* Effect.flip(told.check), {
         isRefused: true,
-        message: "told cannot be stepped from outside: its episodes have no one reward, they are scored apart: by seat"
+        message:
+          "told cannot be stepped from outside: its episodes have no single reward, their sequences are scored separately: by seat"
       })
     })
   )

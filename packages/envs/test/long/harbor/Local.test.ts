@@ -73,7 +73,7 @@ describe(`Harbor tasks on this machine${skipped}`, () => {
           return told
         })
       assert.match(yield* graded("echo oh no; exit 1"), /wrote neither .*it says: oh no/)
-      assert.include(yield* graded("echo good > /logs/verifier/reward.txt"), "one number is wanted")
+      assert.include(yield* graded("echo good > /logs/verifier/reward.txt"), "expected one number")
       assert.include(yield* graded("ln -s /app/name.txt /logs/verifier/reward.txt"), "cannot be read")
       yield* fs.writeFileString(
         `${folder}/task/task.toml`,
@@ -100,7 +100,7 @@ describe(`Harbor tasks on this machine${skipped}`, () => {
       const file = `${folder}/task/task.toml`
       const settings = { tasks: folder, visible: [process.execPath.replace(/\/bin\/node$/, "")] }
       const shut = yield* Rolling.rolledOut({ ...settings, command: program("0") }, script)
-      assert.include(shut.told, "wants no network")
+      assert.include(shut.told, "has no network")
       yield* fs.writeFileString(file, (yield* fs.readFileString(file)).replace("no-network", "public"))
       const { group } = yield* Rolling.rolledOut({ ...settings, command: program("0") }, script)
       assert.deepStrictEqual(Array.from(group!.scores), [1, 1])
@@ -109,7 +109,7 @@ describe(`Harbor tasks on this machine${skipped}`, () => {
       assert.deepInclude(failing.figures, { "agent/threw": 2 })
       const silent = yield* Rolling.rolledOut({ ...settings, command: "true" }, script)
       assert.isUndefined(silent.group)
-      assert.include(silent.told, "asked the model nothing")
+      assert.include(silent.told, "made no request to the model")
     }).pipe(Effect.scoped)
   )
 })

@@ -146,7 +146,7 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
       return Effect.gen(function* () {
         const environment = yield* Environment.Environment
         const error = yield* Effect.flip(first(environment))
-        assert.match(error.message, /was ended by SIGKILL|ended with code 137/)
+        assert.match(error.message, /was killed by SIGKILL|exited with code 137/)
         assert.isAtLeast(killed, 2)
         assert.deepStrictEqual(yield* Processes.gone(mark), [])
         const { groups } = yield* first(environment)

@@ -108,7 +108,9 @@ const deltaOf = (file: ConfigFile): ModelConfig["delta"] => ({
 })
 
 const bothWays = (file: ConfigFile): string | undefined =>
-  file.use_bidirectional_attention ? "attention to later tokens (use_bidirectional_attention) is not built" : undefined
+  file.use_bidirectional_attention
+    ? "attention to later tokens (use_bidirectional_attention) is not supported"
+    : undefined
 
 export const families: { readonly [modelType: string]: Family } = {
   llama: {
@@ -158,7 +160,7 @@ export const families: { readonly [modelType: string]: Family } = {
     isMixture: ({ decoder_sparse_step: step, mlp_only_layers: dense }, layer) =>
       !(dense ?? []).includes(layer) && (layer + 1) % (step ?? 1) === 0,
     refuse: (file) =>
-      file.use_sliding_window === true ? "sliding-window attention (use_sliding_window) is not built" : undefined
+      file.use_sliding_window === true ? "sliding-window attention (use_sliding_window) is not supported" : undefined
   },
   qwen3_5_text: {
     models: "Qwen 3.5 (text; of qwen3_5 the part for text)",
@@ -179,7 +181,7 @@ export const families: { readonly [modelType: string]: Family } = {
       const { keyHeads, valueHeads } = deltaOf(file)!
       return valueHeads % keyHeads === 0
         ? undefined
-        : `${valueHeads} heads of values cannot share ${keyHeads} of keys (linear_num_value_heads, linear_num_key_heads)`
+        : `${valueHeads} value heads cannot share ${keyHeads} key heads (linear_num_value_heads, linear_num_key_heads)`
     }
   },
   gpt_oss: {

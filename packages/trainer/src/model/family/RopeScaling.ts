@@ -97,12 +97,12 @@ const scalingOf = (file: RopeFile, width: number, around: Surroundings): Read =>
 
 /** Reads the rotary positions of a file; the error describes the problem. */
 export const read = (file: RopeFile, around: Surroundings): Result.Result<Rope, string> => {
-  if (file.mrope_section != null) return Result.fail("positions of pictures (mrope_section) are not built")
+  if (file.mrope_section != null) return Result.fail("image positions (mrope_section) are not supported")
   const partial = file.partial_rotary_factor ?? around.partial ?? 1
   const width = Math.floor(around.headDim * partial)
   if (width < 2 || width % 2 !== 0 || width > around.headDim) {
     return Result.fail(
-      `partial_rotary_factor ${partial} rotates ${width} of the ${around.headDim} elements of a head: an even number is needed`
+      `partial_rotary_factor ${partial} rotates ${width} of the ${around.headDim} elements of a head; the number must be even`
     )
   }
   return Result.map(scalingOf(file, width, around), (scaling) => ({

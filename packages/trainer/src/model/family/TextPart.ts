@@ -35,7 +35,7 @@ export interface Read {
 }
 
 /** The key's value in the first file that has it. */
-const said = (key: string, ...files: ReadonlyArray<File>): File => {
+const firstStated = (key: string, ...files: ReadonlyArray<File>): File => {
   const found = files.find((one) => one[key] != null)
   return found === undefined ? {} : { [key]: found[key] }
 }
@@ -54,10 +54,10 @@ export const read = (file: File): Read => {
       ...text,
       ...Object.fromEntries(unread.map((key) => [key, null])),
       model_type: inner,
-      ...said("tie_word_embeddings", text, file),
+      ...firstStated("tie_word_embeddings", text, file),
       // Chat models end a turn with another token than a text; the outer file lists both.
-      ...said("eos_token_id", file, text),
-      ...said("quantization_config", file, text)
+      ...firstStated("eos_token_id", file, text),
+      ...firstStated("quantization_config", file, text)
     },
     textOf: outer
   }

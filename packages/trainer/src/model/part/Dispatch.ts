@@ -13,8 +13,8 @@ import type { Value } from "../../graph/Value.ts"
 const rowsOfBlock = "expert_rows"
 
 /** Fewer rows are no faster, and a single row would use another kernel, with slightly different numbers. */
-const fewestRows = 4
-const mostRows = 64
+const minRows = 4
+const maxRows = 64
 
 export interface Dispatch {
   /** S, int64 [] */
@@ -47,7 +47,7 @@ const ceilDiv = (graph: Graph, a: Value, b: Value): Value =>
 const defineRows = (graph: Graph, choices: Dim, experts: number): void => {
   if (graph.symbols.has(rowsOfBlock)) return
   const half = ceilDiv(graph, graph.dim(choices), graph.ints([2 * experts]))
-  graph.define(rowsOfBlock, graph.min(graph.max(half, graph.ints([fewestRows])), graph.ints([mostRows])))
+  graph.define(rowsOfBlock, graph.min(graph.max(half, graph.ints([minRows])), graph.ints([maxRows])))
 }
 
 /** `chosen` int64 (N, k), values below `experts`; `name` distinguishes the mixtures of a graph. */

@@ -30,15 +30,15 @@ const urlOf = (text: string) =>
 
 export const read = Effect.fn("Address.read")(function* (text: string) {
   const url = urlOf(text)
-  if (url === undefined) return yield* fail(text, `engine ${JSON.stringify(text)} is no address: ${expected}`)
+  if (url === undefined) return yield* fail(text, `engine ${JSON.stringify(text)} is not a valid address: ${expected}`)
   if (url.username !== "" || url.password !== "") {
-    return yield* fail(url.host, `the address of an engine holds no key: set TINKER_API_KEY instead`)
+    return yield* fail(url.host, `the address of an engine must not contain a key: set TINKER_API_KEY instead`)
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    return yield* fail(text, `engine ${JSON.stringify(text)} is no address of HTTP: ${expected}`)
+    return yield* fail(text, `engine ${JSON.stringify(text)} is not an HTTP address: ${expected}`)
   }
   if (url.search !== "" || url.hash !== "") {
-    return yield* fail(url.host, `the address ${url.origin}${url.pathname} goes on with ? or #: ${expected}`)
+    return yield* fail(url.host, `the address ${url.origin}${url.pathname} contains ? or #: ${expected}`)
   }
   const apiKey = Option.getOrUndefined(yield* key)
   const server = `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, "").replace(/\/api\/v1$/, "")}`

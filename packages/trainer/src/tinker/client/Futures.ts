@@ -59,9 +59,9 @@ export const binaryKind = <A>(
 })
 
 /** Max retries after a bare 400. */
-const mostBadRequests = 3
+const maxBadRequests = 3
 /** Max times an operation is sent because its future is gone. */
-const mostSubmissions = 5
+const maxSubmissions = 5
 
 const Special = Schema.Union([Future.TryAgain, Future.MetadataOnly, Future.Failed])
 type Special = typeof Special.Type
@@ -118,7 +118,7 @@ export const make = (transport: Transport.Transport, patience: Patience.Patience
       } else if (special !== undefined || answered.status === 408) {
         const state = special?.queueState ?? "active"
         if (state !== "active" && state !== told) {
-          yield* Effect.logInfo("the server has put the request back", {
+          yield* Effect.logInfo("the server requeued the request", {
             server,
             request: kind.name,
             state,
@@ -129,7 +129,7 @@ export const make = (transport: Transport.Transport, patience: Patience.Patience
         badRequests = 0
         // Servers hold the poll until there is news; this limits the rate for one that does not.
         yield* Effect.sleep("50 millis")
-      } else if (answered.status === 400 && badRequests < mostBadRequests) {
+      } else if (answered.status === 400 && badRequests < maxBadRequests) {
         badRequests++
       } else if (answered.status === 200) {
         return yield* kind.read(answered, server)
@@ -160,7 +160,7 @@ export const make = (transport: Transport.Transport, patience: Patience.Patience
         const done = yield* Effect.result(poll(pending.requestId, kind))
         if (done._tag === "Success") return done.success
         const isGone = done.failure.reason === "expired" || done.failure.reason === "gone"
-        if (!isGone || submission === mostSubmissions) return yield* done.failure
+        if (!isGone || submission === maxSubmissions) return yield* done.failure
         pending = yield* again
       }
     })

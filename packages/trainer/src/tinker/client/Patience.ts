@@ -25,10 +25,10 @@ const limitOf = ({ reason }: TinkerError, patience: Patience): number | undefine
 }
 
 /** Logged once, when waiting starts. */
-const tell = ({ message, reason, server }: TinkerError) =>
+const logRetry = ({ message, reason, server }: TinkerError) =>
   reason === "unpaid"
     ? Effect.logWarning("training is paused: the server asks for payment", { server, because: message })
-    : Effect.logWarning("the server does not answer; asking again", { server, because: message })
+    : Effect.logWarning("the server does not respond; retrying", { server, because: message })
 
 /** Milliseconds before the next attempt. */
 export const pause = ({ retryAfterMillis = 0 }: TinkerError, attempt: number, { pauseMillis }: Patience) =>
@@ -48,7 +48,7 @@ export const persistently = Effect.fnUntraced(function* <A, R>(
     since ??= now
     if (limit === undefined || now - since >= limit) return yield* error
     // A single failure is normal: servers restart, connections break.
-    if (attempt === 2) yield* tell(error)
+    if (attempt === 2) yield* logRetry(error)
     yield* Effect.sleep(yield* pause(error, attempt, patience))
   }
 })

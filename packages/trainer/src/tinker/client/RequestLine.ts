@@ -78,7 +78,7 @@ export const make = Effect.fnUntraced(function* (session: Session, id: string) {
           new TinkerError({
             reason: "broken",
             server,
-            message: `an earlier request never reached ${server}: model ${id} cannot go on`
+            message: `an earlier request never reached ${server}: model ${id} cannot continue`
           })
         )
       : Effect.void

@@ -67,7 +67,7 @@ export const post = <A, I>(path: string, codec: Schema.Codec<A, I>, value: A): T
 const atFirst = (error: TinkerError): TinkerError => {
   const { message, reason, server, status } = error
   if (reason === "gone" || reason === "malformed" || (reason === "refused" && status === 405)) {
-    return new TinkerError({ reason: "stranger", server, message: `${server} is no Tinker server: ${message}` })
+    return new TinkerError({ reason: "stranger", server, message: `${server} is not a Tinker server: ${message}` })
   }
   return reason === "unavailable" && status === undefined
     ? new TinkerError({ reason, server, message: `${message}: is the server running, and is this its address?` })
@@ -93,7 +93,7 @@ const begin = Effect.fnUntraced(function* ({ call }: Futures.Futures, server: st
     Wire.SessionCreated
   )
   for (const message of [created.infoMessage, created.warningMessage, created.errorMessage]) {
-    if (message) yield* Effect.logWarning("the server says", { server, message })
+    if (message) yield* Effect.logWarning("message of the server", { server, message })
   }
   return created.sessionId
 })

@@ -137,7 +137,7 @@ export const make = Effect.fn("TrainedModel.make")(function* (session: Session, 
                 new TinkerError({
                   reason: "malformed",
                   server,
-                  message: `${server} saved weights for samplers and told no path`
+                  message: `${server} saved sampler weights without returning their path`
                 })
               )
       ),

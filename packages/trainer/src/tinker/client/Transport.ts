@@ -46,7 +46,7 @@ export interface Transport {
 export const sdkVersion = "0.38.0"
 
 /** Above the largest possible result: 1,024 data of 32,768 tokens with two numbers each. */
-const mostBytes = 512 * 2 ** 20
+const maxBytes = 512 * 2 ** 20
 
 /** Longer than a server holds a poll. */
 const answerWithin = "90 seconds"
@@ -56,13 +56,13 @@ const utf8 = new TextDecoder()
 /** Describes a wrong address, for which retries are pointless; OpenSSL's own messages are unclear. */
 const wrongAddress = (url: string, why: string): string | undefined => {
   if (/wrong version number|packet length too long/.test(why)) {
-    return `${url} does not speak https: --engine tinker+${url.replace("https:", "http:")}`
+    return `${url} does not use https: --engine tinker+${url.replace("https:", "http:")}`
   }
   if (/^Parse Error|HTTPParserError|Invalid header/.test(why) && url.startsWith("http:")) {
-    return `${url} answers with no HTTP (${why}): if it speaks https, --engine tinker+${url.replace("http:", "https:")}`
+    return `${url} does not answer in HTTP (${why}): if it uses https, --engine tinker+${url.replace("http:", "https:")}`
   }
   return /certificate|altnames/i.test(why)
-    ? `the certificate of ${url} is not trusted here: ${why}; NODE_EXTRA_CA_CERTS names a file with that of its authority`
+    ? `the certificate of ${url} is not trusted: ${why}; set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority`
     : undefined
 }
 
@@ -102,7 +102,7 @@ export const make = Effect.fn("Transport.make")(function* ({ apiKey, url }: Addr
     traffic.requests++
     traffic.bytesSent += size
     const response = yield* client.execute(request)
-    const bytes = yield* AnswerBody.read(response.status, response.stream, mostBytes)
+    const bytes = yield* AnswerBody.read(response.status, response.stream, maxBytes)
     traffic.bytesReceived += bytes.length
     const now = yield* Clock.currentTimeMillis
     return {
@@ -155,7 +155,7 @@ const decodeComplaints = Schema.decodeUnknownOption(Schema.Array(Complaint))
 const decodeDetail = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Detail))
 const decodeFailed = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Failed))
 
-const said = (bytes: Uint8Array): string => {
+const textOf = (bytes: Uint8Array): string => {
   const text = utf8.decode(bytes)
   const failed = decodeFailed(text)
   if (Option.isSome(failed)) return failed.value.error
@@ -170,7 +170,7 @@ const said = (bytes: Uint8Array): string => {
 
 /** Hint at the key's source, unless the server's message contains it. */
 const hintOf = (status: number, text: string): string =>
-  (status === 401 || status === 403) && !text.includes("TINKER_API_KEY") ? " (the key is that of TINKER_API_KEY)" : ""
+  (status === 401 || status === 403) && !text.includes("TINKER_API_KEY") ? " (the key is from TINKER_API_KEY)" : ""
 
 /** The error for a status other than 200. */
 export const refusal = (server: string, path: string, { bytes, retryAfterMillis, status }: Reply): TinkerError =>
@@ -178,7 +178,7 @@ export const refusal = (server: string, path: string, { bytes, retryAfterMillis,
     reason: reasonOf(status),
     server,
     status,
-    message: `${server}${path} answered ${status}: ${said(bytes)}${hintOf(status, said(bytes))}`,
+    message: `${server}${path} answered ${status}: ${textOf(bytes)}${hintOf(status, textOf(bytes))}`,
     ...(retryAfterMillis !== undefined && { retryAfterMillis })
   })
 
@@ -194,6 +194,6 @@ export const json = <A>(
   const flaw = AnswerBody.flaw(text)
   if (flaw !== undefined) return Effect.fail(malformed(flaw.message))
   return Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(codec))(text), ({ message }) =>
-    malformed(`the answer is not what the protocol says: ${message}`)
+    malformed(`the answer violates the protocol: ${message}`)
   )
 }

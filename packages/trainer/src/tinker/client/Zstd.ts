@@ -20,6 +20,6 @@ export const compress = (server: string, bytes: Uint8Array): Effect.Effect<Uint8
         new TinkerError({
           reason: "refused",
           server,
-          message: `${server} wants requests compressed with zstd, which this Node does not have: use Node 22.15 or later`
+          message: `${server} requires zstd, which this Node lacks: use Node 22.15 or later`
         })
       )

@@ -62,7 +62,7 @@ export const check = (
     }),
     (parts) =>
       parts > most
-        ? Effect.fail(new WireError({ message: `${what} has more than ${most} parts: send fewer data at once` }))
+        ? Effect.fail(new WireError({ message: `${what} has more than ${most} parts: send fewer data per request` }))
         : Effect.void
   )
 

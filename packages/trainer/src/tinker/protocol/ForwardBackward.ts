@@ -70,7 +70,7 @@ const tokensOf = Effect.fnUntraced(function* (chunks: ReadonlyArray<Chunk>, what
   const parts: Array<Int32Array> = []
   for (const { chunk } of chunks) {
     if (chunk.case !== "encodedText") {
-      return yield* new WireError({ message: `the model input of ${what} has a part that is no text: ${chunk.case}` })
+      return yield* new WireError({ message: `the model input of ${what} has a part that is not text: ${chunk.case}` })
     }
     const ids = yield* Tensor.readNumbers(chunk.value.tokens, ElementType.INT32, `model input of ${what}`)
     if (ids instanceof Int32Array) parts.push(ids)
@@ -98,7 +98,7 @@ const maxExpanded = 2 ** 24
 
 export const fromMessage = Effect.fnUntraced(function* (message: ForwardBackwardRequest) {
   const data: Array<Datum> = []
-  const room: Tensor.Room = { left: maxExpanded }
+  const room: Tensor.ElementBudget = { left: maxExpanded }
   for (const [index, datum] of message.data.entries()) {
     const inputs = new Map<string, Tensor.Tensor>()
     for (const [name, tensor] of Object.entries(datum.lossFnInputs)) {

@@ -17,7 +17,7 @@ export interface Tensor {
 }
 
 /** Max elements of a tensor in one message. */
-const mostElements = 0x4000_0000
+const maxElements = 0x4000_0000
 
 const fail = (message: string) => Effect.fail(new WireError({ message }))
 
@@ -59,7 +59,7 @@ export const readNumbers = Effect.fnUntraced(function* (bytes: Uint8Array, type:
 const sizeOf = (shape: ReadonlyArray<number>): number => shape.reduce((product, length) => product * length, 1)
 
 /** Remaining element budget of one message's expanded compressed tensors. */
-export interface Room {
+export interface ElementBudget {
   left: number
 }
 
@@ -70,19 +70,19 @@ const expand = Effect.fnUntraced(function* (
   columns: Numbers,
   pad: number,
   what: string,
-  room: Room
+  room: ElementBudget
 ) {
   const [rows = 0, width = 0] = shape
   if (shape.length !== 2 || starts.length !== rows + 1 || columns.length !== values.length) {
     return yield* fail(`${what} is a compressed matrix whose row starts and columns do not fit its shape`)
   }
   room.left -= rows * width
-  if (room.left < 0) return yield* fail(`${what} becomes ${rows * width} elements, more than one message may have`)
+  if (room.left < 0) return yield* fail(`${what} expands to ${rows * width} elements, more than the limit of a message`)
   const dense = (values instanceof Int32Array ? new Int32Array(rows * width) : new Float32Array(rows * width)).fill(pad)
   for (let row = 0; row < rows; row++) {
     const end = starts[row + 1]!
     if (starts[row]! < 0 || end < starts[row]! || end > values.length) {
-      return yield* fail(`row ${row} of ${what} ends before it begins`)
+      return yield* fail(`row ${row} of ${what} ends before its start`)
     }
     for (let at = starts[row]!; at < end; at++) {
       const column = columns[at]!
@@ -98,11 +98,11 @@ export const read = Effect.fnUntraced(function* (
   message: Message,
   what: string,
   pad = 0,
-  room: Room = { left: mostElements }
+  room: ElementBudget = { left: maxElements }
 ) {
   const { dtype, encoding } = message
   const shape = message.shape.map(Number)
-  if (shape.some((length) => length < 0) || sizeOf(shape) > mostElements) {
+  if (shape.some((length) => length < 0) || sizeOf(shape) > maxElements) {
     return yield* fail(`${what} has the shape (${shape.join(", ")})`)
   }
   switch (encoding.case) {

@@ -21,7 +21,7 @@ const unsupported = (message: string) => new Refused({ status: 415, message })
 const broken = (message: string) => new Refused({ status: 400, message })
 const busy = new Refused({
   status: 429,
-  message: "the requests under way fill the room there is for bodies: come again"
+  message: "too many request bodies in memory: retry later"
 })
 
 /** Data has millions of numbers in lists; other limits are the usual ones. */
@@ -36,7 +36,7 @@ const bytesOf = (type: RegExp, wanted: string, maxBytes = Number.POSITIVE_INFINI
     if (!type.test(given))
       return yield* unsupported(`the body must be ${wanted}, not ${given === "" ? "unnamed" : given}`)
     if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-      return yield* unsupported(`bodies compressed with ${encoding} are not read here`)
+      return yield* unsupported(`bodies compressed with ${encoding} are not supported`)
     }
     const tooLarge = new Refused({
       status: 413,
@@ -45,7 +45,7 @@ const bytesOf = (type: RegExp, wanted: string, maxBytes = Number.POSITIVE_INFINI
     const failures = {
       tooLarge: () => tooLarge,
       busy: () => busy,
-      broken: () => broken("the body did not arrive whole")
+      broken: () => broken("the body is incomplete")
     }
     return yield* type === isJson
       ? BodyLimit.readJson(request, limit, { ...failures, excess: broken }, bounds)

@@ -20,7 +20,7 @@ const encodeInfo = Schema.encodeSync(Protocol.WeightsInfo)
 
 /** The run in the path, which the router has already unescaped. */
 const runId = Effect.flatMap(HttpRouter.params, ({ run = "" }) =>
-  CheckpointPath.isModelId(run) ? Effect.succeed(run) : Effect.fail(notFound(`there is no training run ${run}`))
+  CheckpointPath.isModelId(run) ? Effect.succeed(run) : Effect.fail(notFound(`training run not found: ${run}`))
 )
 
 const page = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => {
@@ -87,7 +87,7 @@ const one = (service: Service) =>
   Effect.gen(function* () {
     const run = yield* runId
     const found = yield* runOf(service, run)
-    return found === undefined ? yield* notFound(`there is no training run ${run}`) : Http.json(encodeRun(found))
+    return found === undefined ? yield* notFound(`training run not found: ${run}`) : Http.json(encodeRun(found))
   })
 
 const checkpointsOf = (service: Service) =>
@@ -110,7 +110,7 @@ const named = ({ checkpoints }: Service) =>
   Effect.gen(function* () {
     const { kind = "", name = "", run = "" } = yield* HttpRouter.params
     const address = CheckpointPath.parse(`tinker://${run}/${kind}/${name}`)
-    if (address === undefined) return yield* notFound(`there is no checkpoint ${run}/${kind}/${name}`)
+    if (address === undefined) return yield* notFound(`checkpoint not found: ${run}/${kind}/${name}`)
     return yield* checkpoints.find(address)
   })
 
@@ -132,7 +132,7 @@ const weightsInfo = ({ checkpoints, names }: Service) =>
   Effect.gen(function* () {
     const { value } = yield* byPath
     const address = CheckpointPath.parse(value.tinker_path)
-    if (address === undefined) return yield* notFound(`${value.tinker_path} is no path of weights`)
+    if (address === undefined) return yield* notFound(`${value.tinker_path} is not a path of weights`)
     const { info } = yield* checkpoints.find(address)
     return Http.json(
       encodeInfo({
@@ -150,7 +150,7 @@ const notDownloaded = ({ checkpoints }: Service) =>
   Effect.fail(
     new Refused({
       status: 501,
-      message: `archives are not made here: checkpoints lie as PEFT folders below ${checkpoints.root} on the server`
+      message: `archives are not supported: checkpoints are PEFT folders below ${checkpoints.root} on the server`
     })
   )
 

@@ -73,7 +73,7 @@ const sample = (service: Service) =>
     const answer = pending(id, undefined, { sample_sequence_ids: sequences })
     if (futures.has(id)) return answer
     const leave = samplers.admit(count)
-    if (leave === undefined) return yield* busy("too many completions are waiting: come again")
+    if (leave === undefined) return yield* busy("too many completions are waiting: retry later")
     const run = Effect.map(samplers.answer(value, source), (result): Outcome => ({
       binary: SampleAnswer.encode(result),
       json: () => jsonOf(result)

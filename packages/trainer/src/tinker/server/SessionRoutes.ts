@@ -12,7 +12,7 @@ const heartbeat = Http.body(Protocol.Heartbeat)
 const telemetry = Http.body(Schema.Unknown, 16 * 2 ** 20)
 
 const trainsNoHead =
-  "adapters here are on the attention and MLP layers: train_unembed is taken, and the output matrix is not trained"
+  "adapters here are on the attention and MLP layers: train_unembed is accepted, but the output matrix is not trained"
 
 export const routes = ({ base, names, sessions, samplers, limits }: Service) => {
   const model = {

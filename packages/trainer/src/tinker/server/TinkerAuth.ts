@@ -15,10 +15,10 @@ export const make = (keys: ReadonlyArray<Redacted.Redacted>) => {
   return (header: string | undefined): Effect.Effect<void, Refused> => {
     if (known.length === 0) return Effect.void
     if (header === undefined || header === "") {
-      return Effect.fail(new Refused({ status: 401, message: "this server asks for a key: set TINKER_API_KEY" }))
+      return Effect.fail(new Refused({ status: 401, message: "this server requires a key: set TINKER_API_KEY" }))
     }
     return BearerTokens.roleOf(known, header) === undefined
-      ? Effect.fail(new Refused({ status: 401, message: "the key in TINKER_API_KEY is not known here" }))
+      ? Effect.fail(new Refused({ status: 401, message: "unknown key in TINKER_API_KEY" }))
       : Effect.void
   }
 }
@@ -35,7 +35,7 @@ export const configured: Effect.Effect<
       ? BearerTokens.parse(key, `${setting}, entry ${index + 1}`)
       : Effect.fail(
           new BearerTokens.AuthConfigError({
-            message: `${setting}, entry ${index + 1}: a key begins with ${prefix}, or the SDK refuses to send it`
+            message: `${setting}, entry ${index + 1}: a key must begin with ${prefix}; the SDK rejects others`
           })
         )
   )

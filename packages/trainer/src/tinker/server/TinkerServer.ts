@@ -41,7 +41,7 @@ type Handler = Effect.Effect<
 type Route = readonly ["GET" | "POST" | "PUT" | "DELETE" | "*", `/${string}`, Handler]
 
 const unknownPath: Handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
-  Effect.fail(notFound(`there is no ${method} ${url.split("?", 1)[0]} here`))
+  Effect.fail(notFound(`unknown endpoint: ${method} ${url.split("?", 1)[0]}`))
 )
 
 /** Turns failures and defects into responses, so that the server continues. */

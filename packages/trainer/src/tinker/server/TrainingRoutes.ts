@@ -29,7 +29,7 @@ export const pending = (requestId: string, modelId: string | undefined, more: ob
 export const checkBase = ({ names }: Service, name: string | null | undefined): Effect.Effect<void, Refused> =>
   name === null || name === undefined || names.includes(name)
     ? Effect.void
-    : Effect.fail(notFound(`the base model here is ${names[0]}, not ${name}`))
+    : Effect.fail(notFound(`the base model of this server is ${names[0]}, not ${name}`))
 
 export const submit = Effect.fnUntraced(function* (
   { sessions }: Service,
@@ -59,7 +59,7 @@ const createModel = (service: Service) =>
     yield* checkBase(service, value.baseModel)
     const optimizer = value.optimizerConfig?.type ?? "adamw"
     if (optimizer !== "adamw") {
-      return yield* new Refused({ status: 400, message: `the optimizer here is adamw; there is no ${optimizer}` })
+      return yield* new Refused({ status: 400, message: `unknown optimizer ${optimizer}; this server has adamw` })
     }
     const session = yield* service.sessions.sessionOf(value.sessionId)
     const lora = value.loraConfig
@@ -151,13 +151,13 @@ const stepOf = (service: Service) =>
     const { beta1, beta2, eps, gradClipNorm, learningRate, weightDecay } = params
     const problem =
       value.adamParams === undefined || value.adamParams === null
-        ? "the optimizer here is adamw: send adam_params"
+        ? "the optimizer of this server is adamw: send adam_params"
         : !isUnit(beta1) || !isUnit(beta2)
-          ? `beta1 and beta2 lie from 0 to below 1, not ${beta1} and ${beta2}`
+          ? `beta1 and beta2 must be from 0 to below 1, not ${beta1} and ${beta2}`
           : [learningRate, eps, weightDecay].some((one) => one < 0 || one > maxRate)
-            ? `learning_rate, eps and weight_decay lie from 0 to ${maxRate}`
+            ? `learning_rate, eps and weight_decay must be from 0 to ${maxRate}`
             : gradClipNorm < 0
-              ? "grad_clip_norm is not negative; 0 means no limit"
+              ? "grad_clip_norm must not be negative; 0 means no limit"
               : undefined
     return yield* submit(service, value.modelId, {
       number: value.seqId,

@@ -98,13 +98,13 @@ const load = (service: Service) =>
     if (address === undefined) {
       return yield* new Refused({
         status: 400,
-        message: `${path} is no path of weights: one is tinker://<model>/weights/<name>`
+        message: `${path} is not a path of weights, for example tinker://<model>/weights/<name>`
       })
     }
     if (optimizer && address.kind !== "weights") {
       return yield* new Refused({
         status: 400,
-        message: `${path} was saved to sample from, without the optimizer: load it without, or save with save_state`
+        message: `${path} was saved for sampling, without the optimizer: load it without, or save with save_state`
       })
     }
     if (modelId !== undefined && modelId !== null) {

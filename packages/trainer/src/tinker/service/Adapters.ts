@@ -44,7 +44,7 @@ export const adapt = (base: Model, kind: Kind, alpha: number): Adapted => {
 /** Initial values of an adapter, deterministic by seed. */
 export const initial = ({ layout }: Adapted, seed: number) => Pieces.yielding(() => Lora.initialPieces(layout, seed))
 
-/** The same adapter in a layout with at least its rank and layers. */
+/** Copies an adapter into a layout with at least its rank and layers. */
 export const widen = (from: Adapted, parameters: Float32Array, to: Adapted): Float32Array => {
   const wide = new Float32Array(to.layout.size)
   const factor = Lora.scaleOf(from.adapter) / Lora.scaleOf(to.adapter)

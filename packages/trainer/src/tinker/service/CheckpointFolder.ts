@@ -115,7 +115,7 @@ const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) 
     Effect.gen(function* () {
       const folder = folderOf(address)
       const info = yield* Effect.mapError(infoAt(folder), () =>
-        notFound(`there is no checkpoint ${CheckpointPath.of(address)}`)
+        notFound(`checkpoint not found: ${CheckpointPath.of(address)}`)
       )
       if (info.expires !== null && info.expires <= (yield* Clock.currentTimeMillis)) {
         return yield* notFound(`the checkpoint ${CheckpointPath.of(address)} expired at ${iso(info.expires)}`)
@@ -192,7 +192,7 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
       const isThere = yield* Effect.orElseSucceed(fs.exists(join(folder, infoFile)), () => false)
       if (isThere && !overwrite) {
         return yield* wrong(
-          `there is a checkpoint ${CheckpointPath.of(address)} already: choose another name, or overwrite it`
+          `the checkpoint ${CheckpointPath.of(address)} already exists: choose another name, or overwrite it`
         )
       }
       const info = yield* infoOf(base.name, address.modelId, saving)

@@ -32,7 +32,7 @@ const shapeText = (shape: ReadonlyArray<number>) => `[${shape.join(", ")}]`
 const rowOf = Effect.fnUntraced(function* (tensor: Tensor, length: number, name: string, at: number) {
   const [rows = 0, ...rest] = tensor.shape
   if (rows !== length || rest.some((width) => width !== 1)) {
-    const several = rest.length > 0 ? "; several targets for a position are for cross_entropy alone" : ""
+    const several = rest.length > 0 ? "; only cross_entropy supports several targets per position" : ""
     return yield* wrong(
       `${name} of datum ${at} has the shape ${shapeText(tensor.shape)}, its model input ${length} tokens: it must be [${length}]${several}`
     )
@@ -75,7 +75,7 @@ const readOne = Effect.fnUntraced(function* (datum: Datum, at: number, loss: Los
   const known = inputsOf(loss)
   const unknown = [...inputs.keys()].find((name) => !known.includes(name))
   if (unknown !== undefined) {
-    return yield* wrong(`datum ${at} has the loss_fn_input ${unknown}; ${loss.name} looks at ${known.join(", ")} alone`)
+    return yield* wrong(`datum ${at} has the loss_fn_input ${unknown}; ${loss.name} uses only ${known.join(", ")}`)
   }
   const needed = loss.isPolicyGradient ? known : ["target_tokens"]
   const missing = needed.find((name) => !inputs.has(name))
@@ -115,7 +115,7 @@ export const read = Effect.fnUntraced(function* (
   loss: Loss,
   limits: Limits
 ): Effect.fn.Return<Read, OperationFailed> {
-  if (data.length === 0) return yield* wrong("there are no data: at least one datum is needed")
+  if (data.length === 0) return yield* wrong("no data: at least one datum is needed")
   const items: Array<Item> = []
   const widths: Array<Targets.Width> = []
   for (const [at, datum] of data.entries()) {

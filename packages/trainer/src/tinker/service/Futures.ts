@@ -111,7 +111,7 @@ export const make = Effect.fnUntraced(function* ({
         yield* sweep
         const future = futures.get(id)
         if (future === undefined) {
-          return yield* gone(`there is no result of ${id} here: it is too long ago, or the server was started since`)
+          return yield* gone(`no result for ${id}: it expired, or the server was restarted`)
         }
         return yield* Deferred.await(future.result).pipe(
           Effect.map((outcome): Retrieved => ({ state: "done", outcome })),

@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Scope, Semaphore } from "effect"
 import * as Pieces from "../../base/Pieces.ts"
-import { Executor, type ExecutorError, type Program, type Resident } from "../../exec/Executor.ts"
+import { Executor, type ExecutorError, type Program, type DeviceTensor } from "../../exec/Executor.ts"
 import type { Graph } from "../../graph/Graph.ts"
 import * as Onnx from "../../graph/Onnx.ts"
 import * as MemoryPlan from "../../local/MemoryPlan.ts"
@@ -23,16 +23,16 @@ export interface Graphs {
     model: Adapted,
     loss: Loss,
     batch: MicroBatch,
-    theta: Resident
+    theta: DeviceTensor
   ) => Effect.Effect<{ readonly gradient: Float32Array; readonly logprobs: Float32Array }, OperationFailed>
   /** (B, T) nats. */
   readonly logprobs: (
     model: Adapted,
     batch: MicroBatch,
-    theta: Resident
+    theta: DeviceTensor
   ) => Effect.Effect<Float32Array, OperationFailed>
-  readonly put: (parameters: Float32Array) => Effect.Effect<Resident, OperationFailed>
-  readonly free: (resident: Resident) => Effect.Effect<void>
+  readonly put: (parameters: Float32Array) => Effect.Effect<DeviceTensor, OperationFailed>
+  readonly free: (resident: DeviceTensor) => Effect.Effect<void>
   /** One caller at a time. */
   readonly turn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly packing: Rows.Settings
@@ -63,8 +63,8 @@ export const make = Effect.fnUntraced(function* (
     executor.device.kind,
     memory
   )
-  const { attention, chunks, headRows, pieces, remat } = plan
-  const options = { ...TrainGraph.defaults, attention, pieces, chunks, headRows, remat, entropy: false }
+  const { attention, chunks, headRows, feedForwardChunks, remat } = plan
+  const options = { ...TrainGraph.defaults, attention, feedForwardChunks, chunks, headRows, remat, entropy: false }
   /** Most recently used last. */
   const loaded = new Map<string, Loaded>()
 
@@ -115,6 +115,6 @@ export const make = Effect.fnUntraced(function* (
       Effect.mapError(executor.put({ dtype: "float32", shape: [parameters.length], data: parameters }), failed),
     free: (resident) => executor.free(resident),
     turn: turns.withPermits(1),
-    packing: { tokenBudget, multiple: Math.max(plan.chunks, plan.pieces) }
+    packing: { tokenBudget, multiple: Math.max(plan.chunks, plan.feedForwardChunks) }
   }
 })

@@ -140,7 +140,7 @@ const settingsOf = Effect.fnUntraced(function* (
   }
   const number = (key: string, otherwise: number) => Number(config.get(key) ?? otherwise)
   if (known.includes("beta") && !config.has("beta")) {
-    return yield* wrong(`loss_fn_config: ${name} needs beta, the weight of its penalty; 0.05 is usual`)
+    return yield* wrong(`loss_fn_config: ${name} needs beta, the weight of its penalty, typically 0.05`)
   }
   const [low, high, beta] = [number("clip_low_threshold", 0.8), number("clip_high_threshold", 1.2), number("beta", 0)]
   if (low > high) return yield* wrong(`loss_fn_config: clip_low_threshold ${low} is above clip_high_threshold ${high}`)
@@ -155,7 +155,7 @@ export const make = Effect.fnUntraced(function* (
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined
   if (definition === undefined) {
     return yield* wrong(
-      `there is no loss ${JSON.stringify(name)} here; there are ${names.join(", ")}, and forward_backward_custom for any other`
+      `unknown loss ${JSON.stringify(name)}; supported are ${names.join(", ")}, and any other by forward_backward_custom`
     )
   }
   const settings = yield* settingsOf(name, definition.settings, config)

@@ -25,17 +25,17 @@ export interface Operations {
 }
 
 /** Queue size over all models of the server. */
-export interface Room {
+export interface QueueBudget {
   bytes: number
-  readonly mostBytes: number
+  readonly maxBytes: number
 }
 
 export interface Options {
   readonly model: string
   readonly futures: Futures
-  readonly mostWaiting: number
+  readonly maxWaiting: number
   readonly gapSeconds: number
-  readonly room: Room
+  readonly budget: QueueBudget
 }
 
 interface Waiting {
@@ -49,8 +49,8 @@ export const make = Effect.fnUntraced(function* ({
   futures,
   gapSeconds,
   model,
-  mostWaiting,
-  room
+  maxWaiting,
+  budget
 }: Options): Effect.fn.Return<Operations, never, Scope.Scope> {
   const scope = yield* Effect.scope
   let next = 1
@@ -87,7 +87,7 @@ export const make = Effect.fnUntraced(function* ({
     yield* Effect.sleep(`${gapSeconds} seconds`)
     if (next !== missing || early.size === 0) return
     const failure = wrong(
-      `operation ${missing} of ${model} has not come within ${gapSeconds} s, and those after it cannot be done without it`
+      `operation ${missing} of ${model} did not arrive within ${gapSeconds} s, and those after it depend on it`
     )
     const given = [...early.values()]
     early.clear()
@@ -97,13 +97,11 @@ export const make = Effect.fnUntraced(function* ({
 
   const refusal = (number: number, bytes: number): Refused | undefined => {
     if (number < next) {
-      return gone(
-        `operation ${number} of ${model} was done or given up, and its result is gone: the next one is ${next}`
-      )
+      return gone(`operation ${number} of ${model} has ended, and its result is gone; the next one is ${next}`)
     }
     if (number === next) return undefined
-    if (unfinished >= mostWaiting) return busy(`${unfinished} operations of ${model} are waiting: come again`)
-    return room.bytes + bytes > room.mostBytes ? busy("too many operations are waiting: come again") : undefined
+    if (unfinished >= maxWaiting) return busy(`${unfinished} operations of ${model} are waiting: retry later`)
+    return budget.bytes + bytes > budget.maxBytes ? busy("too many operations are waiting: retry later") : undefined
   }
 
   return {
@@ -121,7 +119,7 @@ export const make = Effect.fnUntraced(function* ({
           done: Deferred.makeUnsafe<void>()
         }
         unfinished++
-        room.bytes += bytes
+        budget.bytes += bytes
         early.set(number, waiting)
         yield* futures.promise(
           id,
@@ -131,7 +129,7 @@ export const make = Effect.fnUntraced(function* ({
             Effect.ensuring(
               Effect.suspend(() => {
                 unfinished--
-                room.bytes -= bytes
+                budget.bytes -= bytes
                 return Deferred.succeed(waiting.done, undefined)
               })
             )

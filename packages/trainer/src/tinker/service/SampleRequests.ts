@@ -57,25 +57,25 @@ export const read = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Completions.Request, OperationFailed> {
   const { samplingParams: params } = sample
   const field = unsupported(sample)
-  if (field !== undefined) return yield* wrong(`${field} is not done here`)
+  if (field !== undefined) return yield* wrong(`${field} is not supported`)
   if (sample.recordStabilityInfo === true) {
     return yield* wrong(
-      "record_stability_info is not done here: it is for the loss stable_reinforce, which this server does not have. " +
+      "record_stability_info is not supported: it is for the loss stable_reinforce, which this server lacks. " +
         "Use another; recipes of the cookbook take loss_fn=importance_sampling, ppo or cispo"
     )
   }
   const promptTokens = Sampling.promptTokens(sample.prompt)
   if (promptTokens === undefined) {
-    return yield* wrong("the prompt has parts that are no text: this model takes tokens alone")
+    return yield* wrong("the prompt has parts that are not text: this model supports only tokens")
   }
   if (promptTokens.length === 0) return yield* wrong("the prompt is empty: at least one token is needed")
-  const room = Math.max(1, maxSequenceTokens - promptTokens.length)
+  const contextLeft = Math.max(1, maxSequenceTokens - promptTokens.length)
   const topK = params.topK ?? Sampling.samplingDefaults.topK
   const stops = stopsOf(params.stop, endTokenIds)
   return {
     promptTokens,
     n: sample.numSamples ?? 1,
-    maxTokens: Math.min(params.maxTokens ?? room, room),
+    maxTokens: Math.min(params.maxTokens ?? contextLeft, contextLeft),
     temperature: params.temperature ?? Sampling.samplingDefaults.temperature,
     topP: params.topP ?? Sampling.samplingDefaults.topP,
     topK: topK === -1 ? 0 : topK,

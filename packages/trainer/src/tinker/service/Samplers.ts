@@ -78,7 +78,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     Effect.gen(function* () {
       const found = sessions.get(id)
       if (found === undefined) {
-        return yield* notFound(`there is no sampling session ${id}: its session ended, or the server was started since`)
+        return yield* notFound(`sampling session not found: ${id}; its session ended, or the server was restarted`)
       }
       found.usedAt = yield* Clock.currentTimeMillis
       return found
@@ -106,7 +106,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
       if (address === undefined) {
         return yield* new Refused({
           status: 400,
-          message: `${modelPath} is no path of weights: one is tinker://<model>/sampler_weights/<name>`
+          message: `${modelPath} is not a path of weights, for example tinker://<model>/sampler_weights/<name>`
         })
       }
       const saved = yield* checkpoints.find(address)

@@ -117,7 +117,7 @@ const start = Effect.fnUntraced(function* (
 interface Parts extends Options {
   readonly owner: Scope.Scope
   readonly models: Map<string, TrainingModel>
-  readonly room: Operations.Room
+  readonly budget: Operations.QueueBudget
 }
 
 /** Loads a model's initial state; rejects a rank that is too large. */
@@ -139,22 +139,22 @@ const begin = (options: Parts, entry: TrainingModel, beginning: Beginning) =>
 
 const makeModel = (options: Parts): Sessions["createModel"] =>
   Effect.fnUntraced(function* (session, { baseModel, metadata, number }, beginning) {
-    const { futures, models, owner, room, settings } = options
+    const { futures, models, owner, budget, settings } = options
     const id = `${session.id}:train:${number}`
     const known = session.models.get(number)
     if (known !== undefined) return known
     if (models.size >= settings.maxModels) {
-      return yield* busy(`there are ${models.size} models in training already: unload one, or come again`)
+      return yield* busy(`${models.size} models are already in training: unload one, or retry later`)
     }
     const usedAt = yield* Clock.currentTimeMillis
     const scope = yield* Scope.fork(owner)
-    const { gapSeconds, maxQueued: mostWaiting } = settings
+    const { gapSeconds, maxQueued: maxWaiting } = settings
     const entry: TrainingModel = {
       id,
       session: session.id,
       baseModel,
       metadata,
-      operations: yield* Scope.provide(Operations.make({ model: id, futures, mostWaiting, gapSeconds, room }), scope),
+      operations: yield* Scope.provide(Operations.make({ model: id, futures, maxWaiting, gapSeconds, budget }), scope),
       ready: Deferred.makeUnsafe<TrainedModel.TrainedModel, OperationFailed>(),
       scope,
       kind: undefined,
@@ -182,13 +182,13 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   const owner = yield* Effect.scope
   const sessions = new Map<string, Session>()
   const models = new Map<string, TrainingModel>()
-  const room: Operations.Room = { bytes: 0, mostBytes: settings.maxQueuedMegabytes * 2 ** 20 }
+  const budget: Operations.QueueBudget = { bytes: 0, maxBytes: settings.maxQueuedMegabytes * 2 ** 20 }
 
   const sessionOf = (id: string): Effect.Effect<Session, Refused> =>
     Effect.gen(function* () {
       const found = sessions.get(id)
       if (found === undefined) {
-        return yield* gone(`there is no session ${id}: it ended, or the server was started since`)
+        return yield* gone(`session not found: ${id}; it ended, or the server was restarted`)
       }
       found.seenAt = yield* Clock.currentTimeMillis
       return found
@@ -198,7 +198,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     Effect.gen(function* () {
       const found = models.get(id)
       if (found === undefined) {
-        return yield* notFound(`there is no model ${id}: its session ended, or the server was started since`)
+        return yield* notFound(`model not found: ${id}; its session ended, or the server was restarted`)
       }
       found.usedAt = yield* Clock.currentTimeMillis
       const session = sessions.get(found.session)
@@ -229,14 +229,14 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     open: (metadata) =>
       Effect.gen(function* () {
         if (sessions.size >= settings.maxSessions) {
-          return yield* busy(`there are ${sessions.size} sessions already: end one, or come again`)
+          return yield* busy(`${sessions.size} sessions are already open: end one, or retry later`)
         }
         const id = randomUUID()
         const session: Session = { id, metadata, models: new Map(), seenAt: yield* Clock.currentTimeMillis }
         sessions.set(id, session)
         return session
       }),
-    createModel: makeModel({ ...options, owner, models, room }),
+    createModel: makeModel({ ...options, owner, models, budget }),
     unload: (model) =>
       Effect.gen(function* () {
         for (const [number, one] of sessions.get(model.session)?.models ?? []) {
@@ -250,7 +250,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
       for (const session of sessions.values()) {
         const isBusy = [...session.models.values()].some(({ operations }) => operations.isBusy())
         if (isBusy || now - session.seenAt <= 1000 * settings.sessionSeconds) continue
-        yield* Effect.logInfo("a session without heartbeats ended", { session: session.id })
+        yield* Effect.logInfo("session expired without heartbeats", { session: session.id })
         yield* end(session)
       }
     })

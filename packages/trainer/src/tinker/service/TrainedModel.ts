@@ -5,7 +5,7 @@
  * states the reason, and discards the gradient. The caller runs operations one at a time.
  */
 import { Effect, Exit, Scope } from "effect"
-import type { Resident } from "../../exec/Executor.ts"
+import type { DeviceTensor } from "../../exec/Executor.ts"
 import * as OptimizerThread from "../../local/OptimizerThread.ts"
 import * as FBResult from "../protocol/ForwardBackwardResult.ts"
 import * as Tensor from "../protocol/Tensor.ts"
@@ -70,7 +70,7 @@ const resultOf = (data: ReadonlyArray<Item>, loss: Loss, logprobs: ReadonlyArray
   return { kind: "TorchLossReturn", outputs, metrics: new Map([["loss:sum", sum]]) }
 }
 
-const notFinite = wrong("the loss is not a number: the weights have diverged, or a weight or advantage is too large")
+const notFinite = wrong("the loss is NaN or infinite: the weights have diverged, or a weight or advantage is too large")
 
 export const make = Effect.fnUntraced(function* (
   graphs: Graphs,
@@ -83,7 +83,7 @@ export const make = Effect.fnUntraced(function* (
     Effect.mapError(Scope.provide(optimizerOf(model, snapshot), into), start)
   let optimizer = yield* open(initial, scope)
   /** The parameters on the executor; undefined if the optimizer has newer ones. */
-  let theta: Resident | undefined
+  let theta: DeviceTensor | undefined
   let spoiled: string | undefined
 
   const parameters = Effect.suspend(() => Effect.mapError(optimizer.parameters, start))
@@ -102,7 +102,7 @@ export const make = Effect.fnUntraced(function* (
   const computed = Effect.fnUntraced(function* (
     data: ReadonlyArray<Item>,
     loss: Loss,
-    compute: (rows: Rows.Rows, theta: Resident) => Effect.Effect<Float32Array, OperationFailed>
+    compute: (rows: Rows.Rows, theta: DeviceTensor) => Effect.Effect<Float32Array, OperationFailed>
   ) {
     const logprobs: Array<Float32Array> = []
     const resident = yield* present
@@ -134,7 +134,7 @@ export const make = Effect.fnUntraced(function* (
     if (reason !== undefined) {
       yield* Effect.mapError(optimizer.discard, start)
       return yield* wrong(
-        `no step was made: a forward_backward since the last one failed (${reason}). The gradients are forgotten: ` +
+        `no step was made: a forward_backward since the last one failed (${reason}). The gradients are discarded: ` +
           "compute them again"
       )
     }

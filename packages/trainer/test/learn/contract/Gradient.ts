@@ -45,7 +45,7 @@ export const tests = ({ first, isSame, rate, test, tolerance }: Bench) => {
         whole.figures.get("tokens"),
         items.reduce((sum, { trained }) => sum + trained, 0)
       )
-      assert.isAtLeast(whole.pieces, 1)
+      assert.isAtLeast(whole.microBatches, 1)
       assert.isAtLeast(
         whole.positions,
         items.reduce((sum, { length }) => sum + length, 0)

@@ -100,7 +100,7 @@ describe("several targets for a position", () => {
             "cross_entropy",
             "it must be [4] or [4, K]"
           ],
-          [policy, "importance_sampling", "are for cross_entropy alone"]
+          [policy, "importance_sampling", "only cross_entropy supports"]
         ] as const
         for (const [at, [datum, loss, said]] of cases.entries()) {
           const { json } = yield* send(client, { model, number: at + 1, data: [datum], loss })

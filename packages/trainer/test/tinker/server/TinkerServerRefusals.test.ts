@@ -71,7 +71,7 @@ describe("Tinker server", () => {
         const model = { session_id: session, model_seq_id: 0, base_model: "Qwen/Qwen3-8B" }
         assert.deepStrictEqual(yield* said("create_model", model), [
           404,
-          "the base model here is tiny, not Qwen/Qwen3-8B"
+          "the base model of this server is tiny, not Qwen/Qwen3-8B"
         ])
         assert.strictEqual((yield* client.post("session_heartbeat", { session_id: "s" })).status, 410)
         assert.strictEqual((yield* client.post("retrieve_future", { request_id: "r" })).status, 410)
@@ -82,7 +82,7 @@ describe("Tinker server", () => {
         const loading = { session_id: session, model_seq_id: 1, path, optimizer: false }
         assert.deepStrictEqual(yield* said("load_weights", loading), [
           400,
-          `${path} is no path of weights: one is tinker://<model>/weights/<name>`
+          `${path} is not a path of weights, for example tinker://<model>/weights/<name>`
         ])
         assert.strictEqual((yield* client.postBinary("forward_backward", Uint8Array.of(255, 255, 255))).status, 400)
         assert.strictEqual((yield* client.postBinary("forward_backward", new Uint8Array(2 ** 20 + 1))).status, 413)

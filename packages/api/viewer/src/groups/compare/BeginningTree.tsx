@@ -36,11 +36,9 @@ export const BeginningTree = (props: TreeProps) => {
   return (
     <section className="beginnings" ref={section} aria-labelledby="beginnings-title">
       <h2 id="beginnings-title" data-no-picture="">
-        Shared beginnings
+        Shared prefixes
       </h2>
-      <p className="muted">
-        Each stretch that rollouts have in common, and how they go on from there: most of them first.
-      </p>
+      <p className="muted">Shared spans and their continuations, most common first.</p>
       {sessions.map(({ members, name, trees }) => (
         <div key={name ?? ""}>
           {name !== null && (
@@ -56,9 +54,9 @@ export const BeginningTree = (props: TreeProps) => {
       ))}
       <div className="table-foot">
         <SaveMenu
-          name={`beginnings of group ${id}`}
+          name={`prefixes of group ${id}`}
           table={() => BeginningTable.of(sessions, group, sequences)}
-          picture={() => drawElements(section.current, `Beginnings of group ${id}`)}
+          picture={() => drawElements(section.current, `Prefixes of group ${id}`)}
         />
       </div>
     </section>

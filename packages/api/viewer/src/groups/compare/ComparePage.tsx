@@ -45,16 +45,16 @@ export const ComparePage = ({ group, id, left, onChoose, right, rollouts, run }:
     { keys: ["K"], label: "previous rollout on the right", run: () => onChoose({ with: chosen(places[1] - 1) }) }
   ])
   if (pieces.isLoading && known === null) return <Loading what="text of tokens" />
-  if (rollouts.length < 2) return <p className="note muted">A group of one rollout has nothing to compare it with.</p>
+  if (rollouts.length < 2) return <p className="note muted">Only one rollout in this group: nothing to compare.</p>
   const [one, other] = [rollouts[places[0]]!, rollouts[places[1]]!]
   return (
-    <div className="compare" tabIndex={0} role="region" aria-label="Rollouts compared" data-scrolls>
+    <div className="compare" tabIndex={0} role="region" aria-label="Rollout comparison" data-scrolls>
       <div className="compare-sides">
         <Side name="Left" rollouts={rollouts} chosen={one.index} onChoose={(rollout) => onChoose({ rollout })} />
         <Side name="Right" rollouts={rollouts} chosen={other.index} onChoose={(other) => onChoose({ with: other })} />
       </div>
       {one.index === other.index ? (
-        <p className="muted">This is the same rollout on both sides: choose another one.</p>
+        <p className="muted">Same rollout on both sides: select another.</p>
       ) : (
         <>
           <Parting run={run} id={id} sequences={sequences} left={one} right={other} />
@@ -112,11 +112,11 @@ const Parting = ({ id, left, right, run, sequences }: PartingProps) => {
   return (
     <section className="parting" aria-labelledby="parting-title">
       <h2 id="parting-title">
-        {isSame ? "They are alike" : at === 0 ? "They begin differently" : `They part at ${unit} ${at + 1}`}
+        {isSame ? "They are identical" : at === 0 ? "They differ from the start" : `They diverge at ${unit} ${at + 1}`}
       </h2>
       <p role="status">{toldOf(left, right, sequences, at)}</p>
       {at > 0 && (
-        <pre className="parting-shared" aria-label="What both begin with" tabIndex={0}>
+        <pre className="parting-shared" aria-label="Shared prefix" tabIndex={0}>
           {start > 0 && <span className="muted">… </span>}
           {text(left.index, start, at)}
         </pre>
@@ -135,7 +135,7 @@ const Parting = ({ id, left, right, run, sequences }: PartingProps) => {
                 )}
                 <span className="muted">{scoreOf(rollout)}</span>
               </h3>
-              <pre tabIndex={0} aria-label={`How rollout ${rollout.index + 1} goes on`}>
+              <pre tabIndex={0} aria-label={`Continuation of rollout ${rollout.index + 1}`}>
                 <mark>{text(rollout.index, at, at + 1) || "(end)"}</mark>
                 {text(rollout.index, at + 1, at + after)}
                 {units[rollout.index]!.length > at + after && <span className="muted"> …</span>}
@@ -157,7 +157,7 @@ const toldOf = (left: Rollout, right: Rollout, { text, unit, units }: Sequences.
     const shown = JSON.stringify(text(rollout.index, at, at + 1).slice(0, 80))
     return `rollout ${rollout.index + 1} has ${shown}${unit === "token" ? probability(rollout.logprobs?.[at]) : ""}`
   })
-  const length = at === 0 ? "They have no beginning in common" : `The first ${plural(at, unit)} are the same`
+  const length = at === 0 ? "No shared prefix" : `The first ${plural(at, unit)} are identical`
   if (sides.every((side) => side.endsWith("ends there"))) return `${length}, and both end there.`
   return `${length}. Then ${sides.join(", ")}.`
 }

@@ -23,7 +23,7 @@ const figures: ReadonlyArray<Figure> = [
   { name: "trained tokens", of: (rollout) => trainedOf(rollout).trained },
   { name: "mean logprob", of: (rollout) => trainedOf(rollout).meanLogprob },
   { name: "messages", of: ({ messages }) => messages?.length ?? null },
-  { name: "finish", of: ({ finishReason }) => finishReason },
+  { name: "finish reason", of: ({ finishReason }) => finishReason },
   { name: "policy", of: ({ policyVersion }) => policyVersion }
 ]
 
@@ -44,14 +44,14 @@ export const Differences = ({ left, right }: { readonly left: Rollout; readonly 
     .filter((row) => row.left !== null || row.right !== null)
   return (
     <div className="differences">
-      <div className="table-scroll" tabIndex={0} role="region" aria-label="Figures of both rollouts">
+      <div className="table-scroll" tabIndex={0} role="region" aria-label="Metrics of both rollouts">
         <table className="data-table">
           <caption className="sr-only">
             Rollout {left.index + 1} and rollout {right.index + 1}
           </caption>
           <thead>
             <tr>
-              <th scope="col">Figure</th>
+              <th scope="col">Metric</th>
               <th scope="col" className="number">
                 Rollout {left.index + 1}
               </th>

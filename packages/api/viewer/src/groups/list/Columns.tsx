@@ -13,7 +13,7 @@ export const features = tableFeatures({})
 const helper = createColumnHelper<typeof features, Wire.RolloutRow>()
 
 const states: { readonly [S in Wire.RolloutState]: string } = {
-  buffered: "waits for its batch mates",
+  buffered: "waiting for a full batch",
   queued: "in the queue",
   formed: "in a batch",
   leased: "at the trainer",
@@ -55,7 +55,7 @@ export const columns = (
       header: "Prompt",
       cell: ({ getValue }) =>
         getValue() ?? (
-          <span className="muted" title={isReading ? "not read yet" : undefined}>
+          <span className="muted" title={isReading ? "not indexed yet" : undefined}>
             {isReading ? "…" : "–"}
           </span>
         )
@@ -73,7 +73,7 @@ export const columns = (
       )
     }),
     helper.accessor("created_at", {
-      header: "Came",
+      header: "Received",
       cell: ({ getValue }) => <Ago at={getValue()} />
     })
   ])

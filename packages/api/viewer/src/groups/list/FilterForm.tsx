@@ -62,15 +62,15 @@ export const FilterForm = ({ environments, filter, isPlain, onChange, searchFiel
         />
         {filter.isNewestRun && filter.value === null && (
           <Chip
-            text="of the newest run"
-            title="Also groups of earlier runs of this name"
+            text="newest run only"
+            title="Include earlier runs of this name"
             onRemove={() => change({ isNewestRun: false })}
           />
         )}
         {filter.value !== null && (
           <Chip
             text={`with ${Filter.valueWords(filter)}`}
-            title="Also groups without such a rollout"
+            title="Include groups without such a rollout"
             onRemove={() => change({ value: null, valueFrom: null, valueBelow: null, valueTo: null })}
           />
         )}

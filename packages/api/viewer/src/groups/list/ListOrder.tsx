@@ -55,7 +55,9 @@ export const ListOrder = ({ components, filter, isPlain, onChange }: ListOrderPr
         <button
           type="button"
           className="small"
-          aria-label={filter.isAscending ? "Lowest first; highest instead" : "Highest first; lowest instead"}
+          aria-label={
+            filter.isAscending ? "Lowest first; switch to highest first" : "Highest first; switch to lowest first"
+          }
           onClick={() => change({ isAscending: !filter.isAscending })}
         >
           {filter.isAscending ? "lowest first" : "highest first"}
@@ -89,7 +91,7 @@ export const ListOrder = ({ components, filter, isPlain, onChange }: ListOrderPr
           checked={filter.isTruncated}
           onChange={({ target }) => change({ isTruncated: target.checked })}
         />
-        cut off
+        truncated
       </label>
       <label>
         <input

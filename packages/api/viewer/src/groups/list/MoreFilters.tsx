@@ -46,13 +46,13 @@ export const MoreFilters = ({ filter, isPlain, onChange }: MoreFiltersProps) => 
             onChange={(lengthFrom, lengthTo) => onChange({ lengthFrom, lengthTo })}
           />
           <Range
-            name="Disagreement"
+            name="Score range"
             from={filter.disagreementFrom}
             to={filter.disagreementTo}
             onChange={(disagreementFrom, disagreementTo) => onChange({ disagreementFrom, disagreementTo })}
           />
           <Range
-            name="Deviation"
+            name="Score std dev"
             from={filter.deviationFrom}
             to={filter.deviationTo}
             onChange={(deviationFrom, deviationTo) => onChange({ deviationFrom, deviationTo })}
@@ -82,7 +82,7 @@ const ItemField = ({ item, onChange }: { readonly item: string; readonly onChang
         autoComplete="off"
         spellCheck={false}
         maxLength={Filter.longestItem}
-        placeholder="its id"
+        placeholder="item ID"
         value={typed}
         onChange={({ target }) => setTyped(target.value)}
       />

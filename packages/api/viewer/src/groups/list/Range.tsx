@@ -53,7 +53,7 @@ const NumberField = ({
         placeholder={placeholder}
         value={typed}
         aria-invalid={isWrong}
-        title={isWrong ? "a number, as 0.5 or 12" : undefined}
+        title={isWrong ? "a number, for example 0.5 or 12" : undefined}
         onChange={({ target }) => {
           setTyped(target.value)
           const given = Filter.number(target.value)

@@ -27,32 +27,32 @@ const deviation = ({ scores }: Wire.RolloutRow): string => {
 const kinds: { readonly [S in Exclude<Sort, "component">]: Kind } = {
   mean: { name: "mean score", head: "Mean", shown: () => null },
   best: { name: "best score", head: "Best", shown: ({ scores }) => number(Math.max(...scores), 3) },
-  disagreement: { name: "disagreement of scores", head: "Range", shown: spread },
-  deviation: { name: "deviation of scores", head: "Deviation", shown: deviation },
-  length: { name: "length of answers", head: "Length", shown: figures(({ length }) => count(Math.round(length))) },
+  disagreement: { name: "score range", head: "Range", shown: spread },
+  deviation: { name: "score std dev", head: "Std dev", shown: deviation },
+  length: { name: "answer length", head: "Length", shown: figures(({ length }) => count(Math.round(length))) },
   longest_best: {
     name: "longest best answer",
     head: "Longest",
     shown: figures(({ longest_best }) => count(longest_best))
   },
   truncated: {
-    name: "share cut off",
-    head: "Cut off",
+    name: "truncated share",
+    head: "Truncated",
     shown: figures(({ truncated }) => `${number(truncated * 100, 3)}%`)
   },
   tool_errors: { name: "tool errors", head: "Errors", shown: figures(({ tool_errors }) => count(tool_errors)) },
   staleness: {
     name: "staleness",
-    head: "Stale by",
+    head: "Staleness",
     shown: ({ policy_step, step }) => (step === null || policy_step === null ? null : count(step - policy_step))
   },
   surprise: {
-    name: "unlikely tokens",
+    name: "surprise",
     head: "Surprise",
     shown: figures(({ surprise }) => (surprise === null ? null : `${number(surprise, 3)} nats`))
   },
   surprise_best: {
-    name: "unlikely tokens of the best",
+    name: "best rollout's surprise",
     head: "Surprise",
     shown: figures(({ surprise_best }) => (surprise_best === null ? null : `${number(surprise_best, 3)} nats`))
   },

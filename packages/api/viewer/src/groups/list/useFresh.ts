@@ -56,7 +56,7 @@ export const useFresh = (
       () => {}
     )
     return () => abort.abort()
-    // `key` stands for run, query and the list, whose first row stays.
+    // `key` identifies run, query and the list, whose first row stays.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [source, looks, key, lookSoon])
 }

@@ -77,7 +77,7 @@ const Reasoning = ({ isOpen, text }: { readonly text: string; readonly isOpen: b
   return (
     <details className="reasoning" open={shows} onToggle={({ currentTarget }) => setShows(currentTarget.open)}>
       <summary>
-        Reasoning <span className="muted">{`${plural(words, "word")}${isOpen ? ", not finished" : ""}`}</span>
+        Reasoning <span className="muted">{`${plural(words, "word")}${isOpen ? ", unfinished" : ""}`}</span>
       </summary>
       {shows && <Markdown text={text} />}
     </details>

@@ -6,8 +6,7 @@ export const Picture = ({ image, label }: { readonly image: Image; readonly labe
   const [isBroken, setIsBroken] = useState(false)
   const [isLarge, setIsLarge] = useState(false)
   if (image.src === null) return <p className="image-absent">{`${label}: ${image.name}`}</p>
-  if (isBroken)
-    return <p className="image-absent">{`${label}: ${image.name} cannot be shown, its bytes are damaged`}</p>
+  if (isBroken) return <p className="image-absent">{`${label}: ${image.name} cannot be shown: corrupt data`}</p>
   return (
     <figure className={isLarge ? "picture is-large" : "picture"}>
       <button type="button" aria-pressed={isLarge} title={image.name} onClick={() => setIsLarge(!isLarge)}>

@@ -1,4 +1,4 @@
-/** Display mode of messages on a page: as source (`isSource`), and with all reasoning expanded. */
+/** Provides the display mode of messages on a page: as source (`isSource`), and with all reasoning expanded. */
 import { createContext } from "react"
 
 export interface ReadingMode {

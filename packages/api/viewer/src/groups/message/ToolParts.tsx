@@ -89,7 +89,7 @@ export const WrittenCall = ({ isOpen, text }: { readonly text: string; readonly 
   return (
     <div className="tool">
       <p className="tool-head">
-        <span className="tool-kind">{isOpen ? "a call that was cut off" : "a call that is not JSON"}</span>
+        <span className="tool-kind">{isOpen ? "truncated call" : "call is not JSON"}</span>
       </p>
       <PlainText text={text} isBoxed />
     </div>

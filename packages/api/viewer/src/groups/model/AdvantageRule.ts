@@ -18,47 +18,51 @@ const isKnown = (recipe: AdvantageRecipe | null): boolean =>
 export const ofScores = (
   scores: ReadonlyArray<number>,
   recipe: AdvantageRecipe | null,
-  /** The rollout of each sequence; undefined: a rollout of its own. */
+  /** The rollout of each sequence; undefined: a separate rollout. */
   sessions: ReadonlyArray<unknown> = []
 ): Float64Array | null => (!isKnown(recipe) ? null : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe)))
 
 const baselines: { readonly [B in ScoreAdvantage.Baseline]: string } = {
-  group: "score − mean of the group",
+  group: "score − group mean",
   "leave-one-out": "score − mean of the others",
-  batch: "score − mean of the batch",
+  batch: "score − batch mean",
   none: "score"
 }
 
 const scales: { readonly [S in ScoreAdvantage.Scale]: string | null } = {
-  "sample-std": "sample standard deviation of the group",
-  "population-std": "population standard deviation of the group",
-  "batch-std": "sample standard deviation of the batch",
+  "sample-std": "group std dev (sample)",
+  "population-std": "group std dev (population)",
+  "batch-std": "batch std dev (sample)",
   none: null
 }
 
 /**
- * The rule as text: `(score − mean of the group) / sample standard deviation of the group: the rule of this run
- * (grpo)`.
+ * The rule as text: `advantage = (score − group mean) / group std dev (sample) (grpo)`.
  */
 export const formula = (recipe: AdvantageRecipe | null): string => {
-  if (recipe !== null && !recipe.is_used) return `the loss of this run (${recipe.loss}) looks at no advantages`
+  if (recipe !== null && !recipe.is_used) return `The run's loss (${recipe.loss}) uses no advantages`
   if (recipe?.computed_by !== undefined) {
-    return `advantages of this run are made by its program’s own function (${recipe.computed_by}): not known here`
+    return `Advantages are computed by the run's custom function (${recipe.computed_by}), unknown here`
   }
-  const { advantageScale, baseline } = ruleOf(recipe)
+  const rule = ruleText(ruleOf(recipe))
+  if (recipe === null) return `advantage = ${rule}; the run's own rule is unknown`
+  const shown = ScoreAdvantage.needsBatch(ruleOf(recipe)) ? "; not shown, because it needs the whole batch" : ""
+  return `advantage = ${rule} (${recipe.loss})${shown}`
+}
+
+const ruleText = ({ advantageScale, baseline }: ScoreAdvantage.Rule): string => {
   const scale = baseline === "none" ? null : scales[advantageScale]
-  const rule = scale === null ? baselines[baseline] : `(${baselines[baseline]}) / ${scale}`
-  if (recipe === null) return `advantage = ${rule}; the run’s own rule is not known here`
-  const shown = ScoreAdvantage.needsBatch(ruleOf(recipe)) ? "; not shown here, as a group alone does not tell it" : ""
-  return `advantage = ${rule}: the rule of this run (${recipe.loss})${shown}`
+  return scale === null ? baselines[baseline] : `(${baselines[baseline]}) / ${scale}`
 }
 
 /** Short label of the rule. */
 export const name = (recipe: AdvantageRecipe | null): string =>
   recipe === null
-    ? "adv (s − mean) / std, rule not known"
+    ? "advantages: (score − mean) / std, rule unknown"
     : !recipe.is_used
       ? `no advantages (${recipe.loss})`
       : recipe.computed_by === undefined && ScoreAdvantage.needsBatch(ruleOf(recipe))
-        ? `adv of the whole batch (${recipe.loss})`
-        : `adv by ${recipe.computed_by ?? recipe.loss}`
+        ? `advantages over the batch (${recipe.loss})`
+        : recipe.computed_by === undefined
+          ? `advantages: ${ruleText(ruleOf(recipe))} (${recipe.loss})`
+          : `advantages: ${recipe.computed_by}`

@@ -8,8 +8,8 @@ export type Colouring = (typeof colourings)[number]
 export const names: { readonly [C in Colouring]: string } = {
   logprob: "Logprob",
   advantage: "Advantage",
-  reference: "Against reference",
-  trainer: "Trainer against sampler",
+  reference: "Reference ratio",
+  trainer: "Trainer − sampler",
   mask: "Mask"
 }
 
@@ -48,7 +48,7 @@ export const notable = (
   colouring: Colouring
 ): { readonly name: string; readonly is: (token: Token) => boolean } =>
   colouring === "trainer"
-    ? { name: `token of great difference (${number(differenceScale(model) / 2, 2)} nats)`, is: isDisputed(model) }
+    ? { name: `token with a large difference (${number(differenceScale(model) / 2, 2)} nats)`, is: isDisputed(model) }
     : { name: "unlikely token (below 5%)", is: isSurprise }
 
 /** 0 for a certain token to 1 for a probability of 1 in 150 or less. */

@@ -20,15 +20,15 @@ export const Inspector = ({ model, rollout, token }: Props) => {
       <p className="inspector-token mono">{label(token)}</p>
       <dl className="number">
         <Fact name="Position" value={`${index + 1} of ${model.length}`} />
-        <Fact name="Id" value={String(id)} />
-        <Fact name="Text" value={text === null ? "not told" : JSON.stringify(text)} />
+        <Fact name="ID" value={String(id)} />
+        <Fact name="Text" value={text === null ? "unknown" : JSON.stringify(text)} />
         <Fact name="Mask" value={isTrained ? "trained" : "not trained"} />
         <Fact name="Logprob" value={logprob === null ? "not sampled" : exact(logprob)} />
         {logprob !== null && <Fact name="Probability" value={percent(logprob)} />}
         {refLogprob !== null && <Fact name="Reference" value={exact(refLogprob)} />}
         {refLogprob !== null && logprob !== null && <Fact name="Log ratio" value={exact(logprob - refLogprob)} />}
         {isTrained && (
-          <Fact name="Trainer’s logprob" value={trainerLogprob === null ? "not recorded" : exact(trainerLogprob)} />
+          <Fact name="Trainer logprob" value={trainerLogprob === null ? "not recorded" : exact(trainerLogprob)} />
         )}
         {difference !== null && <Fact name="Trainer − sampler" value={`${number(difference, 4)} nats`} />}
         <Fact
@@ -36,17 +36,17 @@ export const Inspector = ({ model, rollout, token }: Props) => {
           value={
             advantage === null
               ? "none"
-              : `${exact(advantage)} ${model.hasTokenAdvantages ? "(its own)" : "(of the rollout)"}`
+              : `${exact(advantage)} ${model.hasTokenAdvantages ? "(token level)" : "(rollout level)"}`
           }
         />
-        <Fact name="Policy" value={rollout.policyVersion === null ? "not told" : `version ${rollout.policyVersion}`} />
+        <Fact name="Policy" value={rollout.policyVersion === null ? "unknown" : `version ${rollout.policyVersion}`} />
         {trainerLogprob !== null && rollout.trained?.version != null && (
           <Fact name="Trainer" value={`version ${rollout.trained.version}`} />
         )}
       </dl>
       {candidates.length > 0 && (
         <table className="number">
-          <caption>Teacher’s candidates</caption>
+          <caption>Teacher candidates</caption>
           <thead>
             <tr>
               <th scope="col">Token</th>

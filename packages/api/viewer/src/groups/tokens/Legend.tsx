@@ -21,14 +21,15 @@ export const Legend = ({ colouring, model }: { readonly colouring: Colouring; re
     case "reference":
       return (
         <p className="legend">
-          rarer than the reference <span className="ramp ramp-signed" /> likelier
+          less likely than the reference <span className="ramp ramp-signed" /> more likely
         </p>
       )
     case "trainer":
       return (
         <p className="legend number">
-          {`−${number(differenceScale(model), 2)} nats: rarer to the trainer`} <span className="ramp ramp-signed" />
-          {` +${number(differenceScale(model), 2)}: likelier`}
+          {`−${number(differenceScale(model), 2)} nats: less likely to the trainer`}{" "}
+          <span className="ramp ramp-signed" />
+          {` +${number(differenceScale(model), 2)}: more likely`}
         </p>
       )
     case "mask":

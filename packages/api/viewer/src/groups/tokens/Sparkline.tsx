@@ -50,7 +50,7 @@ export const Sparkline = memo(({ cursor, model, onCursor }: Props) => {
       viewBox={`0 0 ${all.length} 20`}
       preserveAspectRatio="none"
       role="img"
-      aria-label="Logprobs of trained tokens, the least likely of each stretch"
+      aria-label="Logprobs of trained tokens, the least likely of each span"
       onClick={({ clientX, currentTarget }) => {
         const { left, width } = currentTarget.getBoundingClientRect()
         go((clientX - left) / width)

@@ -158,7 +158,7 @@ const TokenLine = memo(
 
 /** Names white space for screen readers. */
 const blankName = (text: string): string | undefined =>
-  text.trim() === "" ? (text.length === 1 ? "blank" : `${text.length} blanks`) : undefined
+  text.trim() === "" ? (text.length === 1 ? "blank" : `${text.length} spaces`) : undefined
 
 const classOf = ({ isTrained, text }: Token): string =>
   `token${isTrained ? " is-trained" : ""}${text === null ? " is-unknown" : ""}`

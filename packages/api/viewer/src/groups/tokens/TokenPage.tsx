@@ -36,9 +36,9 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
   if (pieces.value === null || pieces.isStale) {
     return pieces.error === null ? <Loading what="tokens" /> : <Failure error={pieces.error} onRetry={pieces.reload} />
   }
-  if (model.length === 0) return <p className="note muted">This rollout has no tokens.</p>
+  if (model.length === 0) return <p className="note muted">No tokens in this rollout.</p>
   const name = `tokens of rollout ${rollout.index + 1} of group ${group}`
-  // Without logprobs there is no curve, so the table is drawn.
+  // Without logprobs, which the curve needs, the table is drawn.
   const picture = model.hasLogprobs ? () => drawElements(bar?.querySelector("svg.sparkline") ?? null, name) : null
   const cursor = Math.min(token ?? TokenModel.firstTrained(model), model.length - 1)
   return (
@@ -64,10 +64,10 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
         </p>
         {Object.keys(pieces.value).length === 0 && (
           <p className="muted">
-            Ids only: nobody told the text.{" "}
+            IDs only: token texts unknown.{" "}
             {!hasService && (
               <>
-                For files <code>npx @atropos/cli view</code> takes <code>--tokenizer</code>.
+                For files, <code>npx @atropos/cli view</code> takes <code>--tokenizer</code>.
               </>
             )}
           </p>

@@ -20,12 +20,12 @@ export const TokenText = ({
   if (error !== null && value === null)
     return <p className="muted">The text of the tokens could not be loaded: {error.message}</p>
   if (value === null) return <Loading what="text" />
-  if (rollout.tokens.length === 0) return <p className="muted">This rollout has neither messages nor tokens.</p>
+  if (rollout.tokens.length === 0) return <p className="muted">No messages and no tokens in this rollout.</p>
   if (runs.every(({ unknown }) => unknown)) {
     return (
       <p className="muted">
-        This group came without messages, and nobody told the text of its tokens. Environments send messages with
-        include_messages; the token view shows the ids.
+        This group has no messages, and the texts of its tokens are unknown. Set include_messages to send messages; the
+        token view shows the IDs.
       </p>
     )
   }

@@ -11,9 +11,9 @@ interface Row {
 }
 
 const rowsOf = ({ after, before, turns }: Waterfall.Waterfall): ReadonlyArray<Row> => [
-  ...(before.length === 0 ? [] : [{ name: "before", spans: before, tokens: null }]),
+  ...(before.length === 0 ? [] : [{ name: "setup", spans: before, tokens: null }]),
   ...turns.map(({ number, spans, tokens }) => ({ name: `turn ${number}`, spans, tokens })),
-  ...(after.length === 0 ? [] : [{ name: "after", spans: after, tokens: null }])
+  ...(after.length === 0 ? [] : [{ name: "scoring", spans: after, tokens: null }])
 ]
 
 const kindsOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Waterfall.Kind> =>

@@ -23,8 +23,8 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
   const page = useRef<HTMLDivElement>(null)
   if (all.length === 0) {
     return (
-      <Empty title="Nobody wrote down when its turns happened">
-        <p>Groups that were made by another program, or by an earlier version of this one, have no times.</p>
+      <Empty title="No timings recorded">
+        <p>Groups from other programs or earlier versions have no timings.</p>
       </Empty>
     )
   }
@@ -38,16 +38,16 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
     <div className="waterfall" ref={page} tabIndex={0} role="region" aria-label="Times of the rollouts" data-scrolls>
       {all.length > 1 && (
         <section aria-labelledby="waterfall-group">
-          <h2 id="waterfall-group">The group</h2>
+          <h2 id="waterfall-group">Group</h2>
           <p>
-            {`${duration(Math.max(...all.map(({ to }) => to)) / 1000)} from the item's start to its scores.`}
-            {last !== null && ` The others waited ${duration(last.millis / 1000)} for rollout ${last.index + 1}.`}
+            {`${duration(Math.max(...all.map(({ to }) => to)) / 1000)} from start to scores.`}
+            {last !== null && ` Others waited ${duration(last.millis / 1000)} for rollout ${last.index + 1}.`}
           </p>
           <GroupLanes all={all} current={current.index} onChoose={onChoose} />
           <SaveMenu name={names.group} table={() => lanesTableOf(all, kinds)} picture={draw(names.group)} />
         </section>
       )}
-      <ul className="waterfall-legend" aria-label="What the time went to">
+      <ul className="waterfall-legend" aria-label="Time categories">
         {kinds.map((kind) => (
           <li key={kind}>
             <i className={`time-${kind}`} aria-hidden="true" /> {Waterfall.titles[kind]}
@@ -57,7 +57,7 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
       <section aria-labelledby="waterfall-rollout">
         <h2 id="waterfall-rollout">Rollout {current.index + 1}</h2>
         {one === undefined ? (
-          <p className="muted">Nobody wrote down when the turns of this rollout happened.</p>
+          <p className="muted">No timings recorded for this rollout.</p>
         ) : (
           <>
             <p>{Waterfall.told(one, duration)}</p>

@@ -67,7 +67,7 @@ export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
   const said = { content: "", reasoning: "" }
   let hasBegun = false
   return {
-    piece: ({ content = "", reasoning = "" }) => {
+    delta: ({ content = "", reasoning = "" }) => {
       const opening = hasBegun ? [] : [begin(0)]
       hasBegun = true
       said.content += content

@@ -9,7 +9,7 @@ import * as Parameters from "./Parameters.ts"
 import * as Tools from "./Tools.ts"
 import type { Dialect } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 
 /** Request options that the answer depends on in addition to the choices. */
 interface Read {
@@ -20,7 +20,7 @@ export const dialect: Dialect<Read> = {
   name: "chat",
   decode: Effect.fnUntraced(function* (given) {
     const body = yield* Parameters.withoutNulls(given)
-    const { ignored, isStreamed, isUsageAsked, sampling, wishes } = yield* Parameters.read(body)
+    const { ignored, isStreamed, isUsageAsked, sampling, constraints } = yield* Parameters.read(body)
     const { forced, isStrictAsked, toolChoice, tools } = yield* Tools.read(body)
     const messages = yield* Messages.messagesOf(body["messages"])
     return {
@@ -28,7 +28,7 @@ export const dialect: Dialect<Read> = {
         ...sampling,
         messages,
         ...(tools.length > 0 && { tools, toolChoice }),
-        ...Wished.of([...wishes, forced])
+        ...OutputConstraints.of([...constraints, forced])
       },
       isStreamed,
       ignored: [...ignored, ...(isStrictAsked ? ["tools.function.strict"] : [])],

@@ -4,15 +4,15 @@
  * Null is the same as absent. Unsupported parameters are rejected by name, unless their value turns them off
  * (`logprobs: false`). Parameters that do not affect sampling are ignored, and reported as such: user, billing and
  * storage, `reasoning_effort` and `verbosity`. Output constraints (`response_format`, `parallel_tool_calls: false`, a
- * forced tool) are passed on as in `Wished`: if tokens are recorded, the answer is sampled without them, so that a
- * trainer can compute its probability.
+ * forced tool) are passed on as in `OutputConstraints`: if tokens are recorded, the answer is sampled without them, so
+ * that a trainer can compute its probability.
  */
 import { Effect, Predicate } from "effect"
 import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
 import type { LogitBias } from "../../../trajectory/Sampling.ts"
 import { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 
 export interface Body {
   readonly [parameter: string]: unknown
@@ -23,11 +23,11 @@ export interface Parameters {
   readonly isStreamed: boolean
   readonly isUsageAsked: boolean
   readonly ignored: ReadonlyArray<string>
-  readonly wishes: ReadonlyArray<Wished.Wish | undefined>
+  readonly constraints: ReadonlyArray<OutputConstraints.OutputConstraint | undefined>
 }
 
-const mostChoices = 128
-const mostStops = 16
+const maxChoices = 128
+const maxStops = 16
 
 /** Read elsewhere. */
 const apart = new Set(["messages", "tools", "tool_choice"])
@@ -71,7 +71,7 @@ const reasons = byName<string>({
   function_call: "use tool_choice",
   functions: "use tools",
   logprobs: "the logprobs of every token are recorded with the session",
-  parallel_tool_calls: "a model is not kept from calling several tools at once: say so in its instructions",
+  parallel_tool_calls: "parallel tool calls cannot be disabled: say so in the model's instructions",
   top_logprobs: "the logprobs of every token are recorded with the session"
 })
 
@@ -100,17 +100,17 @@ const kinds = byName<Kind>({
   max_completion_tokens: count,
   max_tokens: count,
   min_p: { is: (value) => isFinite(value) && value >= 0 && value <= 1, right: "a number from 0 to 1" },
-  model: { is: (value) => typeof value === "string", right: "a name (any will do)" },
+  model: { is: (value) => typeof value === "string", right: "a string (any value)" },
   n: {
-    is: (value) => isWhole(value) && value > 0 && value <= mostChoices,
-    right: `a whole number from 1 to ${mostChoices}`
+    is: (value) => isWhole(value) && value > 0 && value <= maxChoices,
+    right: `a whole number from 1 to ${maxChoices}`
   },
   seed: { is: isWhole, right: "a whole number" },
   stop: {
     is: (value) =>
       typeof value === "string" ||
-      (Array.isArray(value) && value.length <= mostStops && value.every((one) => typeof one === "string")),
-    right: `a string, or at most ${mostStops} of them`
+      (Array.isArray(value) && value.length <= maxStops && value.every((one) => typeof one === "string")),
+    right: `a string, or at most ${maxStops} of them`
   },
   parallel_tool_calls: boolean,
   presence_penalty: penalty,
@@ -122,7 +122,7 @@ const kinds = byName<Kind>({
   top_p: { is: (value) => isFinite(value) && value > 0 && value <= 1, right: "a number above 0, at most 1" }
 })
 
-export const said = (value: unknown): string => {
+export const describeValue = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing"
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
@@ -131,8 +131,8 @@ const refusal = (parameter: string, value: unknown): Failure => {
   const reason = reasons.get(parameter)
   const why = reason === undefined ? "" : ` (${reason})`
   return !neutral.has(parameter)
-    ? unsupported(parameter, "there is no such parameter here; leave it out")
-    : unsupported(parameter, `${said(value)} cannot be honoured here${why}; leave it out`)
+    ? unsupported(parameter, "unknown parameter; remove it")
+    : unsupported(parameter, `${describeValue(value)} is not supported${why}; remove it`)
 }
 
 export const withoutNulls = (body: unknown): Effect.Effect<Body, Failure> =>
@@ -147,7 +147,7 @@ const check = Effect.fnUntraced(function* (body: Body) {
     if (apart.has(parameter)) continue
     const kind = kinds.get(parameter)
     if (kind !== undefined) {
-      if (!kind.is(value)) return yield* invalid(parameter, `expected ${kind.right}, got ${said(value)}`)
+      if (!kind.is(value)) return yield* invalid(parameter, `expected ${kind.right}, got ${describeValue(value)}`)
     } else if (harmless.has(parameter)) ignored.push(parameter)
     else if (parameter === "response_format") yield* isJsonAsked(value)
     else if (neutral.get(parameter)?.(value) !== true) return yield* refusal(parameter, value)
@@ -165,21 +165,21 @@ const isJsonAsked = (format: unknown): Effect.Effect<boolean, Failure> => {
     : Effect.fail(
         invalid(
           "response_format",
-          `expected an object with the type text, json_object or json_schema, got ${said(format)}`
+          `expected an object with the type text, json_object or json_schema, got ${describeValue(format)}`
         )
       )
 }
 
 const isUsageAsked = Effect.fnUntraced(function* ({ stream, stream_options: options }: Body) {
   if (!Predicate.isReadonlyObject(options)) return false
-  if (stream !== true) return yield* invalid("stream_options", "only a request with stream: true may have them")
+  if (stream !== true) return yield* invalid("stream_options", "only allowed with stream: true")
   for (const [option, value] of Object.entries(options)) {
     const param = `stream_options.${option}`
     if (option !== "include_usage" && option !== "include_obfuscation") {
-      return yield* unsupported(param, "there is no such option here; leave it out")
+      return yield* unsupported(param, "unknown option; remove it")
     }
     if (value !== null && typeof value !== "boolean") {
-      return yield* invalid(param, `expected true or false, got ${said(value)}`)
+      return yield* invalid(param, `expected true or false, got ${describeValue(value)}`)
     }
   }
   return options["include_usage"] === true
@@ -192,10 +192,10 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<P
     isStreamed: body["stream"] === true,
     isUsageAsked: yield* isUsageAsked(body),
     ignored,
-    wishes: [
-      body["parallel_tool_calls"] === false ? Wished.singleCall("parallel_tool_calls") : undefined,
+    constraints: [
+      body["parallel_tool_calls"] === false ? OutputConstraints.singleCall("parallel_tool_calls") : undefined,
       (yield* isJsonAsked(body["response_format"] ?? { type: "text" }))
-        ? Wished.responseFormat("response_format", body["response_format"])
+        ? OutputConstraints.responseFormat("response_format", body["response_format"])
         : undefined
     ]
   }

@@ -3,26 +3,26 @@
  * existing tool.
  */
 import { Effect, Predicate } from "effect"
-import * as Canon from "../Canon.ts"
-import { type Body, said } from "./Parameters.ts"
+import * as Normalize from "../Normalize.ts"
+import { type Body, describeValue } from "./Parameters.ts"
 import type { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 
 export interface Tools {
   readonly tools: ReadonlyArray<unknown>
   readonly toolChoice: "auto" | "none"
-  readonly forced: Wished.Wish | undefined
+  readonly forced: OutputConstraints.OutputConstraint | undefined
   /** `strict` would guarantee arguments that match a schema; the model is not constrained. */
   readonly isStrictAsked: boolean
 }
 
-const mostTools = 1024
+const maxTools = 1024
 
 export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Tools, Failure> {
   const { tool_choice: choice = "auto", tools: given = [] } = body
-  if (!Array.isArray(given)) return yield* invalid("tools", `expected a list of tools, got ${said(given)}`)
-  if (given.length > mostTools) return yield* invalid("tools", `at most ${mostTools}, got ${given.length}`)
+  if (!Array.isArray(given)) return yield* invalid("tools", `expected a list of tools, got ${describeValue(given)}`)
+  if (given.length > maxTools) return yield* invalid("tools", `at most ${maxTools}, got ${given.length}`)
   const tools: Array<unknown> = []
   let isStrictAsked = false
   for (const [index, one] of given.entries()) {
@@ -35,24 +35,24 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<T
 })
 
 const toolOf = Effect.fnUntraced(function* (one: unknown, at: string) {
-  if (!Predicate.isReadonlyObject(one)) return yield* invalid(at, `expected an object, got ${said(one)}`)
+  if (!Predicate.isReadonlyObject(one)) return yield* invalid(at, `expected an object, got ${describeValue(one)}`)
   if (one["type"] !== "function") {
     return yield* unsupported(
       `${at}.type`,
-      `expected function, got ${said(one["type"])}: the agent runs its tools itself`
+      `expected function, got ${describeValue(one["type"])}: the agent runs its tools itself`
     )
   }
   const { description, name, parameters, strict } = Predicate.isReadonlyObject(one["function"]) ? one["function"] : {}
   if (typeof name !== "string" || name === "") {
-    return yield* invalid(`${at}.function.name`, `expected a name, got ${said(name)}`)
+    return yield* invalid(`${at}.function.name`, `expected a name, got ${describeValue(name)}`)
   }
   if (description !== undefined && description !== null && typeof description !== "string") {
-    return yield* invalid(`${at}.function.description`, `expected a string, got ${said(description)}`)
+    return yield* invalid(`${at}.function.description`, `expected a string, got ${describeValue(description)}`)
   }
   if (parameters !== undefined && parameters !== null && !Predicate.isReadonlyObject(parameters)) {
-    return yield* invalid(`${at}.function.parameters`, `expected a JSON schema, got ${said(parameters)}`)
+    return yield* invalid(`${at}.function.parameters`, `expected a JSON schema, got ${describeValue(parameters)}`)
   }
-  const tool = Canon.tool({
+  const tool = Normalize.tool({
     name,
     ...(typeof description === "string" && { description }),
     ...(Predicate.isReadonlyObject(parameters) && { parameters })
@@ -60,15 +60,20 @@ const toolOf = Effect.fnUntraced(function* (one: unknown, at: string) {
   return { tool, isStrict: strict === true }
 })
 
-const forcedBy = (choice: unknown, hasTools: boolean): Effect.Effect<Wished.Wish | undefined, Failure> => {
+const forcedBy = (
+  choice: unknown,
+  hasTools: boolean
+): Effect.Effect<OutputConstraints.OutputConstraint | undefined, Failure> => {
   if (choice === "auto" || choice === "none") return Effect.succeed(undefined)
   const { function: called, type } = Predicate.isReadonlyObject(choice) ? choice : {}
   const name = Predicate.isReadonlyObject(called) ? called["name"] : undefined
   const isNamed = type === "function" && typeof name === "string"
   if (choice !== "required" && !isNamed) {
-    return Effect.fail(invalid("tool_choice", `expected auto, none, required or a function, got ${said(choice)}`))
+    return Effect.fail(
+      invalid("tool_choice", `expected auto, none, required or a function, got ${describeValue(choice)}`)
+    )
   }
   return hasTools
-    ? Effect.succeed(Wished.choice("tool_choice", isNamed ? name : undefined))
-    : Effect.fail(invalid("tool_choice", "there are no tools to choose from"))
+    ? Effect.succeed(OutputConstraints.choice("tool_choice", isNamed ? name : undefined))
+    : Effect.fail(invalid("tool_choice", "the request has no tools"))
 }

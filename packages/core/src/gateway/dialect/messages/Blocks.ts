@@ -7,7 +7,7 @@
 import { Effect, Predicate, Result, Schema } from "effect"
 import * as Reason from "../../../base/Reason.ts"
 import type { ContentPart, Message } from "../../../trajectory/Message.ts"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import type { Failure } from "../Dialect.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesInput from "./Input.ts"
@@ -49,12 +49,12 @@ const isBlock = (value: unknown): value is Block =>
 export const list = (content: unknown, param: string): Effect.Effect<ReadonlyArray<Block>, Failure> => {
   if (typeof content === "string") return Effect.succeed([{ type: "text", text: content }])
   if (!Array.isArray(content)) {
-    return Effect.fail(MessagesErrors.invalid(param, "content is a string or a list of content blocks"))
+    return Effect.fail(MessagesErrors.invalid(param, "must be a string or a list of content blocks"))
   }
   if (content.every(isBlock)) return Effect.succeed(content)
   const at = content.findIndex((one) => !isBlock(one))
   return Effect.fail(
-    MessagesErrors.invalid(`${param}.${at}`, 'a content block is an object with a type, such as {"type": "text"}')
+    MessagesErrors.invalid(`${param}.${at}`, 'must be an object with a type, for example {"type": "text"}')
   )
 }
 
@@ -70,7 +70,7 @@ const stringOf = (given: Block, key: string, param: string): Effect.Effect<strin
   const value = given[key]
   return typeof value === "string"
     ? Effect.succeed(value)
-    : Effect.fail(MessagesErrors.invalid(`${param}.${key}`, "a string is wanted"))
+    : Effect.fail(MessagesErrors.invalid(`${param}.${key}`, "must be a string"))
 }
 
 export const text = (given: Block, param: string, ignored: Ignored): Effect.Effect<string, Failure> => {
@@ -88,7 +88,7 @@ const image = Effect.fnUntraced(function* (given: Block, param: string, ignored:
   if (Predicate.isReadonlyObject(source) && source["type"] === "file") {
     return yield* MessagesErrors.unsupported(
       `${param}.source`,
-      "no files are kept here: send the image by base64 or url"
+      "uploaded files are not supported: send the image as base64 or url"
     )
   }
   passOver(given, ["source"], ignored)
@@ -107,7 +107,7 @@ export const part = Effect.fnUntraced(function* (given: Block, param: string, ig
     default:
       return yield* MessagesErrors.unsupported(
         param,
-        `a block of type "${given.type}" cannot be given to this model here; text and image blocks can`
+        `blocks of type "${given.type}" are not supported; use text and image blocks`
       )
   }
 })
@@ -119,7 +119,7 @@ export const toolResult = Effect.fnUntraced(function* (given: Block, param: stri
   if (typeof content === "string") return { role: "tool", content, tool_call_id: id } satisfies Message
   const blocks = yield* list(content ?? "", `${param}.content`)
   const parts = yield* Effect.forEach(blocks, (one, index) => part(one, `${param}.content.${index}`, ignored))
-  return { role: "tool", content: Canon.content(parts), tool_call_id: id } satisfies Message
+  return { role: "tool", content: Normalize.content(parts), tool_call_id: id } satisfies Message
 })
 
 /** A call by the assistant, as sent back. */
@@ -127,6 +127,6 @@ export const toolUse = Effect.fnUntraced(function* (given: Block, param: string,
   passOver(given, ["id", "name", "input", "caller"], ignored)
   const id = yield* stringOf(given, "id", param)
   const name = yield* stringOf(given, "name", param)
-  if (given["input"] === undefined) return yield* MessagesErrors.invalid(`${param}.input`, "an object is wanted")
-  return Canon.toolCall(id, name, MessagesInput.write(given["input"]))
+  if (given["input"] === undefined) return yield* MessagesErrors.invalid(`${param}.input`, "must be an object")
+  return Normalize.toolCall(id, name, MessagesInput.write(given["input"]))
 })

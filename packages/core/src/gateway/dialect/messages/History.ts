@@ -7,7 +7,7 @@
  */
 import { Effect, Predicate } from "effect"
 import type { ContentPart, Message, ToolCall } from "../../../trajectory/Message.ts"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import type { Failure } from "../Dialect.ts"
 import * as MessagesBlocks from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
@@ -36,7 +36,7 @@ interface SystemTurn {
 
 type Turn = UserTurn | AssistantTurn | SystemTurn
 
-const resultsFirst = "tool_result blocks come first in what a user says after calls"
+const resultsFirst = "tool_result blocks must come first in the user message after calls"
 const blankLine: ContentPart = { type: "text", text: "\n\n" }
 
 const textOf = Effect.fnUntraced(function* (content: unknown, param: string, ignored: Ignored) {
@@ -45,7 +45,7 @@ const textOf = Effect.fnUntraced(function* (content: unknown, param: string, ign
     one.type === "text"
       ? MessagesBlocks.text(one, `${param}.${index}`, ignored)
       : Effect.fail(
-          MessagesErrors.unsupported(`${param}.${index}`, `a system prompt is text, so no "${one.type}" block`)
+          MessagesErrors.unsupported(`${param}.${index}`, `a system prompt must be text, not a "${one.type}" block`)
         )
   )
   return texts.join("")
@@ -55,7 +55,7 @@ const userTurn = Effect.fnUntraced(function* (content: unknown, param: string, i
   const results: Array<Message> = []
   const parts: Array<ContentPart> = []
   const blocks = yield* MessagesBlocks.list(content, `${param}.content`)
-  if (blocks.length === 0) return yield* MessagesErrors.invalid(`${param}.content`, "a user message is not empty")
+  if (blocks.length === 0) return yield* MessagesErrors.invalid(`${param}.content`, "a user message must not be empty")
   for (const [index, one] of blocks.entries()) {
     const at = `${param}.content.${index}`
     if (one.type === "tool_result") {
@@ -89,7 +89,7 @@ const assistantTurn = Effect.fnUntraced(function* (content: unknown, param: stri
       default:
         return yield* MessagesErrors.unsupported(
           at,
-          `a block of type "${one.type}" is none that an assistant of this gateway writes`
+          `blocks of type "${one.type}" are not supported in assistant messages`
         )
     }
   }
@@ -98,12 +98,12 @@ const assistantTurn = Effect.fnUntraced(function* (content: unknown, param: stri
 
 const turnOf = Effect.fnUntraced(function* (given: unknown, param: string, ignored: Ignored) {
   if (!Predicate.isReadonlyObject(given)) {
-    return yield* MessagesErrors.invalid(param, "a message is an object with role and content")
+    return yield* MessagesErrors.invalid(param, "must be an object with role and content")
   }
   const { content, role, ...rest } = given
   const stranger = Object.keys(rest).find((key) => rest[key] !== null)
   if (stranger !== undefined) {
-    return yield* MessagesErrors.unsupported(`${param}.${stranger}`, "a message has role and content alone")
+    return yield* MessagesErrors.unsupported(`${param}.${stranger}`, "unknown key: a message has only role and content")
   }
   switch (role) {
     case "user":
@@ -113,7 +113,7 @@ const turnOf = Effect.fnUntraced(function* (given: unknown, param: string, ignor
     case "system":
       return { role, content: yield* textOf(content, `${param}.content`, ignored) } satisfies SystemTurn
     default:
-      return yield* MessagesErrors.invalid(`${param}.role`, 'a role is "user", "assistant" or "system"')
+      return yield* MessagesErrors.invalid(`${param}.role`, 'must be "user", "assistant" or "system"')
   }
 })
 
@@ -144,7 +144,7 @@ const checkResults = (turn: Turn | undefined, next: Turn | undefined): Effect.Ef
     return Effect.fail(
       MessagesErrors.invalid(
         param,
-        `tool_use_id ${id} is of no tool_use block of the message before, or is there twice`
+        `tool_use_id ${id} does not match a tool_use block of the previous message, or occurs twice`
       )
     )
   }
@@ -152,7 +152,7 @@ const checkResults = (turn: Turn | undefined, next: Turn | undefined): Effect.Ef
   return missing === undefined
     ? Effect.void
     : Effect.fail(
-        MessagesErrors.invalid(param, `the tool_use block ${missing} has no tool_result block in the message after it`)
+        MessagesErrors.invalid(param, `the tool_use block ${missing} has no tool_result block in the next message`)
       )
 }
 
@@ -161,11 +161,11 @@ const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
     case "system":
       return [{ role: turn.role, content: turn.content }]
     case "assistant":
-      return [Canon.assistant({ content: turn.text, reasoning: turn.thinking, toolCalls: turn.calls })]
+      return [Normalize.assistant({ content: turn.text, reasoning: turn.thinking, toolCalls: turn.calls })]
     case "user":
       return turn.parts.length === 0
         ? turn.results
-        : [...turn.results, { role: "user", content: Canon.content(turn.parts) }]
+        : [...turn.results, { role: "user", content: Normalize.content(turn.parts) }]
   }
 }
 

@@ -7,7 +7,7 @@
 import { Effect, Predicate, Schema } from "effect"
 import type { ChatRequest, SamplingOptions } from "../../../inference/backend/Inference.ts"
 import type { Failure } from "../Dialect.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 import * as MessagesBlocks from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesHistory from "./History.ts"
@@ -53,40 +53,40 @@ const passedOver = new Set([
 ])
 
 /** Output constraints in `output_config`; a JSON schema is one too, because the client validates the answer. */
-const wishes = ["effort", "format", "task_budget"]
+const constraintKeys = ["effort", "format", "task_budget"]
 
 const thinkingTypes = ["enabled", "disabled", "adaptive", "between_tools"]
 
 const instead: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    thread: "no conversation is kept for you here: send all of its messages, without thread",
-    mcp_servers: "no MCP server is called from here: give its tools in tools, and run them in your program",
-    container: "there are no containers here: run code in your program, by a tool in tools",
-    context_management: "the history is taken as it is sent: shorten it in your program",
-    compaction: "the history is taken as it is sent: shorten it in your program"
+    thread: "conversations are not stored: send all messages, without thread",
+    mcp_servers: "MCP servers are not supported: pass their tools in tools, and run them in your program",
+    container: "containers are not supported: run code in your program, as a tool in tools",
+    context_management: "not supported: shorten the history in your program",
+    compaction: "not supported: shorten the history in your program"
   })
 )
 
 const present = (body: unknown): Effect.Effect<Given, Failure> =>
   Predicate.isReadonlyObject(body)
     ? Effect.succeed(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)))
-    : Effect.fail(MessagesErrors.invalid("body", "a JSON object with model, max_tokens and messages is wanted"))
+    : Effect.fail(MessagesErrors.invalid("body", "must be a JSON object with model, max_tokens and messages"))
 
 const checkWishes = Effect.fnUntraced(function* ({ output_config: config, thinking }: Given, ignored: Ignored) {
   if (thinking !== undefined) {
     const type = Predicate.isReadonlyObject(thinking) ? thinking["type"] : undefined
     if (typeof type !== "string" || !thinkingTypes.includes(type)) {
-      return yield* MessagesErrors.invalid("thinking.type", `one of ${thinkingTypes.join(", ")} is wanted`)
+      return yield* MessagesErrors.invalid("thinking.type", `must be one of ${thinkingTypes.join(", ")}`)
     }
   }
   if (config === undefined) return
   if (!Predicate.isReadonlyObject(config)) {
-    return yield* MessagesErrors.invalid("output_config", "an object is wanted")
+    return yield* MessagesErrors.invalid("output_config", "must be an object")
   }
   for (const [key, value] of Object.entries(config)) {
     if (value === null) continue
-    if (!wishes.includes(key)) {
-      return yield* MessagesErrors.unsupported(`output_config.${key}`, "this cannot be done here: leave it out")
+    if (!constraintKeys.includes(key)) {
+      return yield* MessagesErrors.unsupported(`output_config.${key}`, "is not supported: remove it")
     }
     if (key !== "format") ignored.add(`output_config.${key}`)
   }
@@ -97,10 +97,7 @@ const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
   for (const key of Object.keys(given)) {
     if (passedOver.has(key)) ignored.add(key)
     else if (key !== "output_config" && !ofHistory.includes(key) && !ofSampling.includes(key)) {
-      return yield* MessagesErrors.unsupported(
-        key,
-        instead.get(key) ?? "this parameter is not known here, or cannot be honoured: leave it out"
-      )
+      return yield* MessagesErrors.unsupported(key, instead.get(key) ?? "unknown or unsupported parameter: remove it")
     }
   }
   yield* checkWishes(given, ignored)
@@ -109,16 +106,16 @@ const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
 const conversation = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
   const { messages, system } = given
   const tools = yield* MessagesTools.read(given["tools"], ignored)
-  const { toolChoice, wishes: chosen } = yield* MessagesTools.choice(given["tool_choice"], tools.length > 0)
+  const { toolChoice, constraints: chosen } = yield* MessagesTools.choice(given["tool_choice"], tools.length > 0)
   const { output_config: config } = given
   const format = Predicate.isReadonlyObject(config) ? config["format"] : undefined
   return {
     messages: yield* MessagesHistory.read({ messages, system }, ignored),
     ...(tools.length > 0 && { tools }),
     ...(toolChoice !== undefined && { toolChoice }),
-    ...Wished.of([
+    ...OutputConstraints.of([
       ...chosen,
-      Predicate.isReadonlyObject(format) ? Wished.jsonSchema("output_config.format", format) : undefined
+      Predicate.isReadonlyObject(format) ? OutputConstraints.jsonSchema("output_config.format", format) : undefined
     ])
   } satisfies ChatRequest
 })

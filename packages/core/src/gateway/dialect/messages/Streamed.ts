@@ -69,7 +69,7 @@ export const make = (head: Head, partsOf: (answered: Answered) => Parts): Stream
   }
 
   return {
-    piece: ({ content = "", reasoning = "" }) => [...start(0), ...say("thinking", reasoning), ...say("text", content)],
+    delta: ({ content = "", reasoning = "" }) => [...start(0), ...say("thinking", reasoning), ...say("text", content)],
     end: (answered) => {
       const { blocks, ended, usage } = partsOf(answered)
       const begun = said.length

@@ -2,11 +2,11 @@
  * Reads `tools` and `tool_choice` of a request.
  *
  * A tool defined only by its type (`bash_20250124`, `web_search_…`) is rejected by name: models of this gateway were
- * not trained on it, and no Anthropic server runs it here. A forced call is an output constraint (`Wished`).
+ * not trained on it, and no Anthropic server runs it here. A forced call is an output constraint (`OutputConstraints`).
  */
 import { Effect, Predicate, Schema } from "effect"
-import * as Canon from "../Canon.ts"
-import * as Wished from "../Wished.ts"
+import * as Normalize from "../Normalize.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 import * as MessagesBlocks from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
 
@@ -46,35 +46,38 @@ const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored
   if (type !== undefined && type !== null && type !== "custom") {
     return yield* MessagesErrors.unsupported(
       param,
-      `the tool ${JSON.stringify(type)} is known by its type alone, which this model has not learnt, and nothing here runs it: ` +
-        "give a tool of your own with name, description and input_schema"
+      `the tool ${JSON.stringify(type)} is defined by its type alone, which neither this model nor the gateway supports: ` +
+        "define a custom tool with name, description and input_schema"
     )
   }
   if (!isDirect(fields["allowed_callers"])) {
     return yield* MessagesErrors.unsupported(
       `${param}.allowed_callers`,
-      'tools are called by the model alone: "direct"'
+      'only "direct" is supported: tools are called by the model'
     )
   }
   if (fields["defer_loading"] === true) {
-    return yield* MessagesErrors.unsupported(`${param}.defer_loading`, "every tool is shown to the model at once")
+    return yield* MessagesErrors.unsupported(`${param}.defer_loading`, "is not supported: all tools are in the prompt")
   }
   const { description, input_schema: parameters, name } = yield* readTool(given, param)
   for (const key of Object.keys(fields)) {
     if (!known.includes(key) && fields[key] !== null) ignored.add(`tools.${key}`)
   }
-  return { name, definition: Canon.tool({ name, ...(typeof description === "string" && { description }), parameters }) }
+  return {
+    name,
+    definition: Normalize.tool({ name, ...(typeof description === "string" && { description }), parameters })
+  }
 })
 
 /** The tools in OpenAI's form, as used by chat templates. */
 export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignored) {
   if (given === undefined || given === null) return []
-  if (!Array.isArray(given)) return yield* MessagesErrors.invalid("tools", "a list of tools is wanted")
+  if (!Array.isArray(given)) return yield* MessagesErrors.invalid("tools", "must be a list of tools")
   const tools = yield* Effect.forEach(given, (one, index) => tool(one, `tools.${index}`, ignored))
   const names = new Set<string>()
   for (const [index, { name }] of tools.entries()) {
     if (names.has(name)) {
-      return yield* MessagesErrors.invalid(`tools.${index}.name`, `there are two tools of the name ${name}`)
+      return yield* MessagesErrors.invalid(`tools.${index}.name`, `two tools are named ${name}`)
     }
     names.add(name)
   }
@@ -84,25 +87,25 @@ export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignore
 export interface Chosen {
   /** Undefined if the request does not state it. */
   readonly toolChoice: "auto" | "none" | undefined
-  readonly wishes: ReadonlyArray<Wished.Wish | undefined>
+  readonly constraints: ReadonlyArray<OutputConstraints.OutputConstraint | undefined>
 }
 
-/** Whether tools may be called, and the output constraints of the choice. */
+/** The effective tool choice, and its output constraints. */
 export const choice = Effect.fnUntraced(function* (given: unknown, hasTools: boolean) {
-  if (given === undefined || given === null) return { toolChoice: undefined, wishes: [] } satisfies Chosen
+  if (given === undefined || given === null) return { toolChoice: undefined, constraints: [] } satisfies Chosen
   const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(given, "tool_choice")
   const isForced = type === "any" || type === "tool"
   if (type === "tool" && typeof name !== "string") {
-    return yield* MessagesErrors.invalid("tool_choice.name", "the name of a tool is wanted")
+    return yield* MessagesErrors.invalid("tool_choice.name", "must be the name of a tool")
   }
   if (isForced && !hasTools) {
-    return yield* MessagesErrors.invalid("tool_choice", "there are no tools to choose from")
+    return yield* MessagesErrors.invalid("tool_choice", "the request has no tools")
   }
   return {
     toolChoice: type === "none" ? "none" : "auto",
-    wishes: [
-      isForced ? Wished.choice("tool_choice", type === "tool" ? (name ?? undefined) : undefined) : undefined,
-      isSingle === true ? Wished.singleCall("tool_choice.disable_parallel_tool_use") : undefined
+    constraints: [
+      isForced ? OutputConstraints.choice("tool_choice", type === "tool" ? (name ?? undefined) : undefined) : undefined,
+      isSingle === true ? OutputConstraints.singleCall("tool_choice.disable_parallel_tool_use") : undefined
     ]
   } satisfies Chosen
 })

@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { ContentPart, Message } from "../../../trajectory/Message.ts"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import type { Failure } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Reading from "../Reading.ts"
@@ -28,7 +28,7 @@ export const decode = Effect.fnUntraced(function* (
   if (typeof value === "string") return value
   if (!Array.isArray(value)) return yield* OpenAiFailure.invalid(param, "expected a string or a list of parts")
   const parts = yield* readParts(value, param)
-  return Canon.content(yield* Effect.forEach(parts, (part, at) => partOf(part, `${param}[${at}]`)))
+  return Normalize.content(yield* Effect.forEach(parts, (part, at) => partOf(part, `${param}[${at}]`)))
 })
 
 /** Like `decode`, for text-only content. */
@@ -39,7 +39,7 @@ export const decodeText = Effect.fnUntraced(function* (
   const content = yield* decode(value, param)
   return typeof content === "string"
     ? content
-    : yield* OpenAiFailure.unsupported(param, "what the assistant said can only be text")
+    : yield* OpenAiFailure.unsupported(param, "assistant content must be text")
 })
 
 const partOf = (part: Part, param: string): Effect.Effect<ContentPart, Failure> => {
@@ -58,7 +58,7 @@ const partOf = (part: Part, param: string): Effect.Effect<ContentPart, Failure> 
       return Effect.fail(
         OpenAiFailure.unsupported(
           `${param}.type`,
-          `a part of type "${part.type}" cannot be read here; there are input_text, output_text, refusal and input_image`
+          `a part of type "${part.type}" is not supported; supported are input_text, output_text, refusal and input_image`
         )
       )
   }
@@ -81,7 +81,7 @@ const imageOf = (
     })
   return Effect.fail(
     typeof file === "string"
-      ? OpenAiFailure.unsupported(`${param}.file_id`, "there are no uploaded files here; give the picture as image_url")
+      ? OpenAiFailure.unsupported(`${param}.file_id`, "uploaded files are not supported; pass the image as image_url")
       : OpenAiFailure.invalid(`${param}.image_url`, "expected a URL (https: or data:)")
   )
 }

@@ -34,7 +34,7 @@ export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => 
         ]
   const said = { content: "", reasoning: "" }
   /** The reasoning sent before the text, and the message's position. */
-  const place = (): Place => ({ ...messagePlace(head.id, said.reasoning === "" ? 0 : 1) })
+  const place = (): ItemPosition => ({ ...messagePlace(head.id, said.reasoning === "" ? 0 : 1) })
 
   const words = (text: string): ReadonlyArray<Event> => {
     const at = place()
@@ -52,7 +52,7 @@ export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => 
   }
 
   return {
-    piece: ({ content = "", reasoning = "" }) => {
+    delta: ({ content = "", reasoning = "" }) => {
       said.reasoning += reasoning
       return write([...beginning(), ...(content === "" ? [] : words(content))])
     },
@@ -81,13 +81,13 @@ const reasoned = (reasoning: string) => ({
   isCut: false
 })
 
-const messagePlace = (answer: string, at: number): Place => ({
+const messagePlace = (answer: string, at: number): ItemPosition => ({
   item_id: ResponsesIds.item({ answer, kind: "message", ordinal: 0 }),
   output_index: at
 })
 
 /** A message before its text, and its only part. */
-const openMessage = (place: Place): ReadonlyArray<Event> => [
+const openMessage = (place: ItemPosition): ReadonlyArray<Event> => [
   {
     type: "response.output_item.added",
     output_index: place.output_index,
@@ -118,13 +118,13 @@ const ofItem = (item: ResponsesItems.Item, at: number): ReadonlyArray<Event> => 
   ]
 }
 
-interface Place {
+interface ItemPosition {
   readonly item_id: string
   readonly output_index: number
 }
 
 /** An item as added, and the events that complete it. */
-const growthOf = (item: ResponsesItems.Item, place: Place): readonly [object, ReadonlyArray<Event>] => {
+const growthOf = (item: ResponsesItems.Item, place: ItemPosition): readonly [object, ReadonlyArray<Event>] => {
   switch (item.type) {
     case "reasoning": {
       const { encrypted_content: _, ...open } = item
@@ -160,7 +160,7 @@ const ofPart = (
   name: string,
   part: { readonly text: string },
   empty: unknown,
-  place: Place & { readonly content_index: number },
+  place: ItemPosition & { readonly content_index: number },
   extra: object
 ): ReadonlyArray<Event> => [
   { type: "response.content_part.added", ...place, part: empty },
@@ -171,7 +171,7 @@ const ofPart = (
 
 const ofSummary = (
   part: { readonly text: string },
-  place: Place & { readonly summary_index: number }
+  place: ItemPosition & { readonly summary_index: number }
 ): ReadonlyArray<Event> => [
   { type: "response.reasoning_summary_part.added", ...place, part: { ...part, text: "" } },
   ...deltas("response.reasoning_summary_text.delta", part.text, place),

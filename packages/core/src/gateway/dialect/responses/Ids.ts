@@ -11,7 +11,7 @@ export type Kind = "reasoning" | "message" | "call"
 const prefixes: { readonly [kind in Kind]: string } = { reasoning: "rs", message: "msg", call: "fc" }
 
 /** An item's position: its answer, and for a call its index among the answer's calls. */
-export interface Place {
+export interface ItemRef {
   readonly answer: string
   readonly kind: Kind
   readonly ordinal: number
@@ -19,13 +19,13 @@ export interface Place {
 
 export const response = (answer: string): string => `resp_${answer}`
 
-export const item = ({ answer, kind, ordinal }: Place): string => `${prefixes[kind]}_${answer}_${ordinal}`
+export const item = ({ answer, kind, ordinal }: ItemRef): string => `${prefixes[kind]}_${answer}_${ordinal}`
 
 const written = /^(rs|msg|fc)_([A-Za-z0-9]+)_(\d{1,6})$/
 const kinds = new Map(Object.entries(prefixes).map(([kind, prefix]) => [prefix, kind as Kind]))
 
 /** Parses an item's id; undefined for other services' ids. */
-export const placeOf = (id: string | null | undefined): Place | undefined => {
+export const parse = (id: string | null | undefined): ItemRef | undefined => {
   const [, prefix = "", answer = "", ordinal = ""] = written.exec(id ?? "") ?? []
   const kind = kinds.get(prefix)
   return kind === undefined ? undefined : { answer, kind, ordinal: Number(ordinal) }

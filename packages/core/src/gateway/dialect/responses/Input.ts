@@ -7,7 +7,7 @@
  */
 import { Effect, Schema } from "effect"
 import { type Message, text as textOf, user } from "../../../trajectory/Message.ts"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import type { Failure, Memory } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Reading from "../Reading.ts"
@@ -75,8 +75,8 @@ export const decode = Effect.fnUntraced(function* ({
         const call = yield* readCall(item, param)
         called.add(call.call_id)
         transcript.say({
-          place: ResponsesIds.placeOf(call.id),
-          call: Canon.toolCall(call.call_id, call.name, call.arguments)
+          place: ResponsesIds.parse(call.id),
+          call: Normalize.toolCall(call.call_id, call.name, call.arguments)
         })
         break
       }
@@ -85,7 +85,7 @@ export const decode = Effect.fnUntraced(function* ({
         if (!called.has(callId))
           return yield* OpenAiFailure.invalid(
             `${param}.call_id`,
-            `there is no function_call with call_id ${JSON.stringify(callId)} before this output`
+            `no function_call with call_id ${JSON.stringify(callId)} precedes this output`
           )
         const content = yield* ResponsesContent.decode(output, `${param}.output`)
         transcript.add({ role: "tool", tool_call_id: callId, content })
@@ -99,7 +99,7 @@ export const decode = Effect.fnUntraced(function* ({
       default:
         return yield* OpenAiFailure.unsupported(
           `${param}.type`,
-          `an item of type "${kind}" cannot be read here; there are message, reasoning, function_call, ` +
+          `an item of type "${kind}" is not supported; supported are message, reasoning, function_call, ` +
             "function_call_output and item_reference"
         )
     }
@@ -121,7 +121,7 @@ const addMessage = Effect.fnUntraced(function* (
   const { content: value, id, role } = yield* readMessage(item, param)
   if (role === "assistant") {
     const content = yield* ResponsesContent.decodeText(value, `${param}.content`)
-    return transcript.say({ place: ResponsesIds.placeOf(id), content })
+    return transcript.say({ place: ResponsesIds.parse(id), content })
   }
   const content = yield* ResponsesContent.decode(value, `${param}.content`)
   transcript.add({ role: role === "developer" ? "system" : role, content })
@@ -134,7 +134,7 @@ const addReasoning = Effect.fnUntraced(function* (
   memory: Memory
 ): Effect.fn.Return<void, Failure> {
   const { content, encrypted_content: sealed, id, summary } = yield* readReasoning(item, param)
-  const place = ResponsesIds.placeOf(id)
+  const place = ResponsesIds.parse(id)
   const reasoning =
     joined(content) ??
     (typeof sealed === "string" ? ResponsesReasoning.open(sealed) : undefined) ??
@@ -144,7 +144,7 @@ const addReasoning = Effect.fnUntraced(function* (
   if (typeof sealed === "string")
     return yield* OpenAiFailure.invalid(
       `${param}.encrypted_content`,
-      "it was not written here, and cannot be read; leave the item out"
+      "it was not created by this gateway and cannot be decrypted; remove the item"
     )
 })
 
@@ -155,12 +155,12 @@ const addReference = Effect.fnUntraced(function* (
   memory: Memory
 ): Effect.fn.Return<ResponsesTranscript.Part, Failure> {
   const { id } = yield* readReference(item, param)
-  const place = ResponsesIds.placeOf(id)
+  const place = ResponsesIds.parse(id)
   const part = place === undefined ? undefined : partOf(place, recorded(place, memory))
   if (part === undefined)
     return yield* OpenAiFailure.invalid(
       `${param}.id`,
-      `there is no item with id ${JSON.stringify(id)}: items can be referred to where the response was stored`
+      `item not found: ${JSON.stringify(id)}; items can be referenced if the response was stored`
     )
   transcript.say(part)
   return part
@@ -170,10 +170,10 @@ const joined = (parts: ReadonlyArray<{ readonly text: string }> | null | undefin
   parts === undefined || parts === null || parts.length === 0 ? undefined : parts.map(({ text }) => text).join("\n")
 
 /** The answer that an item originally belonged to, if still stored. */
-const recorded = (place: ResponsesIds.Place | undefined, memory: Memory): Message | undefined =>
+const recorded = (place: ResponsesIds.ItemRef | undefined, memory: Memory): Message | undefined =>
   place === undefined ? undefined : memory.recall(ResponsesIds.response(place.answer))?.at(-1)
 
-const partOf = (place: ResponsesIds.Place, message: Message | undefined): ResponsesTranscript.Part | undefined => {
+const partOf = (place: ResponsesIds.ItemRef, message: Message | undefined): ResponsesTranscript.Part | undefined => {
   if (message === undefined) return undefined
   switch (place.kind) {
     case "message":

@@ -8,7 +8,7 @@ import { Effect, Predicate, Schema } from "effect"
 import { Failure } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Reading from "../Reading.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 
 const key = Schema.optionalKey
 const nullable = <S extends Schema.Top>(schema: S) => key(Schema.NullOr(schema))
@@ -65,11 +65,11 @@ const advice: ReadonlyMap<string, string> = new Map(
   Object.entries({
     conversation: "send the items, or previous_response_id",
     prompt: "send the prompt's text as instructions or input",
-    context_management: "the agent decides what it leaves out of its input",
-    n: "a response is one answer; ask again for another",
-    messages: "it is called input here",
-    max_tokens: "it is called max_output_tokens here",
-    response_format: "it is called text.format here"
+    context_management: "the agent decides what its input contains",
+    n: "a response has one answer; send another request",
+    messages: "use input",
+    max_tokens: "use max_output_tokens",
+    response_format: "use text.format"
   })
 )
 
@@ -93,7 +93,7 @@ export const decode = Effect.fnUntraced(function* (body: unknown): Effect.fn.Ret
     if (value === null) continue
     if (harmless.has(parameter)) ignored.push(parameter)
     else if (!known.has(parameter)) {
-      const instead = advice.get(parameter) ?? "leave it out"
+      const instead = advice.get(parameter) ?? "remove it"
       return yield* OpenAiFailure.unsupported(parameter, `this parameter is not supported; ${instead}`)
     } else if (Object.hasOwn(Parameters.fields, parameter)) own[parameter] = value
     else others[parameter] = value
@@ -111,11 +111,11 @@ const check = Effect.fnUntraced(function* ({
   top_logprobs: logprobs = 0
 }: Parameters): Effect.fn.Return<void, Failure> {
   if (background === true)
-    return yield* OpenAiFailure.unsupported("background", "the answer is given to who waits for it")
+    return yield* OpenAiFailure.unsupported("background", "background responses are not supported")
   if (logprobs !== 0 || include.includes("message.output_text.logprobs"))
     return yield* OpenAiFailure.unsupported(
       logprobs === 0 ? "include" : "top_logprobs",
-      "an answer has no logprobs here; those of every token are recorded by the session"
+      "logprobs are not returned; the session records those of every token"
     )
   const format = text?.format?.type ?? "text"
   if (format !== "text" && format !== "json_object" && format !== "json_schema")
@@ -129,9 +129,11 @@ const passedOver = ({ include = [], reasoning, text, truncation }: Parameters): 
   ...(isSaid(text?.verbosity) ? ["text.verbosity"] : [])
 ]
 
-export const wishes = ({ parallel_tool_calls: isParallel, text }: Parameters) => [
-  isParallel === false ? Wished.singleCall("parallel_tool_calls") : undefined,
-  isSaid(text?.format) && text.format.type !== "text" ? Wished.jsonSchema("text.format", text.format) : undefined
+export const constraints = ({ parallel_tool_calls: isParallel, text }: Parameters) => [
+  isParallel === false ? OutputConstraints.singleCall("parallel_tool_calls") : undefined,
+  isSaid(text?.format) && text.format.type !== "text"
+    ? OutputConstraints.jsonSchema("text.format", text.format)
+    : undefined
 ]
 
 const isSaid = <A>(value: A | null | undefined): value is A => value !== null && value !== undefined

@@ -9,7 +9,7 @@ import type { ChatRequest } from "../../../inference/backend/Inference.ts"
 import type { Message } from "../../../trajectory/Message.ts"
 import { Failure, type Memory, type Turn } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 import * as ResponsesInput from "./Input.ts"
 import * as ResponsesParameters from "./Parameters.ts"
 import * as ResponsesTools from "./Tools.ts"
@@ -35,18 +35,18 @@ export const decode = Effect.fnUntraced(function* (
   const earlier = yield* recall(parameters.previous_response_id, memory)
   const chat = yield* ResponsesInput.decode({ value: apart.input ?? [], earlier, memory })
   const last = chat.at(-1)
-  if (last === undefined) return yield* OpenAiFailure.invalid("input", "it is empty; say something")
+  if (last === undefined) return yield* OpenAiFailure.invalid("input", "must not be empty")
   if (last.role === "assistant")
     return yield* OpenAiFailure.unsupported(
       "input",
-      "it ends with the assistant's own words; end it with a message of the user or the output of a function"
+      "must end with a user message or a function output, not with an assistant message"
     )
   const messages: ReadonlyArray<Message> =
     instructions === undefined ? chat : [{ role: "system", content: instructions }, ...chat]
   return {
     request: {
       ...requestOf(messages, parameters, tools.tools, toolChoice),
-      ...Wished.of([...ResponsesParameters.wishes(parameters), forced])
+      ...OutputConstraints.of([...ResponsesParameters.constraints(parameters), forced])
     },
     isStreamed: parameters.stream === true,
     ignored: [...ignored, ...tools.ignored],
@@ -70,7 +70,7 @@ const recall = (id: string | undefined, memory: Memory): Effect.Effect<ReadonlyA
           reason: "invalid",
           param: "previous_response_id",
           code: "previous_response_not_found",
-          message: `Previous response with id '${id}' not found: it is of another session, was not stored, or was deleted.`
+          message: `Previous response with id '${id}' not found: it belongs to another session, was not stored, or was deleted.`
         })
       )
     : Effect.succeed(messages)

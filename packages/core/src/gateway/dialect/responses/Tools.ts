@@ -3,11 +3,11 @@
  * are rejected by name. `strict` is ignored: answers are not constrained by a schema.
  */
 import { Effect, Schema } from "effect"
-import * as Canon from "../Canon.ts"
+import * as Normalize from "../Normalize.ts"
 import type { Failure } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Reading from "../Reading.ts"
-import * as Wished from "../Wished.ts"
+import * as OutputConstraints from "../OutputConstraints.ts"
 
 const readKind = Reading.reader(Schema.Struct({ type: Schema.NonEmptyString }))
 const readFunction = Reading.reader(
@@ -35,13 +35,13 @@ export const decode = Effect.fnUntraced(function* (value: unknown): Effect.fn.Re
     if (type !== "function") {
       return yield* OpenAiFailure.unsupported(
         `${param}.type`,
-        `a tool of type "${type}" cannot be run here; give a "function" and run it yourself`
+        `a tool of type "${type}" is not supported; use a "function" and run it in your program`
       )
     }
     const { description, name, parameters, strict } = yield* readFunction(tool, param)
     isStrict ||= strict === true
     tools.push(
-      Canon.tool({
+      Normalize.tool({
         name,
         ...(typeof description === "string" && { description }),
         ...(parameters !== undefined && parameters !== null && { parameters })
@@ -53,7 +53,7 @@ export const decode = Effect.fnUntraced(function* (value: unknown): Effect.fn.Re
 
 export interface Choice {
   readonly toolChoice: "auto" | "none"
-  readonly forced: Wished.Wish | undefined
+  readonly forced: OutputConstraints.OutputConstraint | undefined
 }
 
 const readNamed = Reading.reader(Schema.Struct({ type: Schema.Literal("function"), name: Schema.NonEmptyString }))
@@ -69,6 +69,6 @@ export const decodeChoice = Effect.fnUntraced(function* (
     return yield* OpenAiFailure.invalid("tool_choice", `expected "auto", "none", "required" or a function`)
   }
   const name = value === "required" ? undefined : (yield* readNamed(value, "tool_choice")).name
-  if (!hasTools) return yield* OpenAiFailure.invalid("tool_choice", "there are no tools to choose from")
-  return { toolChoice: "auto", forced: Wished.choice("tool_choice", name) }
+  if (!hasTools) return yield* OpenAiFailure.invalid("tool_choice", "the request has no tools")
+  return { toolChoice: "auto", forced: OutputConstraints.choice("tool_choice", name) }
 })

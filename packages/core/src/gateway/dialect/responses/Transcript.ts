@@ -4,12 +4,12 @@
  * joined into one message again.
  */
 import type { Message, ToolCall } from "../../../trajectory/Message.ts"
-import * as Canon from "../Canon.ts"
-import type { Place } from "./Ids.ts"
+import * as Normalize from "../Normalize.ts"
+import type { ItemRef } from "./Ids.ts"
 
 export interface Part {
   /** The original position; undefined: from another service, or its id was omitted. */
-  readonly place: Place | undefined
+  readonly place: ItemRef | undefined
   readonly reasoning?: string
   readonly content?: string
   readonly call?: ToolCall
@@ -76,7 +76,7 @@ const belongs = ({ content, place, reasoning }: Part, spoken: Spoken, isLast: bo
 const messageOf = ({ calls, content = "", reasoning }: Spoken): Message => {
   const isOrdered = calls.every(({ ordinal }) => ordinal !== undefined)
   const ordered = isOrdered ? calls.toSorted((a, b) => (a.ordinal ?? 0) - (b.ordinal ?? 0)) : calls
-  return Canon.assistant({
+  return Normalize.assistant({
     content,
     ...(reasoning !== undefined && { reasoning }),
     toolCalls: ordered.map(({ call }) => call)

@@ -1,0 +1,69 @@
+/**
+ * Guesses if an answer matches the expected one, as a hint for readers of many groups. Graders accept more forms, so an
+ * unrecognised answer may be correct; a recognised one is.
+ *
+ * Compares the parsed answer (`overrides[i].parsed`), otherwise the end of the text, with the expected answers
+ * (`group_overrides.gold`), ignoring boxes, tags, surrounding whitespace, case and closing punctuation; numbers by
+ * value. Pure.
+ */
+import { Predicate } from "effect"
+
+/** Characters at the end of a long text that are compared. */
+const longestEnd = 300
+/** Longer expected answers have too many valid forms. */
+const longestGold = 200
+
+const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+const bare = (text: string): string => {
+  const shown = text.slice(text.lastIndexOf("</think>") + 1).replace(/^\/think>/, "")
+  const box = shown.lastIndexOf("\\boxed{")
+  const inner = box < 0 ? shown : shown.slice(box + "\\boxed{".length).replace(/\}[^}]*$/, "")
+  return inner
+    .replaceAll(/<\/?[a-z_]{1,20}>/gi, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .replace(/[.!]$/, "")
+    .toLowerCase()
+}
+
+const numberOf = (text: string): number =>
+  /^[-+]?\d[\d,]*(?:\.\d+)?$/.test(text) ? Number(text.replaceAll(",", "")) : Number.NaN
+
+const isSame = (said: string, gold: string): boolean => said === gold || numberOf(said) === numberOf(gold)
+
+const endsWith = (said: string, gold: string): boolean =>
+  said.endsWith(gold) && !/[\p{L}\p{N}.,]/u.test(said.at(-gold.length - 1) ?? " ")
+
+const lastSaid = (chat: unknown): string => {
+  const message: unknown = list(chat).at(-1)
+  return Predicate.isReadonlyObject(message) && typeof message["content"] === "string"
+    ? message["content"].slice(-longestEnd)
+    : ""
+}
+
+/** A predicate by rollout; undefined if the expected answer is unknown or long. */
+export const of = ({
+  groupOverrides,
+  messages,
+  overrides
+}: {
+  readonly groupOverrides?: unknown
+  readonly messages?: unknown
+  readonly overrides?: unknown
+}): ((rollout: number) => boolean) | undefined => {
+  const golds = list(Predicate.isReadonlyObject(groupOverrides) ? groupOverrides["gold"] : undefined)
+    .flatMap((gold) => (typeof gold === "string" && gold.length <= longestGold ? [bare(gold)] : []))
+    .filter((gold) => gold !== "")
+  if (golds.length === 0) return undefined
+  const own = list(overrides)
+  const chats = list(messages)
+  return (rollout) => {
+    const switches = own[rollout]
+    const parsed = Predicate.isReadonlyObject(switches) ? switches["parsed"] : undefined
+    if (parsed === null) return false
+    if (typeof parsed === "string") return golds.some((gold) => isSame(bare(parsed), gold))
+    const said = bare(lastSaid(chats[rollout]))
+    return golds.some((gold) => isSame(said, gold) || endsWith(said, gold))
+  }
+}

@@ -1,0 +1,60 @@
+"""Loads the model to train: the base with an adapter, or all weights."""
+
+from typing import Any
+
+import torch
+
+from . import adapter
+from .link import Failure
+
+
+def _disable_dropout(model: Any) -> None:
+    """Layers that compute activations again must be in training mode; what drops out or jitters is set to 0."""
+    from transformers.modeling_layers import GradientCheckpointingLayer
+
+    for module in model.modules():
+        if not isinstance(module, GradientCheckpointingLayer):
+            continue
+        module.training = True
+        for name, value in vars(module).items():
+            if isinstance(value, float) and ("drop" in name or "jitter" in name):
+                setattr(module, name, 0.0)
+
+
+def load(options: dict[str, Any], device: torch.device) -> tuple[Any, Any]:
+    """The model, and PEFT's wrapper around it; the wrapper is None if all weights are trained."""
+    from transformers import AutoModelForCausalLM
+
+    is_half, has_adapter = options["dtype"] == "bfloat16", options["trains"] != "all"
+    # Trained weights stay in float32; autocast computes in bfloat16.
+    dtype = torch.bfloat16 if is_half and has_adapter else torch.float32
+
+    def read(attention: str) -> Any:
+        return AutoModelForCausalLM.from_pretrained(
+            options["model"], dtype=dtype, local_files_only=True, attn_implementation=attention
+        )
+
+    try:
+        try:
+            model = read("sdpa")
+        except ValueError as error:
+            if "attention implementation" not in str(error):
+                raise
+            model = read("eager")
+    except (OSError, ValueError, KeyError) as error:
+        raise Failure("settings", f"{options['model']} cannot be loaded by transformers: {error}") from error
+    model.config.use_cache = False
+    wrapper = None
+    if has_adapter:
+        wrapper = adapter.add(model, options["trains"], options["seed"])
+        model = wrapper.get_base_model()
+    else:
+        model.requires_grad_(True)
+    # Training mode would drop out in some architectures, whatever their settings.
+    model.to(device).eval()
+    if options["remat"]:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+        if has_adapter:
+            model.enable_input_require_grads()
+        _disable_dropout(model)
+    return model, wrapper

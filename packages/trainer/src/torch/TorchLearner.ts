@@ -1,0 +1,187 @@
+/**
+ * Learning engine on PyTorch, in a child process: every architecture of transformers, on one GPU, several, or the CPU.
+ *
+ * Per micro-batch the child returns the logprobs and entropies of the trained tokens and keeps their graph; the
+ * objective is evaluated here (`HostObjective`), and its slopes go back for the backward pass: one forward and one
+ * backward pass, whatever the loss (`TorchPasses`).
+ *
+ * A copy is a PEFT folder, or `model.safetensors`, and the optimizer's moments by parameter name; it does not depend on
+ * the number of ranks.
+ */
+import { Effect, type FileSystem, Path, type Scope } from "effect"
+import type { Executor } from "../exec/Executor.ts"
+import * as HostObjective from "../learn/HostObjective.ts"
+import { defaultOptimizer, type Kept, type Learner, type LoadOptions } from "../learn/LearnerEngine.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
+import * as WeightedBatch from "../learn/WeightedBatch.ts"
+import type { LoraSettings } from "../model/Lora.ts"
+import * as TorchProcess from "./TorchProcess.ts"
+import * as TorchPasses from "./TorchPasses.ts"
+
+export const engine = "torch"
+
+export interface Weights {
+  readonly version: number
+  /** Writes them into a folder: a PEFT adapter, or a model without its tokenizer. */
+  readonly write: (folder: string) => Effect.Effect<void, TrainerError>
+  /** Logprobs of the probe text under them: of all tokens except the first, nats. */
+  readonly probe?: { readonly tokens: ReadonlyArray<number>; readonly logprobs: ReadonlyArray<number> }
+}
+
+export type Publish = (weights: Weights) => Effect.Effect<void, { readonly message: string }>
+
+export interface Options extends TorchProcess.Options {
+  /** A folder. */
+  readonly model: string
+  readonly trains: LoraSettings | "all"
+  readonly seed: number
+  /** Computation; trained weights, gradients and moments stay in float32. `auto`: bfloat16 on GPUs. */
+  readonly dtype: "auto" | "float32" | "bfloat16"
+  /** How several GPUs share the work: each has all weights (`ddp`), or a part of them (`fsdp`). */
+  readonly parallel: "ddp" | "fsdp"
+  /** Receives new weights. Training waits for it. */
+  readonly publish?: Publish
+  /** Token ids of a text; its logprobs accompany new weights, so that the receiver can verify that they arrived. */
+  readonly probe?: ReadonlyArray<number> | undefined
+}
+
+/** What the learners of an engine share. */
+export interface Shared {
+  /** The child process: started when it is first needed, and again after it ended. */
+  readonly child: Effect.Effect<TorchProcess.TorchProcess, TrainerError>
+  /** Positions of a micro-batch, halved when memory is full; 0 until the device is known. */
+  readonly budget: { positions: number }
+  /** Number of learners so far. */
+  learners: number
+}
+
+const defaultBudget = { cpu: 4096, gpu: 16_384 }
+/** Tokens of which logits exist at a time. */
+const chunk = 256
+
+const settings = (message: string) => new TrainerError({ reason: "settings", message: `--engine torch: ${message}` })
+
+/** Describes what this engine cannot do; undefined if it can. */
+export const problem = ({ objective, routerReplay }: LoadOptions): string | undefined =>
+  routerReplay === true ? "router_replay needs --engine local" : HostObjective.problem(objective, true)
+
+const pathOf = (join: Path.Path["join"], kept: Kept | undefined) => {
+  if (kept === undefined) return Effect.succeed(null)
+  return kept.reference.engine === engine
+    ? Effect.succeed(join(kept.folder, kept.reference.path))
+    : Effect.fail(
+        settings(
+          `${kept.folder} holds weights of the engine ${kept.reference.engine}: train on with that engine, or use another save_path`
+        )
+      )
+}
+
+/** Starts a learner in the child; it is unloaded with the scope. */
+const start = Effect.fnUntraced(function* (options: Options, shared: Shared, loading: LoadOptions) {
+  const { objective } = loading
+  const { dirname, join } = yield* Path.Path
+  const initial = yield* pathOf(join, loading.initial)
+  const from = yield* pathOf(join, loading.from)
+  const child = yield* shared.child
+  const learner = ++shared.learners
+  const ask = (request: TorchProcess.Request) =>
+    Effect.flatten(child.send({ ...request, learner })).pipe(
+      Effect.catchTag("OutOfMemory", ({ message }) => Effect.fail(settings(message)))
+    )
+  const { header } = yield* ask({
+    op: "load",
+    options: {
+      model: options.model,
+      trains: options.trains,
+      seed: options.seed,
+      dtype: options.dtype,
+      parallel: options.parallel,
+      chunk,
+      remat: loading.remat !== undefined && loading.remat !== false,
+      entropies: objective.needsEntropies,
+      reference: objective.needsReference,
+      optimizer: loading.optimizer ?? defaultOptimizer,
+      initial,
+      weights: from ?? initial,
+      moments: from === null ? null : join(dirname(from), "optimizer.safetensors")
+    }
+  })
+  yield* Effect.addFinalizer(() => (child.isAlive() ? Effect.ignore(ask({ op: "unload" })) : Effect.void))
+  const { device, ranks, torch } = child.about
+  const { dtype, isChunked, trained } = header
+  yield* Effect.logInfo("PyTorch engine ready", { torch, device, ranks, dtype, trained, isChunked })
+  return { ask, child, learner }
+})
+
+export const load = Effect.fn("TorchLearner.load")(function* (
+  options: Options,
+  shared: Shared,
+  maxPositions: number,
+  loading: LoadOptions
+): Effect.fn.Return<Learner, TrainerError, Executor | FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const message = problem(loading)
+  if (message !== undefined) return yield* settings(message)
+  const { maxLength = maxPositions, objective, tokenBudget } = loading
+  const host = yield* HostObjective.make(objective, "float32", true)
+  const { ask, child, learner } = yield* start(options, shared, loading)
+  const { device } = child.about
+  shared.budget.positions ||= Math.max(maxLength, tokenBudget ?? defaultBudget[device === "cpu" ? "cpu" : "gpu"])
+  /** Gradient that the child has summed, completely or in part. */
+  let pending: "none" | "whole" | "unknown" = "none"
+  const discard = Effect.suspend(() => {
+    pending = "none"
+    return Effect.asVoid(ask({ op: "discard" }))
+  })
+  const passes = TorchPasses.make({
+    child,
+    learner,
+    objective,
+    host,
+    isSharded: options.parallel === "fsdp" && child.about.ranks > 1,
+    budget: shared.budget,
+    discard
+  })
+
+  return {
+    forward: passes.logprobs,
+    forwardBackward: Effect.fn("TorchLearner.forwardBackward")(function* (batch, look) {
+      yield* discard
+      pending = "unknown"
+      const { logprobs, ...computed } = yield* passes.gradient(batch)
+      for (const [item, row] of logprobs.entries()) look?.(item, row)
+      if (computed.isFinite && batch.items.length > 0) pending = "whole"
+      else yield* discard
+      return computed
+    }),
+    optimizerStep: (learningRate) =>
+      Effect.suspend(() => {
+        if (pending !== "whole") {
+          return Effect.fail(
+            new TrainerError({ reason: "engine", message: "there is no gradient to make a step with" })
+          )
+        }
+        pending = "none"
+        return Effect.map(ask({ op: "step", learningRate }), ({ header }) => ({
+          isApplied: header["isApplied"] === true,
+          norm: header["norm"] === null ? Number.NaN : Number(header["norm"])
+        }))
+      }).pipe(Effect.uninterruptible),
+    discard,
+    save: (folder) =>
+      Effect.map(ask({ op: "save", folder, moments: true }), ({ header }) => ({
+        engine,
+        path: String(header["path"])
+      })),
+    publish: Effect.fn("TorchLearner.publish")(function* (version) {
+      const { probe: tokens, publish } = options
+      if (publish === undefined) return
+      const [logprobs = []] = tokens === undefined ? [] : yield* passes.logprobs(WeightedBatch.ofTokens(tokens))
+      const write = (folder: string) => Effect.asVoid(ask({ op: "save", folder, moments: false }))
+      const weights = { version, write, ...(tokens && { probe: { tokens, logprobs: Array.from(logprobs) } }) }
+      yield* Effect.mapError(
+        publish(weights),
+        (cause) => new TrainerError({ reason: "publish", message: `weights not published: ${cause.message}`, cause })
+      )
+    })
+  } satisfies Learner
+})

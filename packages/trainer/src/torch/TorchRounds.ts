@@ -1,0 +1,117 @@
+/**
+ * Splits a batch into rounds: in each, a micro-batch of whole sequences per rank, padded to its longest. Sequences of
+ * similar length share a micro-batch; pairs stay together. The split does not affect the loss.
+ */
+import type { Item, WeightedBatch } from "../learn/WeightedBatch.ts"
+import type { Tensors } from "./TorchFrames.ts"
+
+/** Indices of items, for each rank. */
+export type Round = ReadonlyArray<ReadonlyArray<number>>
+
+export interface Settings {
+  /** Max positions of a micro-batch, padding included; a longer sequence is alone. */
+  readonly tokenBudget: number
+  readonly ranks: number
+  readonly keepsPairs: boolean
+}
+
+const widthOf = ({ items }: WeightedBatch, indices: ReadonlyArray<number>): number =>
+  indices.reduce((width, index) => Math.max(width, items[index]!.length), 0)
+
+/** Items that stay together, the longest first. */
+const unitsOf = (batch: WeightedBatch, keepsPairs: boolean): ReadonlyArray<ReadonlyArray<number>> => {
+  const { items, sequences } = batch
+  const itemOf = new Map(items.map(({ sequence }, index) => [sequence, index]))
+  const units = items.flatMap(({ sequence }, index) => {
+    const partner = keepsPairs ? itemOf.get(sequences[sequence]!.pair?.partner ?? -1) : undefined
+    if (partner === undefined) return [[index]]
+    return partner > index ? [[index, partner]] : []
+  })
+  return units.toSorted((a, b) => widthOf(batch, b) - widthOf(batch, a) || a[0]! - b[0]!)
+}
+
+const pack = (
+  batch: WeightedBatch,
+  units: ReturnType<typeof unitsOf>,
+  budget: number
+): ReadonlyArray<Array<number>> => {
+  const parts: Array<Array<number>> = []
+  let width = 0
+  for (const unit of units) {
+    const open = parts.at(-1)
+    if (open !== undefined && width * (open.length + unit.length) <= budget) open.push(...unit)
+    else {
+      parts.push([...unit])
+      // The first is the longest.
+      width = widthOf(batch, unit)
+    }
+  }
+  return parts
+}
+
+/** The least budget with as many rounds: ranks get micro-batches of similar size, and none is without. */
+const leastBudget = (sizeAt: (budget: number) => number, budget: number, largest: number): number => {
+  let [low, high] = [1, budget]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (sizeAt(middle) <= largest) high = middle
+    else low = middle + 1
+  }
+  return high
+}
+
+export const of = (batch: WeightedBatch, { keepsPairs, ranks, tokenBudget }: Settings): ReadonlyArray<Round> => {
+  const units = unitsOf(batch, keepsPairs)
+  const rounds = Math.ceil(pack(batch, units, tokenBudget).length / ranks)
+  const budget =
+    ranks === 1 ? tokenBudget : leastBudget((one) => pack(batch, units, one).length, tokenBudget, rounds * ranks)
+  const parts = pack(batch, units, budget)
+  return Array.from({ length: rounds }, (_, round) => parts.slice(round * ranks, (round + 1) * ranks))
+}
+
+/** Positions that a round computes, padding included. */
+export const positions = (batch: WeightedBatch, round: Round): number =>
+  round.reduce((sum, part) => sum + part.length * widthOf(batch, part), 0)
+
+/** The part of a batch that a round computes, its items in the order of the ranks. */
+export const batchOf = (batch: WeightedBatch, round: Round): WeightedBatch => {
+  const indices = round.flat()
+  const { oldLogprobs } = batch
+  return {
+    sequences: batch.sequences,
+    items: indices.map((index) => batch.items[index]!),
+    ...(oldLogprobs && { oldLogprobs: indices.map((index) => oldLogprobs[index]!) })
+  }
+}
+
+/** Tokens and masks of (length + 1) per item, one after the other. `everywhere`: all positions instead of trained. */
+export const inputs = ({ items, sequences }: WeightedBatch, everywhere: boolean): Tensors => {
+  const count = items.reduce((sum, { length }) => sum + length + 1, 0)
+  const tokens = new Int32Array(count)
+  const mask = new Uint8Array(count).fill(1)
+  let at = 0
+  for (const { length, sequence } of items) {
+    const one = sequences[sequence]!
+    tokens.set(one.tokens.subarray(0, length + 1), at)
+    if (!everywhere) mask.set(one.mask.subarray(0, length + 1), at)
+    at += length + 1
+  }
+  return { tokens, mask, temperatures: Float32Array.from(items, ({ sequence }) => sequences[sequence]!.temperature) }
+}
+
+/** Splits values of every position into a row per item. */
+export const split = (items: ReadonlyArray<Item>, values: Float32Array): ReadonlyArray<Float32Array> => {
+  let at = 0
+  return items.map(({ length }) => values.slice(at, (at += length)))
+}
+
+/** Values of the items' trained positions, from a row per item. */
+export const gather = ({ items, sequences }: WeightedBatch, rows: ReadonlyArray<Float32Array>): Float32Array => {
+  const values = new Float32Array(items.reduce((sum, { trained }) => sum + trained, 0))
+  let at = 0
+  for (const [index, { length, sequence }] of items.entries()) {
+    const { mask } = sequences[sequence]!
+    for (let t = 0; t < length; t++) if (mask[t + 1] === 1) values[at++] = rows[index]![t]!
+  }
+  return values
+}

@@ -1,0 +1,125 @@
+/** PyTorch's engine against the local one: the same losses, norms and logprobs, step by step. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, type Scope } from "effect"
+import type { LearnerEngineShape, LoadOptions } from "../../src/learn/LearnerEngine.ts"
+import * as LocalLearner from "../../src/local/LocalLearner.ts"
+import type { Objective } from "../../src/loss/Objective.ts"
+import * as Model from "../../src/model/Model.ts"
+import * as PretrainedModel from "../../src/model/PretrainedModel.ts"
+import * as TorchEngine from "../../src/torch/TorchEngine.ts"
+import * as TorchProcess from "../../src/torch/TorchProcess.ts"
+import * as SharedOrt from "../exec/SharedOrt.ts"
+import { folder, type Name } from "../model/Fixtures.ts"
+import { course, near, objectives } from "../tinker/RemoteEngine.ts"
+import * as SameBatch from "../tinker/SameBatch.ts"
+import * as Torch from "./Torch.ts"
+
+/** Of the smallest vocabulary of the models. */
+const shape = { vocabSize: 80, maxLength: 40, shortest: 8, count: 6 }
+const steps = 10
+
+const process = Torch.processOf()
+const child = Torch.sharedChild(process)
+const services = Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici, SharedOrt.layer)
+
+const live = <A, E>(effect: Effect.Effect<A, E, Layer.Success<typeof services> | Scope.Scope>) =>
+  effect.pipe(Effect.scoped, Effect.provide(services))
+
+const local = Effect.fnUntraced(function* (name: Name, trains: TorchEngine.Options["trains"]) {
+  const model = yield* PretrainedModel.load(folder(name), { trains, seed: Torch.seed })
+  return yield* LocalLearner.make({ model: Model.trainable(model) })
+})
+
+const courseOf = (
+  engine: LearnerEngineShape,
+  objective: Objective,
+  { count = steps, of = shape, ...more }: Partial<LoadOptions> & { count?: number; of?: SameBatch.Shape } = {}
+) =>
+  Effect.scoped(
+    Effect.flatMap(engine.load({ objective, maxLength: of.maxLength, ...more }), (learner) =>
+      course(learner, SameBatch.batchOf(objective, of), count)
+    )
+  )
+
+const same = Effect.fnUntraced(function* (
+  here: LearnerEngineShape,
+  there: LearnerEngineShape,
+  objective: Objective,
+  more: Partial<LoadOptions> = {}
+) {
+  const ours = yield* courseOf(here, objective)
+  const theirs = yield* courseOf(there, objective, more)
+  const scale = Math.max(1, ...ours.losses.map(Math.abs))
+  near(theirs.losses, ours.losses, 1e-4 * scale, `${objective.name}: loss of step`)
+  const largest = Math.max(1, ...ours.norms)
+  near(theirs.norms, ours.norms, 1e-3 * largest, `${objective.name}: norm of step`)
+  for (const [item, row] of theirs.logprobs.entries()) {
+    near(row, ours.logprobs[item]!, 1e-3, `${objective.name}: logprob of item ${item}`)
+  }
+  assert.notStrictEqual(theirs.losses[0], theirs.losses[steps - 1])
+})
+
+const grpo = objectives(true).find(({ name }) => name === "grpo")!
+
+describe.skipIf(!Torch.isPresent)(`PyTorch's engine and the local one${Torch.absence}`, () => {
+  for (const objective of objectives(true)) {
+    it.live(`learn the same numbers: ${objective.name}`, () =>
+      live(
+        Effect.gen(function* () {
+          const there = yield* TorchEngine.make(Torch.optionsOf(process), child)
+          yield* same(yield* local("qwen3", Torch.lora), there, objective)
+        })
+      )
+    )
+  }
+
+  for (const name of ["llama", "qwen2"] as const) {
+    it.live(`learn the same numbers on ${name}, a sequence at a time, with activations computed again`, () =>
+      live(
+        Effect.gen(function* () {
+          const there = yield* TorchEngine.make(Torch.optionsOf(process, name), child)
+          yield* same(yield* local(name, Torch.lora), there, grpo, { tokenBudget: 1, maxLength: 40, remat: "parts" })
+        })
+      )
+    )
+  }
+
+  it.live("learn the same numbers with all weights, and with the norm of rows", () =>
+    live(
+      Effect.gen(function* () {
+        for (const trains of ["all", { ...Torch.lora, dora: true }] as const) {
+          const there = yield* TorchEngine.make(Torch.optionsOf(process, "qwen3", { trains }), child)
+          yield* same(yield* local("qwen3", trains), there, grpo)
+        }
+      })
+    )
+  )
+
+  it.live("learn the same numbers where memory is full: micro-batches are halved", () =>
+    live(
+      Effect.gen(function* () {
+        // Six sequences of up to 22 positions are two rounds of at most 64.
+        const small = yield* TorchProcess.make(Torch.processOf({ variables: { ATROPOS_TORCH_MAX_POSITIONS: "64" } }))
+        const there = yield* TorchEngine.make(Torch.optionsOf(process), Effect.succeed(small))
+        yield* same(yield* local("qwen3", Torch.lora), there, grpo, { tokenBudget: 256 })
+        const long = { ...shape, shortest: 70, maxLength: 100 }
+        const { message, reason } = yield* Effect.flip(courseOf(there, grpo, { of: long }))
+        assert.strictEqual(reason, "settings")
+        assert.match(message, /does not fit into memory .* the longest sequence has 84: set --remat/)
+      })
+    )
+  )
+
+  it.live("differ in bfloat16 by its rounding only", () =>
+    live(
+      Effect.gen(function* () {
+        const half = yield* TorchEngine.make(Torch.optionsOf(process, "qwen3", { dtype: "bfloat16" }), child)
+        const ours = yield* courseOf(yield* local("qwen3", Torch.lora), grpo, { count: 3 })
+        const theirs = yield* courseOf(half, grpo, { count: 3 })
+        near(theirs.losses, ours.losses, 0.05, "loss of step")
+      })
+    )
+  )
+})
