@@ -10,7 +10,7 @@ import * as CliOutput from "effect/cli/CliOutput"
 import type { ArgDoc, FlagDoc, HelpDoc } from "effect/cli/HelpDoc"
 import * as HelpFlags from "../../packages/cli/src/help/HelpFlags.ts"
 import * as Root from "../../packages/cli/src/Root.ts"
-import { verbs } from "../../packages/cli/src/commands/Verbs.ts"
+import { commands } from "../../packages/cli/src/commands/Commands.ts"
 
 /** The help page of these arguments, from the parser. */
 const helpOf = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
@@ -236,7 +236,7 @@ section \`trainer:\`. Dashes and underscores are the same (\`--batch-size\`). A 
 | \`SLURM_JOB_NODELIST\` | set by Slurm; with \`--slurm\`, inference servers are found on its nodes ([on a cluster](cluster.md)) |
 `
 
-export const make: Effect.Effect<string> = Effect.forEach(Object.keys(verbs), (verb) =>
+export const make: Effect.Effect<string> = Effect.forEach(Object.keys(commands), (verb) =>
   Effect.map(helpOf([verb]), (doc) => verbOf(verb, doc))
 ).pipe(
   Effect.map(page),

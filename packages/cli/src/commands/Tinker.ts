@@ -21,7 +21,7 @@ import * as Services from "../config/Services.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
 import * as MemoryCheck from "../train/MemoryCheck.ts"
 import * as ServingMemory from "../train/ServingMemory.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "tinker"
 

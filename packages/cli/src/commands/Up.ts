@@ -25,8 +25,8 @@ import * as Scratch from "../up/Scratch.ts"
 import * as Up from "../up/Up.ts"
 import * as UpReport from "../up/UpReport.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
-import * as EnvironmentVerb from "./EnvironmentVerb.ts"
-import type { MakeCommand } from "./Verb.ts"
+import * as EnvironmentCommand from "./EnvironmentCommand.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 /** Settings it ignores: all parts run in this process, and it picks the run folders itself. */
 const ignored = [
@@ -235,7 +235,7 @@ export const make: MakeCommand = (words) =>
           description: "the same on a Tinker server (key in TINKER_API_KEY)"
         }
       ]),
-      Command.annotate(HelpFlags.Flags, { ignored, advanced, everyEnvironments: EnvironmentVerb.everyEnvironments })
+      Command.annotate(HelpFlags.Flags, { ignored, advanced, everyEnvironments: EnvironmentCommand.everyEnvironments })
     )
     return {
       command,

@@ -80,7 +80,7 @@ export const layer = CliOutput.layerPresenter({
     }
     for (const error of event.errors) yield* Console.error(`atropos: ${describe(error, event.helpDoc)}`)
     const hasEnvironment = event.helpDoc.flags.some(({ name }) => name === "env")
-    const verb = event.commandPath.slice(1).concat(hasEnvironment ? "--env NAME" : [], "--help")
-    yield* Console.error(`see: ${CommandLine.of(verb.join(" "))}`)
+    const path = event.commandPath.slice(1).concat(hasEnvironment ? "--env NAME" : [], "--help")
+    yield* Console.error(`see: ${CommandLine.of(path.join(" "))}`)
   })
 })

@@ -13,9 +13,9 @@ import * as RunSettings from "../config/RunSettings.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
 import * as Words from "../config/Words.ts"
 import { type Failure, UsageError } from "../base/Failure.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
-export interface EnvironmentVerb<Own extends Command.Command.Config> {
+export interface EnvironmentCommand<Own extends Command.Command.Config> {
   readonly name: string
   readonly own: Own
   readonly ownBooleans?: ReadonlyArray<string>
@@ -69,24 +69,24 @@ const envFlag = Flag.String("env").pipe(
 )
 
 export const make =
-  <const Own extends Command.Command.Config>(verb: EnvironmentVerb<Own>): MakeCommand =>
+  <const Own extends Command.Command.Config>(spec: EnvironmentCommand<Own>): MakeCommand =>
   (words) =>
     Effect.gen(function* () {
-      const named = verb.named === undefined ? undefined : yield* verb.named(words)
+      const named = spec.named === undefined ? undefined : yield* spec.named(words)
       const word = named?.word ?? Words.argValue(words, "env")
       const chosen = named?.chosen ?? (word === undefined ? undefined : yield* Environments.choose(word))
       // The content of a config file is not known at this point.
-      const shown = verb.mode?.(chosen?.environment.environmentName ?? "NAME", words.includes("--testing"))
-      const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields, shown, verb.aliases)
+      const shown = spec.mode?.(chosen?.environment.environmentName ?? "NAME", words.includes("--testing"))
+      const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields, shown, spec.aliases)
       const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
       const others = OtherServers.flags(chosen === undefined ? [] : [chosen])
       const manager = Flags.fromFields("", ServerSettings.managerFields)
       const command = Command.make(
-        verb.name,
+        spec.name,
         {
           env: named === undefined ? envFlag : Flag.String("env").pipe(Flag.withHidden, Flag.withDefault(named.word)),
           config: ConfigFile.flag,
-          own: verb.own,
+          own: spec.own,
           settings: env.flags,
           openai: openai.flags,
           others: others.flags,
@@ -105,24 +105,24 @@ export const make =
                 servers: { openai: Flags.given(input.openai), ...OtherServers.given(input.others) },
                 manager: Flags.given(input.manager)
               },
-              (_sections, isTesting) => verb.mode?.(chosen.environment.environmentName, isTesting) ?? {}
+              (_sections, isTesting) => spec.mode?.(chosen.environment.environmentName, isTesting) ?? {}
             )
-            const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], verb.metricsMode)
+            const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], spec.metricsMode)
             // The parser's type for a generic nested config does not reduce; it is the same object.
-            yield* verb.handle(settings, input.own as Command.Command.Config.Infer<Own>, metrics)
+            yield* spec.handle(settings, input.own as Command.Command.Config.Infer<Own>, metrics)
           })
       ).pipe(
-        Command.withExamples(verb.examples),
+        Command.withExamples(spec.examples),
         Command.annotate(HelpFlags.Flags, {
-          ignored: verb.ignored,
-          ...(verb.advanced !== undefined && { advanced: verb.advanced }),
+          ignored: spec.ignored,
+          ...(spec.advanced !== undefined && { advanced: spec.advanced }),
           everyEnvironments
         })
       )
       return {
         command,
         booleans: new Set(
-          [env, openai, others, manager, Metrics].flatMap(({ booleans }) => booleans).concat(verb.ownBooleans ?? [])
+          [env, openai, others, manager, Metrics].flatMap(({ booleans }) => booleans).concat(spec.ownBooleans ?? [])
         ),
         normalizeArgs: Metrics.normalizeArgs
       }
