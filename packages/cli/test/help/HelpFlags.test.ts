@@ -4,11 +4,7 @@ import { EnvironmentSettings, ServerSettings, Settings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Exit, Layer } from "effect"
 import { TestConsole } from "effect/testing"
-<<<<<<< HEAD
-import { commands as entries } from "../../src/commands/Commands.ts"
-=======
 import * as Commands from "../../src/commands/Commands.ts"
->>>>>>> h-docs
 import * as HelpFlags from "../../src/help/HelpFlags.ts"
 import * as EngineFlags from "../../src/config/EngineFlags.ts"
 import * as Presentation from "../../src/help/Presentation.ts"
@@ -39,11 +35,7 @@ const wire = (fields: object) => Object.keys(fields).map(Settings.wireName)
 /** All commands, nested ones, and those whose flags depend on their arguments. */
 const commands: ReadonlyArray<ReadonlyArray<string>> = [
   [],
-<<<<<<< HEAD
-  ...Object.keys(entries).map((name) => [name]),
-=======
   ...Object.keys(Commands.commands).map((name) => [name]),
->>>>>>> h-docs
   ["evaluate", "diff"],
   ["evaluate", "suites"],
   ["evaluate", "--suite", "mmlu"],
