@@ -6,23 +6,24 @@ import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Command from "effect/cli/Command"
 import packageJson from "../package.json" with { type: "json" }
-import { type VerbEntry, verbs } from "./commands/Verbs.ts"
-import type { Verb } from "./commands/Verb.ts"
+import { type CommandEntry, commands } from "./commands/Commands.ts"
+import type { CliCommand } from "./commands/CliCommand.ts"
 import * as Words from "./config/Words.ts"
+import * as HelpFlags from "./help/HelpFlags.ts"
 import * as Report from "./base/Report.ts"
 import * as SafeConsole from "./base/SafeConsole.ts"
 import { Secrets } from "./base/Secrets.ts"
 
 export const version: string = packageJson.version
 
-const standBy = (name: string, { description }: VerbEntry): Verb => ({
+const placeholder = (name: string, { description }: CommandEntry): CliCommand => ({
   command: Command.make(name).pipe(Command.withDescription(description))
 })
 
-const load = Effect.fn("Root.load")(function* (name: string, entry: VerbEntry, words: ReadonlyArray<string>) {
+const load = Effect.fn("Root.load")(function* (name: string, entry: CommandEntry, words: ReadonlyArray<string>) {
   const { make } = yield* Effect.promise(entry.load)
-  const verb = yield* make(words)
-  return { ...verb, command: verb.command.pipe(Command.withDescription(entry.description)) }
+  const loaded = yield* make(words)
+  return { ...loaded, command: loaded.command.pipe(Command.withDescription(entry.description)) }
 })
 
 /** Commands that run until they are stopped and log meanwhile; the others show a progress bar or a result. */
@@ -30,16 +31,16 @@ const runsUntilStopped: ReadonlySet<string | undefined> = new Set(["api", "serve
 
 const secretVariables = ["OPENAI_API_KEY", "HF_TOKEN", "ATROPOS_TOKEN", "WANDB_API_KEY"]
 
-const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string>) {
+const runCommand = Effect.fn("Root.runCommand")(function* (words: ReadonlyArray<string>) {
   const secrets = yield* Secrets
   for (const name of secretVariables) {
     const value = yield* Effect.orDie(Config.option(Config.String(name)))
     if (Option.isSome(value)) secrets.add(value.value)
   }
-  const chosen = Words.verb(words)
+  const chosen = Words.subcommand(words)
   const wantsAll = words.some((word) => word.startsWith("--completions"))
-  const made = yield* Effect.forEach(Object.entries<VerbEntry>(verbs), ([name, entry]) =>
-    wantsAll || name === chosen ? load(name, entry, words) : Effect.succeed(standBy(name, entry))
+  const made = yield* Effect.forEach(Object.entries<CommandEntry>(commands), ([name, entry]) =>
+    wantsAll || name === chosen ? load(name, entry, words) : Effect.succeed(placeholder(name, entry))
   )
   const root = Command.make("atropos").pipe(
     Command.withDescription(
@@ -47,9 +48,12 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
     ),
     Command.withSubcommands(made.map(({ command }) => command))
   )
-  const verb = made.find(({ command }) => command.name === chosen)
-  const spelled = Words.normalizeBooleans(verb?.normalizeArgs?.(words) ?? words, verb?.booleans ?? new Set<string>())
-  yield* Command.runWith(root, { version })(spelled).pipe(
+  const loaded = made.find(({ command }) => command.name === chosen)
+  const normalized = Words.normalizeBooleans(
+    loaded?.normalizeArgs?.(words) ?? words,
+    loaded?.booleans ?? new Set<string>()
+  )
+  yield* Command.runWith(root, { version })(normalized).pipe(
     // Results go to standard output, logs to standard error.
     Effect.provideService(LogToStderr, true),
     Effect.provideService(References.MinimumLogLevel, runsUntilStopped.has(chosen) ? "Info" : "Warn")
@@ -61,7 +65,8 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
  * terminal control sequences.
  */
 export const run = (words: ReadonlyArray<string>) =>
-  Effect.raceFirst(runVerb(words), Report.strayError).pipe(
+  Effect.raceFirst(runCommand(words.map((word) => (word === "--help-all" ? "--help" : word))), Report.strayError).pipe(
     Effect.tapCause(Report.print(Words.argValue(words, "log-level"))),
+    Effect.provideService(HelpFlags.isWhole, words.includes("--help-all")),
     SafeConsole.provide
   )

@@ -184,7 +184,7 @@ describe("payloads in object storage", () => {
         server.objects.set(name!, new Uint8Array(5))
         assert.match((yield* Effect.flip(reader.rollout("r", id))).message, /its bytes differ from those written/)
         server.objects.clear()
-        assert.match((yield* Effect.flip(reader.rollout("r", id))).message, /404, there is none/)
+        assert.match((yield* Effect.flip(reader.rollout("r", id))).message, /404 not found/)
       }).pipe(Effect.provide(layerOver(S3.layer(options(server.url)))))
     })
   )

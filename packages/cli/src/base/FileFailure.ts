@@ -4,6 +4,6 @@ import { CommandFailed } from "./Failure.ts"
 
 /** Builds the failure `cannot write FILE: no space left`. */
 export const cannot =
-  (verb: string, file: string) =>
+  (action: string, file: string) =>
   (cause: PlatformError): CommandFailed =>
-    new CommandFailed({ message: `cannot ${verb} ${file}: ${Reason.ofFile(cause)}`, cause })
+    new CommandFailed({ message: `cannot ${action} ${file}: ${Reason.ofFile(cause)}`, cause })

@@ -4,7 +4,7 @@ import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Conversion from "../atif/Conversion.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "atif"
 

@@ -12,7 +12,7 @@ import * as Network from "../doctor/Network.ts"
 import * as Sandboxes from "../doctor/Sandboxes.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import { Secrets } from "../base/Secrets.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "doctor"
 

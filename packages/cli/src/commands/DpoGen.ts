@@ -1,7 +1,7 @@
 /** `atropos dpo-gen OUT`: writes pairs of a better and a worse sequence of each group as a preference data set. */
-import * as SetVerb from "./SetVerb.ts"
+import * as SetCommand from "./SetCommand.ts"
 
-export const make = SetVerb.make({
+export const make = SetCommand.make({
   name: "dpo-gen",
   kind: "dpo",
   most: { flag: "save-n-pairs-per-group", description: "pairs to write per group", fallback: 3 },

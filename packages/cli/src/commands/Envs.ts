@@ -8,7 +8,7 @@ import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as CommandLine from "../base/CommandLine.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Table from "../base/Table.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 interface Setting {
   readonly name: string

@@ -20,11 +20,11 @@ import * as ToService from "../evaluate/ToService.ts"
 import * as SuiteTable from "../evaluate/SuiteTable.ts"
 import * as Summary from "../job/Summary.ts"
 import * as Table from "../base/Table.ts"
-import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import * as EnvironmentCommand from "./EnvironmentCommand.ts"
 import * as EvaluateDiff from "./EvaluateDiff.ts"
 import * as EvaluationTarget from "./EvaluationTarget.ts"
 import * as EvaluateSuites from "./EvaluateSuites.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "evaluate"
 
@@ -112,7 +112,7 @@ const resume = Flag.Boolean("resume").pipe(
 
 /** Settings for serving and training that evaluations ignore. */
 const ignored: ReadonlyArray<string> = [
-  ...EnvironmentVerb.ofServing,
+  ...EnvironmentCommand.ofServing,
   ...[
     "total_steps",
     "data_path_to_save_groups",
@@ -182,7 +182,7 @@ const evaluate = Effect.fn("evaluate.run")(function* (
 
 const ownFolder = (environment: string) => ({ data_dir_to_save_evals: `data/${environment}-evaluation` })
 
-const makeOfEnvironment = EnvironmentVerb.make({
+const makeOfEnvironment = EnvironmentCommand.make({
   name,
   own: {
     resume,
@@ -190,7 +190,7 @@ const makeOfEnvironment = EnvironmentVerb.make({
     from,
     suite: Flag.String("suite").pipe(
       Flag.withDescription(
-        "instead of an environment: a standard benchmark by name (atropos evaluate suites), or your own YAML file; its flags are listed with --help"
+        "instead of an environment: a standard benchmark by name (atropos evaluate suites), or your own YAML file; --help-all lists its flags"
       ),
       Flag.withMetavar("name|file"),
       Flag.optional
@@ -234,7 +234,7 @@ const makeOfSuite =
       }
       const { suite } = yield* Suites.choose(word)
       const told = { suite, version: packageJson.version }
-      return yield* EnvironmentVerb.make({
+      return yield* EnvironmentCommand.make({
         name,
         own: {
           resume,

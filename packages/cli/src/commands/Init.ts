@@ -11,7 +11,7 @@ import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as AgentStarter from "../init/AgentStarter.ts"
 import * as Packages from "../init/Packages.ts"
 import * as Starter from "../init/Starter.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "init"
 

@@ -7,7 +7,7 @@ import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as BundledModel from "../config/BundledModel.ts"
 import * as Services from "../config/Services.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "merge"
 

@@ -9,7 +9,7 @@ import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import * as Server from "../openenv/Server.ts"
-import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import * as EnvironmentCommand from "./EnvironmentCommand.ts"
 
 const tokensOf = Effect.gen(function* () {
   const tokens = yield* Config.option(Config.Redacted(Server.tokensSetting))
@@ -45,7 +45,7 @@ const positive = (name: string, description: string, usual: number) =>
     Flag.withDefault(usual)
   )
 
-export const make = EnvironmentVerb.make({
+export const make = EnvironmentCommand.make({
   name: "openenv",
   own: {
     host: Flag.String("host").pipe(
@@ -75,7 +75,7 @@ export const make = EnvironmentVerb.make({
     "openai.",
     "metrics.",
     ...Object.keys(ServerSettings.managerFields).map(Settings.wireName),
-    ...Array.from(EnvironmentVerb.everyEnvironments).filter((flag) => flag !== "env.reward_weights")
+    ...Array.from(EnvironmentCommand.everyEnvironments).filter((flag) => flag !== "env.reward_weights")
   ],
   handle: (settings, { allowInsecure, host, idle, port, sessions }, metrics) =>
     Effect.gen(function* () {

@@ -7,13 +7,13 @@ import { CommandFailed } from "../base/Failure.ts"
 import * as Summary from "../job/Summary.ts"
 import * as Page from "../process/Page.ts"
 import * as Process from "../process/Process.ts"
-import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import * as EnvironmentCommand from "./EnvironmentCommand.ts"
 
 const defaultPath = (environment: string): string => `data/${environment || "groups"}.jsonl`
 
 const testedGroups = 20
 
-export const make = EnvironmentVerb.make({
+export const make = EnvironmentCommand.make({
   name: "process",
   own: {
     resume: Flag.Boolean("resume").pipe(
@@ -37,7 +37,7 @@ export const make = EnvironmentVerb.make({
       description: "your own environment, with settings from a file"
     }
   ],
-  ignored: [...EnvironmentVerb.ofServing, "env.max_eval_workers", "env.data_dir_to_save_evals"],
+  ignored: [...EnvironmentCommand.ofServing, "env.max_eval_workers", "env.data_dir_to_save_evals"],
   mode: (environment, isTesting) => ({
     // A quick preview rather than a full run.
     ...(isTesting && { total_steps: testedGroups }),

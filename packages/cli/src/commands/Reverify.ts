@@ -16,12 +16,12 @@ import * as Items from "../reverify/Items.ts"
 import * as Report from "../reverify/Report.ts"
 import * as Reverify from "../reverify/Reverify.ts"
 import * as Browser from "../view/Browser.ts"
-import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import * as EnvironmentCommand from "./EnvironmentCommand.ts"
 
 const positive = (name: string, value: number): Effect.Effect<void, UsageError> =>
   value > 0 ? Effect.void : Effect.fail(new UsageError({ message: `--${name} ${value}: expected a number above 0` }))
 
-export const make = EnvironmentVerb.make({
+export const make = EnvironmentCommand.make({
   name: "reverify",
   own: {
     file: Argument.String("file.jsonl").pipe(
@@ -75,7 +75,7 @@ export const make = EnvironmentVerb.make({
     "openai.",
     "metrics.",
     ...Object.keys(ServerSettings.managerFields).map(Settings.wireName),
-    ...Array.from(EnvironmentVerb.everyEnvironments).filter(
+    ...Array.from(EnvironmentCommand.everyEnvironments).filter(
       (flag) => !["env.reward_weights", "env.worker_timeout", "env.max_token_length"].includes(flag)
     )
   ],

@@ -7,7 +7,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Table from "../base/Table.ts"
 import * as Terminal from "../base/Terminal.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 import * as Services from "../config/Services.ts"
 
 const name: string = "runs"

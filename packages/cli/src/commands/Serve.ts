@@ -9,12 +9,12 @@ import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import { CommandFailed } from "../base/Failure.ts"
 import * as Summary from "../job/Summary.ts"
-import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import * as EnvironmentCommand from "./EnvironmentCommand.ts"
 
 const isUnauthorized = ({ cause }: Rollout.RolloutError): boolean =>
   cause instanceof TrajectoryError.TrajectoryError && cause.reason === "unauthorized"
 
-export const make = EnvironmentVerb.make({
+export const make = EnvironmentCommand.make({
   name: "serve",
   own: {
     run: Flag.String("run").pipe(

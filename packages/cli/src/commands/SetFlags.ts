@@ -3,7 +3,7 @@ import { Argument, type Command, Flag } from "effect/cli"
 import type * as Builder from "../sets/Builder.ts"
 import * as Layout from "../sets/Layout.ts"
 
-export interface SetVerb {
+export interface SetCommand {
   readonly name: "sft-gen" | "dpo-gen"
   readonly kind: Builder.Kind
   readonly most: { readonly flag: string; readonly description: string; readonly fallback: number }
@@ -28,7 +28,7 @@ const whole = (name: string, description: string, fallback: number) =>
 const isOn = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
+export const flags = ({ minimumDifference, most, tasksPerStep }: SetCommand) => ({
   out: Argument.String("out").pipe(
     Argument.withDescription("output file, .jsonl or .parquet; - writes rows to standard output as they come")
   ),
@@ -132,6 +132,24 @@ export const booleans = [
   "dedupe",
   "append-to-previous",
   "resume"
+]
+
+/** Those that only `--help-all` lists. */
+export const advanced = [
+  "environment",
+  "follow",
+  "validation-fraction",
+  "step-from",
+  "step-to",
+  "take-batches",
+  "tasks-per-step",
+  "group-size",
+  "max-token-len",
+  "text-from",
+  "minimum-score-diff-max-min",
+  "append-to-previous",
+  "report",
+  "seed"
 ]
 
 /** `--from a b c` after OUT means three files, as the shell expands `*.jsonl`. */

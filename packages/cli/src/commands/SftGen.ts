@@ -1,7 +1,7 @@
 /** `atropos sft-gen OUT`: writes the best sequences of each group as a data set for supervised fine-tuning. */
-import * as SetVerb from "./SetVerb.ts"
+import * as SetCommand from "./SetCommand.ts"
 
-export const make = SetVerb.make({
+export const make = SetCommand.make({
   name: "sft-gen",
   kind: "sft",
   most: { flag: "save-top-n-per-group", description: "best sequences to write per group", fallback: 3 },

@@ -4,7 +4,7 @@ import { Config, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Services from "../config/Services.ts"
 import * as Top from "../top/Top.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "top"
 

@@ -15,7 +15,7 @@ import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as TorchRun from "../train/TorchRun.ts"
 import * as HealthLines from "../train/HealthLines.ts"
 import * as Train from "../train/Train.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "train"
 

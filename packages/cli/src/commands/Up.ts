@@ -25,8 +25,8 @@ import * as Scratch from "../up/Scratch.ts"
 import * as Up from "../up/Up.ts"
 import * as UpReport from "../up/UpReport.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
-import * as EnvironmentVerb from "./EnvironmentVerb.ts"
-import type { MakeCommand } from "./Verb.ts"
+import * as EnvironmentCommand from "./EnvironmentCommand.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 /** Settings it ignores: all parts run in this process, and it picks the run folders itself. */
 const ignored = [
@@ -35,6 +35,9 @@ const ignored = [
   "atropos_url",
   "save_path"
 ]
+
+/** Flags that few runs in one process need. */
+const advanced = ["host", "weight_sync", "env.data_dir_to_save_evals"]
 
 const name: string = "up"
 const usual = "sort-letters"
@@ -232,7 +235,7 @@ export const make: MakeCommand = (words) =>
           description: "the same on a Tinker server (key in TINKER_API_KEY)"
         }
       ]),
-      Command.annotate(HelpFlags.Flags, { ignored, everyEnvironments: EnvironmentVerb.everyEnvironments })
+      Command.annotate(HelpFlags.Flags, { ignored, advanced, everyEnvironments: EnvironmentCommand.everyEnvironments })
     )
     return {
       command,

@@ -11,8 +11,8 @@ import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Table from "../base/Table.ts"
 import * as Losses from "../validate/Losses.ts"
 import * as Validate from "../validate/Validate.ts"
-import * as EnvironmentVerb from "./EnvironmentVerb.ts"
-import type { MakeCommand } from "./Verb.ts"
+import * as EnvironmentCommand from "./EnvironmentCommand.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const lossFlag = Flag.String("loss").pipe(
   Flag.withDescription("instead of an environment, check a loss: a preset, or a file with a custom loss"),
@@ -20,7 +20,7 @@ const lossFlag = Flag.String("loss").pipe(
   Flag.optional
 )
 
-const ofEnvironment = EnvironmentVerb.make({
+const ofEnvironment = EnvironmentCommand.make({
   name: "validate",
   own: {
     loss: lossFlag,
@@ -50,7 +50,7 @@ const ofEnvironment = EnvironmentVerb.make({
     "openai.",
     "metrics.",
     ...Object.keys(ServerSettings.managerFields).map(Settings.wireName),
-    ...Array.from(EnvironmentVerb.everyEnvironments).filter(
+    ...Array.from(EnvironmentCommand.everyEnvironments).filter(
       (flag) => !["env.group_size", "env.max_token_length"].includes(flag)
     )
   ],

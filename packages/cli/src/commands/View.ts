@@ -22,7 +22,7 @@ import * as FileIndex from "../view/FileIndex.ts"
 import * as SavedMetrics from "../view/SavedMetrics.ts"
 import * as StaticPage from "../view/StaticPage.ts"
 import * as Viewer from "../view/Viewer.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "view"
 

@@ -9,7 +9,7 @@ import { Argument, Command } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "wandb-sync"
 

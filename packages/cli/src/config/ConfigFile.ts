@@ -12,7 +12,7 @@ import { Effect, Option, Predicate, type Schema } from "effect"
 import { Flag } from "effect/cli"
 import { UsageError } from "../base/Failure.ts"
 import * as RemovedSettings from "./RemovedSettings.ts"
-import { formatValue } from "./Shown.ts"
+import { formatValue } from "./FormatValue.ts"
 import * as YamlFile from "./YamlFile.ts"
 
 export const serverFields = {

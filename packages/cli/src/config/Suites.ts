@@ -9,7 +9,7 @@ import { Suite } from "@atropos/envs"
 import { Effect, FileSystem, Path, Predicate, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import type { Chosen } from "./Environments.ts"
-import { formatValue } from "./Shown.ts"
+import { formatValue } from "./FormatValue.ts"
 import * as UserFile from "./UserFile.ts"
 import * as YamlFile from "./YamlFile.ts"
 

@@ -16,7 +16,7 @@ export const argValue = (words: ReadonlyArray<string>, name: string): string | u
   argValues(words, name).at(-1)
 
 /** The subcommand: the first argument that is not a flag. */
-export const verb = (words: ReadonlyArray<string>): string | undefined => {
+export const subcommand = (words: ReadonlyArray<string>): string | undefined => {
   for (let index = 0; index < words.length; index++) {
     const word = words[index]!
     if (!word.startsWith("-")) return word

@@ -71,7 +71,8 @@ export const layer = CliOutput.layerPresenter({
       if (event._tag === "Help") {
         const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
         const { formatHelpDoc } = CliOutput.defaultFormatter({ colors: canColor })
-        return log(HelpFlags.print(formatDoc(event.helpDoc), formatHelpDoc))
+        const page = (yield* HelpFlags.isWhole) ? HelpFlags.whole : HelpFlags.short
+        return log(page(formatDoc(event.helpDoc), formatHelpDoc))
       }
       return yield* CliOutput.defaultPresenter
         .present(event)
@@ -79,7 +80,7 @@ export const layer = CliOutput.layerPresenter({
     }
     for (const error of event.errors) yield* Console.error(`atropos: ${describe(error, event.helpDoc)}`)
     const hasEnvironment = event.helpDoc.flags.some(({ name }) => name === "env")
-    const verb = event.commandPath.slice(1).concat(hasEnvironment ? "--env NAME" : [], "--help")
-    yield* Console.error(`see: ${CommandLine.of(verb.join(" "))}`)
+    const path = event.commandPath.slice(1).concat(hasEnvironment ? "--env NAME" : [], "--help")
+    yield* Console.error(`see: ${CommandLine.of(path.join(" "))}`)
   })
 })

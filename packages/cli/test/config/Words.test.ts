@@ -11,8 +11,8 @@ describe("Words", () => {
   })
 
   it("finds the verb behind flags", () => {
-    assert.strictEqual(Words.verb(["--log-level", "debug", "serve", "--env", "x"]), "serve")
-    assert.strictEqual(Words.verb(["--help"]), undefined)
+    assert.strictEqual(Words.subcommand(["--log-level", "debug", "serve", "--env", "x"]), "serve")
+    assert.strictEqual(Words.subcommand(["--help"]), undefined)
   })
 
   it("spells Python's booleans after boolean flags, and leaves other values alone", () => {

@@ -6,13 +6,13 @@ import * as Command from "effect/cli/Command"
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { isCollection, isScalar, parseAllDocuments, visit } from "yaml"
 import { UsageError } from "../../src/base/Failure.ts"
-import type { Verb } from "../../src/commands/Verb.ts"
-import { verbs } from "../../src/commands/Verbs.ts"
+import type { CliCommand } from "../../src/commands/CliCommand.ts"
+import { commands } from "../../src/commands/Commands.ts"
 import * as Words from "../../src/config/Words.ts"
 import * as Bin from "../Bin.ts"
 import * as PageCommands from "./PageCommands.ts"
 
-const isVerb = (word: string | undefined): word is keyof typeof verbs => word !== undefined && word in verbs
+const isVerb = (word: string | undefined): word is keyof typeof commands => word !== undefined && word in commands
 
 /** A file of one's own in place of the reader's, of the kind that its flag wants. */
 const standIns: { readonly [flag: string]: string } = {
@@ -45,13 +45,13 @@ const quiet = { ...globalThis.console, log: () => undefined, error: () => undefi
 const parsed = (given: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const words = filled(given)
-    const name = Words.verb(words)
+    const name = Words.subcommand(words)
     if (name === undefined && words.every((word) => ["--help", "--version"].includes(word))) return
     if (!isVerb(name)) return yield* new UsageError({ message: `there is no verb ${name ?? ""}` })
     const { make } = yield* Effect.promise(
-      (): Promise<{ readonly make: (typeof import("../../src/commands/Up.ts"))["make"] }> => verbs[name].load()
+      (): Promise<{ readonly make: (typeof import("../../src/commands/Up.ts"))["make"] }> => commands[name].load()
     )
-    const verb: Verb = yield* make(words)
+    const verb: CliCommand = yield* make(words)
     const root = Command.make("atropos").pipe(
       Command.withSubcommands([verb.command.pipe(Command.withHandler(() => Effect.void))])
     )

@@ -166,9 +166,12 @@ export const of = (page: string, words: ReadonlyArray<string>): PageRun | undefi
 
 /** The words of a line for a scripted policy, and for one group. */
 export const asScripted = (words: ReadonlyArray<string>): ReadonlyArray<string> => [
-  ...words
-    .filter((word, index) => !word.startsWith("--openai.") && words[index - 1]?.startsWith("--openai.") !== true)
-    .map((word, index, kept) => (kept[index - 1] === "--env.total_steps" ? "1" : word)),
+  ...words.filter(
+    (word, index) =>
+      !word.startsWith("--openai.") && words[index - 1]?.startsWith("--openai.") !== true && word !== "--testing"
+  ),
+  "--env.total_steps",
+  "1",
   "--testing"
 ]
 

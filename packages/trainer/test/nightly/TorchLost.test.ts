@@ -1,4 +1,4 @@
-/** A trainer whose PyTorch process is killed goes back to its last checkpoint, and ends with the bits of one it kept. */
+/** A trainer whose PyTorch process is killed returns to its last checkpoint, and ends with the bits of one it kept. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryTrajectoryClient, TrajectoryClient } from "@atropos/core"
@@ -28,7 +28,7 @@ const filled = Effect.gen(function* () {
 })
 
 /** The files of the last checkpoint, and how many gradients were computed; `killed`: the gradient that it dies in. */
-const run = Effect.fnUntraced(function* (killed?: number) {
+const run = Effect.fnUntraced(function* (killed: number | undefined) {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
   const client = yield* filled
@@ -71,7 +71,7 @@ const run = Effect.fnUntraced(function* (killed?: number) {
 describe.skipIf(!Torch.isPresent)(`a trainer whose PyTorch process is killed${Torch.absence}`, () => {
   it.live("trains on no batch twice and loses none: the same bits as one that kept it", () =>
     Effect.gen(function* () {
-      const whole = yield* run()
+      const whole = yield* run(undefined)
       const lossy = yield* run(5)
       assert.deepStrictEqual(lossy.files, whole.files)
       // Steps 4 and 5 were computed again, from the checkpoint of step 3.

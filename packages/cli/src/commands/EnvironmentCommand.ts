@@ -13,15 +13,17 @@ import * as RunSettings from "../config/RunSettings.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
 import * as Words from "../config/Words.ts"
 import { type Failure, UsageError } from "../base/Failure.ts"
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
-export interface EnvironmentVerb<Own extends Command.Command.Config> {
+export interface EnvironmentCommand<Own extends Command.Command.Config> {
   readonly name: string
   readonly own: Own
   readonly ownBooleans?: ReadonlyArray<string>
   readonly examples: ReadonlyArray<Command.Command.Example>
   /** Flags the command ignores, for its help page. */
   readonly ignored: ReadonlyArray<string>
+  /** Flags that only `--help-all` lists for this command. */
+  readonly advanced?: ReadonlyArray<string>
   /** Settings of the command, above the environment's defaults and below file and flags. */
   readonly mode?: (environment: string, isTesting: boolean) => { readonly [name: string]: unknown }
   /** The equivalent for its metrics. */
@@ -62,29 +64,29 @@ export const ofServing: ReadonlyArray<string> = [
 const commonFields: Environments.RunnableEnvironment["settings"]["fields"] = EnvironmentSettings.commonFields
 
 const envFlag = Flag.String("env").pipe(
-  Flag.withDescription("environment: a name (see atropos envs) or a file; with --help, its settings are listed too"),
+  Flag.withDescription("environment: a name (see atropos envs) or a file; --help-all lists its settings too"),
   Flag.withMetavar("name|file")
 )
 
 export const make =
-  <const Own extends Command.Command.Config>(verb: EnvironmentVerb<Own>): MakeCommand =>
+  <const Own extends Command.Command.Config>(spec: EnvironmentCommand<Own>): MakeCommand =>
   (words) =>
     Effect.gen(function* () {
-      const named = verb.named === undefined ? undefined : yield* verb.named(words)
+      const named = spec.named === undefined ? undefined : yield* spec.named(words)
       const word = named?.word ?? Words.argValue(words, "env")
       const chosen = named?.chosen ?? (word === undefined ? undefined : yield* Environments.choose(word))
       // The content of a config file is not known at this point.
-      const shown = verb.mode?.(chosen?.environment.environmentName ?? "NAME", words.includes("--testing"))
-      const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields, shown, verb.aliases)
+      const shown = spec.mode?.(chosen?.environment.environmentName ?? "NAME", words.includes("--testing"))
+      const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields, shown, spec.aliases)
       const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
       const others = OtherServers.flags(chosen === undefined ? [] : [chosen])
       const manager = Flags.fromFields("", ServerSettings.managerFields)
       const command = Command.make(
-        verb.name,
+        spec.name,
         {
           env: named === undefined ? envFlag : Flag.String("env").pipe(Flag.withHidden, Flag.withDefault(named.word)),
           config: ConfigFile.flag,
-          own: verb.own,
+          own: spec.own,
           settings: env.flags,
           openai: openai.flags,
           others: others.flags,
@@ -103,20 +105,24 @@ export const make =
                 servers: { openai: Flags.given(input.openai), ...OtherServers.given(input.others) },
                 manager: Flags.given(input.manager)
               },
-              (_sections, isTesting) => verb.mode?.(chosen.environment.environmentName, isTesting) ?? {}
+              (_sections, isTesting) => spec.mode?.(chosen.environment.environmentName, isTesting) ?? {}
             )
-            const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], verb.metricsMode)
+            const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], spec.metricsMode)
             // The parser's type for a generic nested config does not reduce; it is the same object.
-            yield* verb.handle(settings, input.own as Command.Command.Config.Infer<Own>, metrics)
+            yield* spec.handle(settings, input.own as Command.Command.Config.Infer<Own>, metrics)
           })
       ).pipe(
-        Command.withExamples(verb.examples),
-        Command.annotate(HelpFlags.Flags, { ignored: verb.ignored, everyEnvironments })
+        Command.withExamples(spec.examples),
+        Command.annotate(HelpFlags.Flags, {
+          ignored: spec.ignored,
+          ...(spec.advanced !== undefined && { advanced: spec.advanced }),
+          everyEnvironments
+        })
       )
       return {
         command,
         booleans: new Set(
-          [env, openai, others, manager, Metrics].flatMap(({ booleans }) => booleans).concat(verb.ownBooleans ?? [])
+          [env, openai, others, manager, Metrics].flatMap(({ booleans }) => booleans).concat(spec.ownBooleans ?? [])
         ),
         normalizeArgs: Metrics.normalizeArgs
       }

@@ -1,13 +1,13 @@
 /** Lists the subcommands; the code of each is loaded on demand. */
-import type { MakeCommand } from "./Verb.ts"
+import type { MakeCommand } from "./CliCommand.ts"
 
-export interface VerbEntry {
+export interface CommandEntry {
   readonly description: string
   readonly load: () => Promise<{ readonly make: MakeCommand }>
 }
 
 /** In the order of `--help`. */
-export const verbs = {
+export const commands = {
   up: {
     description: "Train in one process: trajectory service, environment, policy and trainer",
     load: () => import("./Up.ts")
@@ -91,4 +91,4 @@ export const verbs = {
   },
   envs: { description: "List the environments and their settings", load: () => import("./Envs.ts") },
   doctor: { description: "Check this machine for problems, with fixes", load: () => import("./Doctor.ts") }
-} as const satisfies Record<string, VerbEntry>
+} as const satisfies Record<string, CommandEntry>

@@ -8,6 +8,7 @@ import * as Words from "../config/Words.ts"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import * as Generate from "../sets/Generate.ts"
 import type * as Sample from "../sets/Sample.ts"
+import * as HelpFlags from "../help/HelpFlags.ts"
 import * as TokenizerMatch from "../sets/TokenizerMatch.ts"
 import type * as RowFile from "../sets/RowFile.ts"
 import * as Batches from "../sets/source/Batches.ts"
@@ -15,14 +16,14 @@ import * as Files from "../sets/source/Files.ts"
 import * as Rollouts from "../sets/source/Rollouts.ts"
 import * as Service from "../sets/source/Service.ts"
 import type { Source } from "../sets/source/Source.ts"
-import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import * as EnvironmentCommand from "./EnvironmentCommand.ts"
 import * as SetFlags from "./SetFlags.ts"
-import type { MakeCommand, Verb } from "./Verb.ts"
+import type { MakeCommand, CliCommand } from "./CliCommand.ts"
 
 const endingOf = (out: string): RowFile.Container | undefined =>
   /\.parquet$/i.test(out) ? "parquet" : /\.(jsonl|ndjson)$/i.test(out) ? "jsonl" : undefined
 
-const checked = ({ name, kind }: SetFlags.SetVerb, flags: SetFlags.Values) => {
+const checked = ({ name, kind }: SetFlags.SetCommand, flags: SetFlags.Values) => {
   const { format, out, output, validationFraction } = flags
   const ending = endingOf(out)
   const container = Option.getOrElse(output, () => ending ?? "jsonl")
@@ -76,31 +77,31 @@ const load = (name: string): Effect.Effect<Tokenizer.TokenizerShape, Failure> =>
   )
 
 const generate = Effect.fnUntraced(function* <R>(
-  verb: SetFlags.SetVerb,
+  spec: SetFlags.SetCommand,
   flags: SetFlags.Values,
   form: Sample.Form,
   source: Source<R>
 ) {
-  const container = yield* checked(verb, flags)
+  const container = yield* checked(spec, flags)
   const { allowNegativeScores, dedupe, format, minimumDifference, most, seed, validationFraction } = flags
   const maxTokens = Option.getOrElse(flags.maxTokenLength, () => Number.POSITIVE_INFINITY)
   const rules = { format, most, allowNegativeScores, minimumDifference, dedupe, validationFraction, seed }
   yield* Generate.run(
     {
-      command: verb.name,
+      command: spec.name,
       out: flags.out,
       container,
       number: flags.number,
       appends: flags.append,
       resumes: flags.resume,
-      builder: { kind: verb.kind, form, maxTokens, ...rules },
+      builder: { kind: spec.kind, form, maxTokens, ...rules },
       flagValues: {
-        command: verb.name,
+        command: spec.name,
         output: container,
         format,
         save_messages: flags.saveMessages,
         ...(form._tag === "Text" && { text_from: form.from, tokenizer: form.tokenizer.name }),
-        [verb.most.flag.replaceAll("-", "_")]: most,
+        [spec.most.flag.replaceAll("-", "_")]: most,
         allow_negative_scores: allowNegativeScores,
         minimum_score_diff_max_min: minimumDifference,
         max_token_len: Option.getOrNull(flags.maxTokenLength),
@@ -129,14 +130,14 @@ const recordedTokenizer = Effect.fnUntraced(function* ([file]: ReadonlyArray<str
 
 const token = Config.option(Config.Redacted("ATROPOS_TOKEN")).pipe(Effect.orDie)
 
-const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags: SetFlags.Values) {
-  yield* checked(verb, flags)
+const fromElsewhere = Effect.fnUntraced(function* (spec: SetFlags.SetCommand, flags: SetFlags.Values) {
+  yield* checked(spec, flags)
   const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(flags.from), load))
   const { apiUrl, environment, follow, from, run, stepFrom, stepTo, takeBatches } = flags
   if (from.length > 0) {
     if (takeBatches)
       return yield* new UsageError({ message: "--from and --take-batches cannot be combined: give one source" })
-    return yield* generate(verb, flags, form, Files.make(from, { joinsSessions: verb.kind === "dpo" }))
+    return yield* generate(spec, flags, form, Files.make(from, { joinsSessions: spec.kind === "dpo" }))
   }
   const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const secret = yield* token
@@ -148,7 +149,7 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags
       maxTokenLength: Option.getOrElse(flags.maxTokenLength, () => 2048),
       steps: 2 * flags.number
     })
-    return yield* generate(verb, flags, form, batches).pipe(Effect.provide(TrajectoryClientV0.layer(service)))
+    return yield* generate(spec, flags, form, batches).pipe(Effect.provide(TrajectoryClientV0.layer(service)))
   }
   const rollouts = Service.make({
     url,
@@ -158,16 +159,16 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags
     ...(Option.isSome(stepFrom) && { stepFrom: stepFrom.value }),
     ...(Option.isSome(stepTo) && { stepTo: stepTo.value })
   })
-  return yield* generate(verb, flags, form, rollouts).pipe(Effect.provide(StoredRollouts.layer(service)))
+  return yield* generate(spec, flags, form, rollouts).pipe(Effect.provide(StoredRollouts.layer(service)))
 })
 
 /** Creates the command, with the flags of an environment if the arguments name one. */
 export const make =
-  (verb: SetFlags.SetVerb): MakeCommand =>
+  (spec: SetFlags.SetCommand): MakeCommand =>
   (words) => {
-    const own = SetFlags.flags(verb)
-    const name: string = verb.name
-    const made: Effect.Effect<Verb, Failure, Command.Environment> =
+    const own = SetFlags.flags(spec)
+    const name: string = spec.name
+    const made: Effect.Effect<CliCommand, Failure, Command.Environment> =
       Words.argValue(words, "env") === undefined
         ? Effect.succeed({
             command: Command.make(
@@ -175,24 +176,28 @@ export const make =
               {
                 env: Flag.String("env").pipe(
                   Flag.withDescription(
-                    "roll out this environment (a name or a file); with --help, its settings are listed too"
+                    "roll out this environment (a name or a file); --help-all lists its settings too"
                   ),
                   Flag.withMetavar("name|file"),
                   Flag.optional
                 ),
                 own
               },
-              (input) => fromElsewhere(verb, input.own)
-            ).pipe(Command.withExamples(verb.examples)),
+              (input) => fromElsewhere(spec, input.own)
+            ).pipe(
+              Command.withExamples(spec.examples),
+              Command.annotate(HelpFlags.Flags, { advanced: SetFlags.advanced })
+            ),
             booleans: new Set(SetFlags.booleans)
           })
-        : EnvironmentVerb.make({
+        : EnvironmentCommand.make({
             name,
             own,
             ownBooleans: SetFlags.booleans,
-            examples: verb.examples,
+            examples: spec.examples,
+            advanced: SetFlags.advanced,
             ignored: [
-              ...EnvironmentVerb.ofServing,
+              ...EnvironmentCommand.ofServing,
               "env.max_eval_workers",
               "env.data_dir_to_save_evals",
               "env.data_path_to_save_groups",
@@ -201,14 +206,14 @@ export const make =
             mode: () => ({ ensure_scores_are_not_same: false, include_messages: true, total_steps: -1 }),
             handle: (settings, flags) =>
               Effect.gen(function* () {
-                yield* checked(verb, flags)
+                yield* checked(spec, flags)
                 if (flags.from.length > 0 || flags.takeBatches) {
                   return yield* new UsageError({
                     message: `--env and ${flags.takeBatches ? "--take-batches" : "--from"} cannot be combined: give one source`
                   })
                 }
                 const form = yield* formOf(flags, Tokenizer.Tokenizer)
-                yield* generate(verb, flags, form, yield* Rollouts.make(flags.out))
+                yield* generate(spec, flags, form, yield* Rollouts.make(flags.out))
               }).pipe(Services.provide(settings))
           })(words)
     return Effect.map(made, (one) => ({ ...one, normalizeArgs: SetFlags.normalizeArgs }))

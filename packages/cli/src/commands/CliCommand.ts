@@ -6,7 +6,7 @@ import type { Failure } from "../base/Failure.ts"
 /** A command with its input type erased. */
 export type AnyCommand = Command.Command<string, never, {}, Failure, Command.Environment>
 
-export interface Verb {
+export interface CliCommand {
   readonly command: AnyCommand
   /** Flags that accept `True` and `False`, without the dashes. */
   readonly booleans?: ReadonlySet<string>
@@ -15,4 +15,4 @@ export interface Verb {
 }
 
 /** Creates the command for these arguments: the flags of an environment are only known once `--env` is. */
-export type MakeCommand = (words: ReadonlyArray<string>) => Effect.Effect<Verb, Failure, Command.Environment>
+export type MakeCommand = (words: ReadonlyArray<string>) => Effect.Effect<CliCommand, Failure, Command.Environment>
