@@ -16,8 +16,8 @@ describe("JsonBounds", () => {
     ["[1, 2, 3, 4, 5, 6, 7, 8]", undefined],
     ["[1, 2, 3, 4, 5, 6, 7, 8, 9]", "has over 8 elements of lists and maps"],
     ["[12345, 1.2345e12345, 12345.67890]", undefined],
-    ["[1, -123456]", "has a number of over 5 digits"],
-    ["[0.123456", "has a number of over 5 digits"],
+    ["[1, -123456]", "has a number of more than 5 digits"],
+    ["[0.123456", "has a number of more than 5 digits"],
     // Texts cost nothing, whatever they hold.
     ['["{{{{::::,,,,,,,,", "123456789", "\\"[[[[", "\\\\", "\\\\\\"::::"]', undefined],
     ['"no end [[[[', undefined],
