@@ -1,6 +1,6 @@
 /**
- * Regenerates the list and the figures of docs/environments.md from the registry and the groups of the environments: run
- * it when a description, a prompt or a reward changes. The sections themselves are written by hand.
+ * Regenerates the list and the figures of docs/environments.md from the registry and the groups of environments: run it
+ * when a description, a prompt or a reward changes. The sections themselves are written by hand.
  *
  * Arguments: names of environments whose figures to regenerate. An environment that needs a Python package keeps its
  * figure unless `ATROPOS_TEST_PYTHON` names an interpreter that has it.

@@ -64,13 +64,11 @@ const rowOf =
     }
   }
 
-const written = ({ description, fallback, names, type }: Row): string =>
-  `| ${names} | ${type} | ${description}${fallback === "" ? "" : ` [default: ${fallback}]`} |`
+const written = ({ description, fallback, isAdvanced, names, type }: Row): string =>
+  `| ${names}${isAdvanced ? " +" : ""} | ${type} | ${description}${fallback === "" ? "" : ` [default: ${fallback}]`} |`
 
-const flagTable = (rows: ReadonlyArray<Row>): ReadonlyArray<string> => [
-  ...table("flag", rows.filter(({ isAdvanced }) => !isAdvanced).map(written)),
-  ...table("advanced flag", rows.filter(({ isAdvanced }) => isAdvanced).map(written))
-]
+const flagTable = (rows: ReadonlyArray<Row>): ReadonlyArray<string> =>
+  table("flag", rows.toSorted((a, b) => Number(a.isAdvanced) - Number(b.isAdvanced)).map(written))
 
 const argumentRow = ({ description, name, required, type, variadic }: ArgDoc): string =>
   `| \`${name}${variadic ? "…" : ""}\` | ${cell(type)} | ${text(description)}${required ? " (required)" : ""} |`
@@ -204,7 +202,7 @@ const page = (all: ReadonlyArray<Verb>): string => {
 const head = `# Commands and settings
 
 Every command of \`npx @atropos/cli\`, generated from its help by \`node --conditions=atropos-src scripts/make-commands-page.ts\`. \`--help\` lists what most
-people need, \`--help-all\` the advanced flags too. Flags that several commands share are at the end, once.
+people need, \`--help-all\` also the flags marked \`+\`. Flags that several commands share are at the end, once.
 
 **Where settings come from.** Built-in defaults, then \`--config file.yaml\`, then flags; each overrides the one before. A setting has one name everywhere:
 the flag \`--env.group_size 8\` is \`group_size: 8\` in the section \`env:\` of the file, and flags without a dot (\`--lr\`, \`--batch_size\`) are in the file's

@@ -4,7 +4,7 @@ import { EnvironmentSettings, ServerSettings, Settings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Exit, Layer } from "effect"
 import { TestConsole } from "effect/testing"
-import { verbs } from "../../src/commands/Verbs.ts"
+import * as Commands from "../../src/commands/Commands.ts"
 import * as HelpFlags from "../../src/help/HelpFlags.ts"
 import * as EngineFlags from "../../src/config/EngineFlags.ts"
 import * as Presentation from "../../src/help/Presentation.ts"
@@ -35,7 +35,7 @@ const wire = (fields: object) => Object.keys(fields).map(Settings.wireName)
 /** All commands, nested ones, and those whose flags depend on their arguments. */
 const commands: ReadonlyArray<ReadonlyArray<string>> = [
   [],
-  ...Object.keys(verbs).map((verb) => [verb]),
+  ...Object.keys(Commands.commands).map((name) => [name]),
   ["evaluate", "diff"],
   ["evaluate", "suites"],
   ["evaluate", "--suite", "mmlu"],
