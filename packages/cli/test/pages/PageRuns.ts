@@ -119,6 +119,7 @@ export const all: ReadonlyArray<PageRun> = [
     ["api", leftAlone("README's line, but for the port")],
     ["tinker --model", ownModel],
     ["train --engine", ownModel],
+    ["up --env ./mine.ts", ownModel],
     ["serve --env ./mine.ts", ownFile]
   ]),
   ...lines("docs/gpu.md", [["doctor", leftAlone("README's line")]]),
