@@ -66,7 +66,7 @@ const withoutConfig = Effect.fnUntraced(function* (folder: string) {
 })
 
 /** The text of `config.json`, and its JSON. */
-const readConfigFile = Effect.fnUntraced(function* (folder: string) {
+export const readConfigFile = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
@@ -77,32 +77,6 @@ const readConfigFile = Effect.fnUntraced(function* (folder: string) {
   const json = decodeJson(text)
   if (Option.isNone(json)) return yield* fail("damaged", `${join(folder, configFile)} is not JSON`)
   return { text, json: json.value }
-})
-
-const Sizes = Schema.Record(Schema.String, Schema.Unknown)
-
-/** The first of these fields that is a positive integer. */
-const sizeOf = (config: typeof Sizes.Type, names: ReadonlyArray<string>): number | undefined =>
-  names.map((name) => config[name]).find((value): value is number => Number.isSafeInteger(value) && Number(value) > 0)
-
-/** Sizes of a model of any architecture, by the names that configurations use; without positions they are unlimited. */
-export const readSizes = Effect.fn("ModelFolder.readSizes")(function* (folder: string) {
-  const { json } = yield* readConfigFile(folder)
-  const decode = Schema.decodeUnknownOption(Sizes)
-  const whole = Option.getOrElse(decode(json), (): typeof Sizes.Type => ({}))
-  const config = Option.getOrElse(decode(whole["text_config"]), () => whole)
-  const vocabSize = sizeOf(config, ["vocab_size"])
-  const hiddenSize = sizeOf(config, ["hidden_size", "n_embd", "d_model", "dim"])
-  if (vocabSize === undefined || hiddenSize === undefined) {
-    const field = vocabSize === undefined ? "vocab_size" : "hidden_size"
-    return yield* new ModelError({
-      reason: "unsupported",
-      model: folder,
-      message: `${folder}/${configFile} has no ${field}`
-    })
-  }
-  const positions = ["max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"]
-  return { vocabSize, hiddenSize, maxPositions: sizeOf(config, positions) ?? Number.MAX_SAFE_INTEGER }
 })
 
 export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder: string) {

@@ -15,6 +15,7 @@ import type { Model } from "./Model.ts"
 import { type ModelConfig, usualPositions } from "./ModelConfig.ts"
 import { ModelError } from "./ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
+import * as ModelSizes from "./ModelSizes.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Peft from "./Peft.ts"
 import * as Safetensors from "./Safetensors.ts"
@@ -112,7 +113,7 @@ export interface Outline {
 /** Outlines a model, with its weights on this machine: a hub model is downloaded. */
 export const outline = Effect.fn("PretrainedModel.outline")(function* (nameOrFolder: string, maxPositions: number) {
   const { folder, name } = yield* locate(nameOrFolder, true)
-  const sizes = yield* ModelFolder.readSizes(folder)
+  const sizes = yield* ModelSizes.read(folder)
   const config = { ...sizes, maxPositions: Math.min(maxPositions, sizes.maxPositions) }
   return { name, folder, config, tokenizer: yield* loadTokenizer(folder, nameOrFolder, config) } satisfies Outline
 })

@@ -10,6 +10,7 @@ import { Effect, Schema } from "effect"
 import * as QuantizedWeights from "../model/QuantizedWeights.ts"
 import { LossSettings } from "../loss/LossSettings.ts"
 import * as Schedule from "../learn/Schedule.ts"
+import * as TorchSettings from "../torch/TorchSettings.ts"
 import * as StopOn from "./StopOn.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
@@ -46,26 +47,7 @@ export const trainerFields = {
     "local",
     "where the model is trained: local, ONNX Runtime on this machine; torch, PyTorch on this machine's GPUs or CPU; or, also sampled from, a Tinker server: tinker+http://host:port or tinker+https://host, with its key in TINKER_API_KEY"
   ),
-  python: field(
-    Schema.NonEmptyString,
-    "python3",
-    "engine torch: the Python interpreter, with torch, transformers, peft and safetensors"
-  ),
-  gpus: field(
-    Schema.NullOr(Schema.String.check(Schema.isPattern(/^\d+(-\d+)?(,\d+(-\d+)?)*$/))),
-    null,
-    "engine torch: GPUs to train on, for example 0-3 or 0,2; if unset, the first; without GPUs, the CPU"
-  ),
-  parallel: field(
-    Schema.Literals(["ddp", "fsdp"]),
-    "ddp",
-    "engine torch on several GPUs: each holds the whole model (ddp), or a part of it (fsdp, for models that do not fit into one)"
-  ),
-  dtype: field(
-    Schema.Literals(["auto", "float32", "bfloat16"]),
-    "auto",
-    "engine torch: type of computation; trained weights stay in float32; auto: bfloat16 on GPUs"
-  ),
+  ...TorchSettings.fields,
   run: field(Schema.NonEmptyString, "default", "run of the trajectory service to train"),
   atroposUrl: field(Schema.String, "http://localhost:8000", "URL of the trajectory service"),
   trainingSteps: field(positive, 10, "batches to train on, including those before a resumed checkpoint"),

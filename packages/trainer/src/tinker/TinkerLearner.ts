@@ -147,11 +147,7 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
   /**
    * In one pass, by a loss of the server; undefined, without a gradient, if it differed from ours at these logprobs.
    */
-  const directly = Effect.fnUntraced(function* (
-    batch: WeightedBatch,
-    direct: BuiltIn.Direct,
-    look: LogprobCallback | undefined
-  ) {
+  const directly = Effect.fnUntraced(function* (batch: WeightedBatch, direct: BuiltIn.Direct, look?: LogprobCallback) {
     pending = "unknown"
     const logprobs = yield* passes.direct(model, direct)
     if (!direct.holds(logprobs)) {

@@ -3,4 +3,6 @@ import { describe } from "@effect/vitest"
 import * as Torch from "./Torch.ts"
 import * as TorchSubject from "./TorchSubject.ts"
 
-describe.skipIf(!Torch.isPresent)(`PyTorch${Torch.absence}`, () => TorchSubject.suite("torch", 1, "ddp"))
+describe.skipIf(!Torch.isPresent)(`PyTorch${Torch.absence}`, () => {
+  TorchSubject.suite("torch", 1, "ddp")
+})
