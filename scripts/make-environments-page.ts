@@ -1,7 +1,6 @@
 /**
- * Regenerates the parts of docs/environments.md from the registry, the settings and the groups of the environments: run
- * it when a setting, its default, its description, a prompt or a reward changes. The sections themselves are written by
- * hand.
+ * Regenerates the list and the figures of docs/environments.md from the registry and the groups of environments: run it
+ * when a description, a prompt or a reward changes. The sections themselves are written by hand.
  *
  * Arguments: names of environments whose figures to regenerate. An environment that needs a Python package keeps its
  * figure unless `ATROPOS_TEST_PYTHON` names an interpreter that has it.
@@ -18,6 +17,6 @@ const figures = new Map<string, string>()
 for (const name of asked.length === 0 ? EnvironmentsPage.names : asked) {
   const absence = GroupFigures.absence(name)
   if (absence === undefined) figures.set(name, await Effect.runPromise(GroupFigures.make(name)))
-  else console.log(`the figure of ${name} stays: ${absence}`)
+  else console.log(`the figure of ${name} is kept: ${absence}`)
 }
 writeFileSync(file, EnvironmentsPage.remade(readFileSync(file, "utf8"), figures))

@@ -90,7 +90,7 @@ const ours = (name: string, optional: Record<string, string>): void => {
     if (!existsSync(join(source, part))) throw new Error(`packages/${name}/${part} is not there: npm run build first`)
     cpSync(join(source, part), join(folder, part), {
       recursive: true,
-      filter: (file) => !file.endsWith(".tsbuildinfo")
+      filter: (file) => !file.endsWith(".tsbuildinfo") && !file.endsWith("__pycache__")
     })
   }
   cpSync(join(source, "README.md"), join(folder, "README.md"))

@@ -3,6 +3,8 @@
  * prints.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Settings } from "@atropos/core"
+import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect, Option } from "effect"
 import * as CliOutput from "effect/cli/CliOutput"
 import type { ArgDoc, FlagDoc, HelpDoc } from "effect/cli/HelpDoc"
@@ -32,111 +34,186 @@ const cell = (text: string): string =>
     .replaceAll(/\s*\n\s*/g, " ")
 
 const table = (head: string, rows: ReadonlyArray<string>): ReadonlyArray<string> =>
-  rows.length === 0 ? [] : [`| ${head} | type | what it is |`, "| --- | --- | --- |", ...rows, ""]
+  rows.length === 0 ? [] : [`| ${head} | type | meaning |`, "| --- | --- | --- |", ...rows, ""]
 
 const text = (description: Option.Option<string>): string => cell(Option.getOrElse(description, () => ""))
 
-const flagRow = ({ aliases, description, name, required, type }: FlagDoc): string => {
-  const names = [`--${name}`, ...aliases].map((one) => `\`${one}\``).join(", ")
-  return `| ${names} | ${cell(type)} | ${text(description)}${required ? " (required)" : ""} |`
+/** A row of a table of flags, whose default may differ between commands. */
+interface Row {
+  readonly name: string
+  readonly names: string
+  readonly type: string
+  readonly description: string
+  /** As it is written after the description; empty without one. */
+  readonly fallback: string
+  readonly isAdvanced: boolean
 }
+
+const rowOf =
+  (isAdvanced: boolean) =>
+  (flag: FlagDoc): Row => {
+    const whole = `${text(flag.description)}${flag.required ? " (required)" : ""}`
+    const [, fallback = ""] = / \[default: (.*)\](?= \(choices: |$)/.exec(whole) ?? []
+    return {
+      name: `--${flag.name}`,
+      names: [`--${flag.name}`, ...flag.aliases].map((one) => `\`${one}\``).join(", "),
+      type: cell(flag.type),
+      description: fallback === "" ? whole : whole.replace(` [default: ${fallback}]`, () => ""),
+      fallback,
+      isAdvanced
+    }
+  }
+
+const written = ({ description, fallback, isAdvanced, names, type }: Row): string =>
+  `| ${names}${isAdvanced ? " +" : ""} | ${type} | ${description}${fallback === "" ? "" : ` [default: ${fallback}]`} |`
+
+const flagTable = (rows: ReadonlyArray<Row>): ReadonlyArray<string> =>
+  table("flag", rows.toSorted((a, b) => Number(a.isAdvanced) - Number(b.isAdvanced)).map(written))
 
 const argumentRow = ({ description, name, required, type, variadic }: ArgDoc): string =>
   `| \`${name}${variadic ? "…" : ""}\` | ${cell(type)} | ${text(description)}${required ? " (required)" : ""} |`
 
-/** Names of a row. */
-const nameOf = (row: string): string => row.slice(2, row.indexOf(" |"))
-
-/** Names of flags, in lines of a width. */
-const nameLines = (label: string, rows: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const names = rows.map(nameOf)
-  const lines: Array<string> = []
-  let line = `${label}:`
-  for (const [at, name] of names.entries()) {
-    const next = ` ${name}${at === names.length - 1 ? "." : ","}`
-    if (line.length + next.length > 150) {
-      lines.push(line)
-      line = next.trim()
-    } else line += next
-  }
-  return rows.length === 0 ? [] : [...lines, line, ""]
-}
-
 interface Verb {
   readonly verb: string
   readonly doc: HelpDoc
-  readonly flags: ReadonlyArray<string>
-  readonly advanced: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<Row>
 }
 
-const verbOf = (verb: string, given: HelpDoc): Verb => {
-  const doc = HelpFlags.grouped(given)
-  return { verb, doc, flags: doc.flags.map(flagRow), advanced: (doc.inheritedFlags ?? []).map(flagRow) }
+/** Without the settings of an environment, which `atropos envs NAME` prints. */
+const verbOf = (verb: string, doc: HelpDoc): Verb => {
+  const { advanced, common } = HelpFlags.grouped(doc)
+  return { verb, doc, rows: [...common.map(rowOf(false)), ...advanced.map(rowOf(true))] }
 }
 
-const section = ({ advanced, doc, flags, verb }: Verb, shared: ReadonlySet<string>): ReadonlyArray<string> => {
+const keyOf = ({ description, names }: Row): string => `${names} ${description}`
+
+/** The sections of flags that several commands have, by what their names begin with. */
+const prefixes = ["env", "openai", "lora", "loss", "metrics"]
+const trainer: ReadonlySet<string> = new Set(
+  Object.keys(TrainerSettings.trainerFields).map((field) => `--${Settings.wireName(field)}`)
+)
+const sets: ReadonlySet<string> = new Set(["sft-gen", "dpo-gen"])
+const titles: { readonly [group: string]: string } = {
+  env: "Environment flags",
+  openai: "Server flags",
+  lora: "Adapter flags",
+  loss: "Loss flags",
+  metrics: "Metrics flags",
+  trainer: "Trainer flags",
+  sets: "Data set flags",
+  others: "Other shared flags"
+}
+const groups = Object.keys(titles)
+
+interface Shared extends Row {
+  readonly group: string
+}
+
+const linkTo = (group: string): string =>
+  `[${titles[group]!.toLowerCase()}](#${titles[group]!.toLowerCase().replaceAll(" ", "-")})`
+
+const listed = (rows: ReadonlyArray<Row>): string =>
+  Array.from(new Set(rows.map(({ name }) => `\`${name}\``))).join(", ")
+
+/** What a command takes of the shared flags: of each group all, all but some, or some. */
+const sharedLines = (rows: ReadonlyArray<Row>, shared: ReadonlyMap<string, Shared>): ReadonlyArray<string> => {
+  const taken = rows.filter((row) => shared.has(keyOf(row)))
+  const keys = new Set(taken.map(keyOf))
+  const parts = groups.flatMap((group) => {
+    const all = Array.from(shared.values()).filter((row) => row.group === group)
+    const missing = all.filter((row) => !keys.has(keyOf(row)))
+    const own = all.filter((row) => keys.has(keyOf(row)))
+    if (own.length === 0) return []
+    if (group === "others" || missing.length >= own.length) return [`${linkTo(group)}: ${listed(own)}`]
+    return [missing.length === 0 ? linkTo(group) : `${linkTo(group)} except ${listed(missing)}`]
+  })
+  const defaults = taken.flatMap((row) => {
+    const usual = shared.get(keyOf(row))!.fallback
+    return row.fallback === usual || row.fallback === "" ? [] : [`\`${row.name}\` ${row.fallback}`]
+  })
+  return [
+    ...(parts.length === 0 ? [] : [`Also ${parts.join("; ")}.`, ""]),
+    ...(defaults.length === 0 ? [] : [`Other defaults here: ${defaults.join(", ")}.`, ""])
+  ].flatMap(wrapped)
+}
+
+/** Breaks a line at blanks. */
+const wrapped = (line: string): ReadonlyArray<string> => {
+  const lines: Array<string> = [""]
+  for (const word of line.split(" ")) {
+    const last = lines.at(-1)!
+    if (last !== "" && last.length + word.length > 150) lines.push(word)
+    else lines[lines.length - 1] = last === "" ? word : `${last} ${word}`
+  }
+  return lines
+}
+
+const section = ({ doc, rows, verb }: Verb, shared: ReadonlyMap<string, Shared>): ReadonlyArray<string> => {
   const { args = [], description, examples = [], usage } = doc
-  const isOwn = (row: string) => !shared.has(row)
-  const isShared = (row: string) => shared.has(row)
   return [
     `## ${verb}`,
-    "",
     `${description}.`,
     "",
     "```",
     usage,
+    ...examples.flatMap((example) => [
+      ...(example.description === undefined ? [] : [`# ${example.description}`]),
+      example.command
+    ]),
     "```",
     "",
     ...table("argument", args.map(argumentRow)),
-    ...table("flag", flags.filter(isOwn)),
-    ...table("advanced flag", advanced.filter(isOwn)),
-    ...nameLines("[Shared](#shared-flags)", flags.filter(isShared)),
-    ...nameLines("Shared and advanced", advanced.filter(isShared)),
-    ...examples.flatMap((example) => [
-      ...(example.description === undefined ? [] : [`${example.description}:`, ""]),
-      "```",
-      example.command,
-      "```",
-      ""
-    ])
+    ...flagTable(rows.filter((row) => !shared.has(keyOf(row)))),
+    ...sharedLines(rows, shared)
   ]
 }
 
-/** Of each name the row that most verbs have, if several do. */
-const sharedOf = (all: ReadonlyArray<Verb>): ReadonlyMap<string, string> => {
-  const counts = new Map<string, number>()
-  for (const { advanced, flags } of all) {
-    for (const row of [...flags, ...advanced]) counts.set(row, (counts.get(row) ?? 0) + 1)
-  }
-  const shared = new Map<string, string>()
-  for (const [row, count] of counts) {
-    const before = shared.get(nameOf(row))
-    if (count > 1 && (before === undefined || count > counts.get(before)!)) shared.set(nameOf(row), row)
-  }
-  return shared
+/** The rows that several commands have, whatever the default, with the commonest one. */
+const sharedOf = (all: ReadonlyArray<Verb>): ReadonlyMap<string, Shared> => {
+  const byKey = Map.groupBy(
+    all.flatMap(({ rows, verb }) => rows.map((row) => ({ row, verb }))),
+    ({ row }) => keyOf(row)
+  )
+  return new Map(
+    Array.from(byKey).flatMap(([key, users]) => {
+      if (users.length === 1) return []
+      const counts = Map.groupBy(users, ({ row }) => row.fallback)
+      const [commonest] = Array.from(counts.values()).toSorted((a, b) => b.length - a.length)
+      const { row } = commonest![0]!
+      const group =
+        prefixes.find((prefix) => row.name.startsWith(`--${prefix}.`)) ??
+        (users.every(({ verb }) => sets.has(verb)) ? "sets" : trainer.has(row.name) ? "trainer" : "others")
+      return [[key, { ...row, group }] as const]
+    })
+  )
 }
 
 const page = (all: ReadonlyArray<Verb>): string => {
-  const shared = Array.from(sharedOf(all).values())
-  const sections = all.flatMap((verb) => section(verb, new Set(shared)))
-  const last = ["## Shared flags", "", "Flags that several verbs have. Each verb lists those it takes.", ""]
-  return `${[head, ...sections, ...last, ...table("flag", shared)].join("\n").trimEnd()}\n`
+  const shared = sharedOf(all)
+  const sections = all.flatMap((verb) => section(verb, shared))
+  const last = groups.flatMap((group) => [
+    `## ${titles[group]}`,
+    "",
+    ...flagTable(Array.from(shared.values()).filter((row) => row.group === group))
+  ])
+  return `${[head, ...sections, ...last].join("\n").trimEnd()}\n`
 }
 
 const head = `# Commands and settings
 
-Every verb of \`npx @atropos/cli\`, made from the command's own help by \`node --conditions=atropos-src scripts/make-commands-page.ts\`.
+Every command of \`npx @atropos/cli\`, generated from its help by \`node --conditions=atropos-src scripts/make-commands-page.ts\`. \`--help\` lists what most
+people need, \`--help-all\` also the flags marked \`+\`. Flags that several commands share are at the end, once.
 
 **Where settings come from.** Built-in defaults, then \`--config file.yaml\`, then flags; each overrides the one before. A setting has one name everywhere:
 the flag \`--env.group_size 8\` is \`group_size: 8\` in the section \`env:\` of the file, and flags without a dot (\`--lr\`, \`--batch_size\`) are in the file's
 section \`trainer:\`. Dashes and underscores are the same (\`--batch-size\`). A name that does not exist is refused, with the nearest one that does.
 
-**Environments.** A verb that takes \`--env NAME\` also has the settings of that environment, as \`--env.*\`: see [the built-in environments](environments.md),
-or \`npx @atropos/cli VERB --env NAME --help\`. Environments that ask a judge, a teacher or an opponent add \`--judge.*\`, \`--teacher.*\` or \`--opponent.*\`.
+**Environments.** A command that takes \`--env NAME\` also has the settings of that environment, as \`--env.*\`: \`npx @atropos/cli envs NAME\` prints them
+([the built-in environments](environments.md)). Environments that ask a judge, a teacher or an opponent add \`--judge.*\`, \`--teacher.*\` or \`--opponent.*\`.
 
 **Environment variables.**
 
-| variable | what it is |
+| variable | meaning |
 | --- | --- |
 | \`DATABASE_URL\` | a Postgres server for the queue; without it, the queue is stored in \`ATROPOS_DATA_DIR\` |
 | \`ATROPOS_OBJECTS\` | object storage for large payloads of the service ([operations](operations.md#large-payloads-in-object-storage)) |
@@ -150,9 +227,9 @@ or \`npx @atropos/cli VERB --env NAME --help\`. Environments that ask a judge, a
 | \`ATROPOS_GATEWAY_TOKENS\` | the same for \`gateway\` ([agents](agents.md)) |
 | \`ATROPOS_OPENENV_TOKENS\` | the same for \`openenv\` ([OpenEnv](openenv.md)); \`OPENENV_TOKEN\` is the token sent to other OpenEnv servers |
 | \`ATROPOS_TINKER_KEYS\` | keys that \`tinker\` accepts, separated by commas; \`TINKER_API_KEY\` is the key sent to a Tinker server |
-| \`ATROPOS_ALLOWED_HOSTS\` | further host names by which browsers may reach a service, separated by commas |
+| \`ATROPOS_ALLOWED_HOSTS\` | additional host names by which browsers may reach a service, separated by commas |
 | \`ATROPOS_SANDBOX_PYTHON\` | the Python that runs programs behind bubblewrap; \`ATROPOS_SANDBOX_VISIBLE\` names folders they may read ([the sandbox](sandbox.md)) |
-| \`OPENAI_API_KEY\` | the key for api.openai.com; other inference servers are sent only what \`--openai.api_key\` says |
+| \`OPENAI_API_KEY\` | the key for api.openai.com; other inference servers get only \`--openai.api_key\` |
 | \`HF_TOKEN\` | the token for gated models and data sets of the Hugging Face Hub; \`HF_ENDPOINT\` (a mirror), \`HF_HOME\` (its cache) and \`HF_HUB_OFFLINE\` as its own client has them |
 | \`WANDB_API_KEY\` | the key of Weights & Biases; \`WANDB_BASE_URL\`, \`WANDB_ENTITY\` and \`WANDB_MODE\` as its own client has them |
 | \`OTEL_EXPORTER_OTLP_ENDPOINT\` | where traces and metrics are sent ([metrics](metrics.md)) |

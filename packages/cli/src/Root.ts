@@ -9,6 +9,7 @@ import packageJson from "../package.json" with { type: "json" }
 import { type CommandEntry, commands } from "./commands/Commands.ts"
 import type { CliCommand } from "./commands/CliCommand.ts"
 import * as Words from "./config/Words.ts"
+import * as HelpFlags from "./help/HelpFlags.ts"
 import * as Report from "./base/Report.ts"
 import * as SafeConsole from "./base/SafeConsole.ts"
 import { Secrets } from "./base/Secrets.ts"
@@ -64,7 +65,8 @@ const runCommand = Effect.fn("Root.runCommand")(function* (words: ReadonlyArray<
  * terminal control sequences.
  */
 export const run = (words: ReadonlyArray<string>) =>
-  Effect.raceFirst(runCommand(words), Report.strayError).pipe(
+  Effect.raceFirst(runCommand(words.map((word) => (word === "--help-all" ? "--help" : word))), Report.strayError).pipe(
     Effect.tapCause(Report.print(Words.argValue(words, "log-level"))),
+    Effect.provideService(HelpFlags.isWhole, words.includes("--help-all")),
     SafeConsole.provide
   )

@@ -32,7 +32,7 @@ const env = ["--env", Bin.myEnvironment, "--testing"] as const
 describe("commands", () => {
   it.effect("lists every setting of the chosen environment with description, default and choices", () =>
     Effect.gen(function* () {
-      const { code, stdout } = yield* atropos("serve", "--env", Bin.myEnvironment, "--help")
+      const { code, stdout } = yield* atropos("serve", "--env", Bin.myEnvironment, "--help-all")
       assert.strictEqual(code, 0)
       assert.match(stdout, /--env\.largest integer +largest number asked for \[default: 9\]/)
       assert.match(stdout, /--env\.tags json +tags to be put into the prompt \[default: \[\]\]/)

@@ -150,7 +150,7 @@ describe("Dataset's columns", () => {
         yield* failure({ answerField: "solution" }),
         'gsm8k, row 1: unknown column "solution" (answer_field); the columns are question, answer'
       )
-      assert.include(yield* failure({ promptTemplate: "{question} {hint}" }), 'no column "hint" (prompt_template)')
+      assert.include(yield* failure({ promptTemplate: "{question} {hint}" }), 'unknown column "hint" (prompt_template)')
       assert.include(yield* failure({ answerAfter: "@@" }), 'gsm8k, row 1: the answer has no "@@" (answer_after)')
     })
   )

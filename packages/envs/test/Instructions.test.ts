@@ -90,7 +90,7 @@ describe("Instructions' rows", () => {
     Effect.gen(function* () {
       const built = Effect.scoped(Layer.build(environment({ ...settings, promptField: "prompt" })))
       const { message } = yield* Effect.flip(built)
-      assert.include(message, 'no column "prompt" (prompt_field); there are messages, ground_truth, dataset')
+      assert.include(message, 'unknown column "prompt" (prompt_field); the columns are messages, ground_truth, dataset')
     })
   )
 })

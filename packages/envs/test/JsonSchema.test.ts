@@ -90,7 +90,7 @@ describe("JsonSchema's rows", () => {
     Effect.gen(function* () {
       const { work } = yield* Environment.Environment
       const [first] = yield* work(0).pipe(Stream.take(1), Stream.runCollect)
-      assert.match((yield* Effect.flip(first!.rollOut)).message, /^the schema cannot be used: schema is invalid/)
+      assert.match((yield* Effect.flip(first!.rollOut)).message, /^unusable schema: schema is invalid/)
     }).pipe(Effect.provide(environment({ source: "broken", testSource: "broken" }, ["<think>so</think>1"])))
   )
 
@@ -101,7 +101,7 @@ describe("JsonSchema's rows", () => {
       assert.strictEqual(yield* failure({ source: "odd" }), "odd, row 1: the schema is not JSON")
       assert.include(
         yield* failure({ source: "rows", schemaField: "schema" }),
-        'no column "schema" (schema_field); there are json_schema, ask'
+        'unknown column "schema" (schema_field); the columns are json_schema, ask'
       )
     })
   )

@@ -51,7 +51,7 @@ describe("Mathematics' rows", () => {
     Effect.gen(function* () {
       const built = Effect.scoped(Layer.build(environment({ source: "rows", problemField: "problem" })))
       const { message } = yield* Effect.flip(built)
-      assert.include(message, 'no column "problem" (problem_field); there are question, final_answer')
+      assert.include(message, 'unknown column "problem" (problem_field); the columns are question, final_answer')
     })
   )
 })

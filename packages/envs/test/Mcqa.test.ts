@@ -334,7 +334,7 @@ describe("Mcqa's rows", () => {
         meaning
       )
     }
-    assert.match(reasonOf(digits, "7", "index"), /^the answer "7" is no index of the 3 choices \(answer_is\)$/)
+    assert.match(reasonOf(digits, "7", "index"), /^the answer "7" is not a valid index of the 3 choices \(answer_is\)$/)
   })
 
   /** Rows as public data sets have them, and the settings that read them. */

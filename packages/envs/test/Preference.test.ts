@@ -133,7 +133,7 @@ describe("Preference", () => {
   it.effect("claims nothing without columns of answers, and has nothing to evaluate", () =>
     Effect.gen(function* () {
       const { claims, evaluation } = yield* Environment.Environment
-      assert.match(Option.getOrThrow(claims).untestable ?? "", /name/)
+      assert.match(Option.getOrThrow(claims).untestable ?? "", /chosen_column/)
       assert.isTrue(Option.isNone(evaluation))
     }).pipe(
       Effect.provide(
@@ -149,7 +149,10 @@ describe("Preference", () => {
       const misnamed = yield* Effect.flip(
         Layer.build(Layer.provide(preference({ promptColumn: "question" }), parts(["?"])))
       )
-      assert.match(String(misnamed), /no column "question" \(prompt_column\); there are prompt, chosen, rejected/)
+      assert.match(
+        String(misnamed),
+        /unknown column "question" \(prompt_column\); the columns are prompt, chosen, rejected/
+      )
     })
   )
 })

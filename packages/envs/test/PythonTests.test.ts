@@ -113,7 +113,7 @@ layer(sandbox, { excludeTestServices: true })("PythonTests", (it) => {
     Effect.gen(function* () {
       const [item] = yield* claimed(1)
       const error = yield* Effect.flip(Laws.goldOnTop(item!.score, item!.gold, item!.wrong, [0, 1]))
-      assert.match(error.message, /the tests cannot be run: SyntaxError/)
+      assert.match(error.message, /cannot run the tests: SyntaxError/)
     }).pipe(Effect.provide(environment({ source: "broken" })))
   )
 

@@ -81,7 +81,7 @@ describe("RewardModel", () => {
       assert.include(String(nowhere), "--env.reward_url")
       const refusing = yield* TestServer.make(() => ({ status: 401, text: "who are you?" }))
       const error = yield* Effect.flip(withEnvironment({ rewardUrl: refusing.url })(firstGroup))
-      assert.match(String(error), /the reward model at http.*answered 401: who are you\?/)
+      assert.match(String(error), /the reward model at http.*responded with 401: who are you\?/)
     })
   )
 })

@@ -146,7 +146,7 @@ describe("SftLoader", () => {
       )
       assert.match(
         yield* why({ source: "texts", format: "oai_format", column: "text" }),
-        /"text" \(column\) must be a list of messages, each with role and content and is "one"/
+        /"text" \(column\) must be a list of messages, each with role and content, got "one"/
       )
       assert.match(yield* why({ source: "questions", format: "oai_format", column: "messages" }), /no turn to train on/)
     })

@@ -22,6 +22,8 @@ export interface EnvironmentCommand<Own extends Command.Command.Config> {
   readonly examples: ReadonlyArray<Command.Command.Example>
   /** Flags the command ignores, for its help page. */
   readonly ignored: ReadonlyArray<string>
+  /** Flags that only `--help-all` lists for this command. */
+  readonly advanced?: ReadonlyArray<string>
   /** Settings of the command, above the environment's defaults and below file and flags. */
   readonly mode?: (environment: string, isTesting: boolean) => { readonly [name: string]: unknown }
   /** The equivalent for its metrics. */
@@ -62,7 +64,7 @@ export const ofServing: ReadonlyArray<string> = [
 const commonFields: Environments.RunnableEnvironment["settings"]["fields"] = EnvironmentSettings.commonFields
 
 const envFlag = Flag.String("env").pipe(
-  Flag.withDescription("environment: a name (see atropos envs) or a file; with --help, its settings are listed too"),
+  Flag.withDescription("environment: a name (see atropos envs) or a file; --help-all lists its settings too"),
   Flag.withMetavar("name|file")
 )
 
@@ -111,7 +113,11 @@ export const make =
           })
       ).pipe(
         Command.withExamples(spec.examples),
-        Command.annotate(HelpFlags.Flags, { ignored: spec.ignored, everyEnvironments })
+        Command.annotate(HelpFlags.Flags, {
+          ignored: spec.ignored,
+          ...(spec.advanced !== undefined && { advanced: spec.advanced }),
+          everyEnvironments
+        })
       )
       return {
         command,

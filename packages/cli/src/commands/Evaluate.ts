@@ -190,7 +190,7 @@ const makeOfEnvironment = EnvironmentCommand.make({
     from,
     suite: Flag.String("suite").pipe(
       Flag.withDescription(
-        "instead of an environment: a standard benchmark by name (atropos evaluate suites), or your own YAML file; its flags are listed with --help"
+        "instead of an environment: a standard benchmark by name (atropos evaluate suites), or your own YAML file; --help-all lists its flags"
       ),
       Flag.withMetavar("name|file"),
       Flag.optional

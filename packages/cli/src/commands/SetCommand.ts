@@ -8,6 +8,7 @@ import * as Words from "../config/Words.ts"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import * as Generate from "../sets/Generate.ts"
 import type * as Sample from "../sets/Sample.ts"
+import * as HelpFlags from "../help/HelpFlags.ts"
 import * as TokenizerMatch from "../sets/TokenizerMatch.ts"
 import type * as RowFile from "../sets/RowFile.ts"
 import * as Batches from "../sets/source/Batches.ts"
@@ -175,7 +176,7 @@ export const make =
               {
                 env: Flag.String("env").pipe(
                   Flag.withDescription(
-                    "roll out this environment (a name or a file); with --help, its settings are listed too"
+                    "roll out this environment (a name or a file); --help-all lists its settings too"
                   ),
                   Flag.withMetavar("name|file"),
                   Flag.optional
@@ -183,7 +184,10 @@ export const make =
                 own
               },
               (input) => fromElsewhere(spec, input.own)
-            ).pipe(Command.withExamples(spec.examples)),
+            ).pipe(
+              Command.withExamples(spec.examples),
+              Command.annotate(HelpFlags.Flags, { advanced: SetFlags.advanced })
+            ),
             booleans: new Set(SetFlags.booleans)
           })
         : EnvironmentCommand.make({
@@ -191,6 +195,7 @@ export const make =
             own,
             ownBooleans: SetFlags.booleans,
             examples: spec.examples,
+            advanced: SetFlags.advanced,
             ignored: [
               ...EnvironmentCommand.ofServing,
               "env.max_eval_workers",

@@ -134,6 +134,24 @@ export const booleans = [
   "resume"
 ]
 
+/** Those that only `--help-all` lists. */
+export const advanced = [
+  "environment",
+  "follow",
+  "validation-fraction",
+  "step-from",
+  "step-to",
+  "take-batches",
+  "tasks-per-step",
+  "group-size",
+  "max-token-len",
+  "text-from",
+  "minimum-score-diff-max-min",
+  "append-to-previous",
+  "report",
+  "seed"
+]
+
 /** `--from a b c` after OUT means three files, as the shell expands `*.jsonl`. */
 export const normalizeArgs = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const spelled: Array<string> = []

@@ -18,6 +18,7 @@ import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
+import * as HelpFlags from "../help/HelpFlags.ts"
 import * as MemoryCheck from "../train/MemoryCheck.ts"
 import * as ServingMemory from "../train/ServingMemory.ts"
 import type { MakeCommand } from "./CliCommand.ts"
@@ -164,6 +165,9 @@ export const make: MakeCommand = () =>
           command: "atropos tinker --model Qwen/Qwen3-0.6B --port 9005 --folder ./checkpoints --max_rank 64",
           description: "a model from the hub; adapters up to rank 64"
         }
-      ])
+      ]),
+      Command.annotate(HelpFlags.Flags, {
+        advanced: Object.keys(limits.flags).filter((flag) => flag !== "max_rank")
+      })
     )
   })

@@ -36,6 +36,9 @@ const ignored = [
   "save_path"
 ]
 
+/** Flags that few runs in one process need. */
+const advanced = ["host", "weight_sync", "env.data_dir_to_save_evals"]
+
 const name: string = "up"
 const usual = "sort-letters"
 
@@ -232,7 +235,7 @@ export const make: MakeCommand = (words) =>
           description: "the same on a Tinker server (key in TINKER_API_KEY)"
         }
       ]),
-      Command.annotate(HelpFlags.Flags, { ignored, everyEnvironments: EnvironmentCommand.everyEnvironments })
+      Command.annotate(HelpFlags.Flags, { ignored, advanced, everyEnvironments: EnvironmentCommand.everyEnvironments })
     )
     return {
       command,

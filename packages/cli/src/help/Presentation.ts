@@ -71,7 +71,8 @@ export const layer = CliOutput.layerPresenter({
       if (event._tag === "Help") {
         const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
         const { formatHelpDoc } = CliOutput.defaultFormatter({ colors: canColor })
-        return log(HelpFlags.print(formatDoc(event.helpDoc), formatHelpDoc))
+        const page = (yield* HelpFlags.isWhole) ? HelpFlags.whole : HelpFlags.short
+        return log(page(formatDoc(event.helpDoc), formatHelpDoc))
       }
       return yield* CliOutput.defaultPresenter
         .present(event)

@@ -119,6 +119,7 @@ export const all: ReadonlyArray<PageRun> = [
     ["api", leftAlone("README's line, but for the port")],
     ["tinker --model", ownModel],
     ["train --engine", ownModel],
+    ["up --env ./mine.ts", ownModel],
     ["serve --env ./mine.ts", ownFile]
   ]),
   ...lines("docs/gpu.md", [["doctor", leftAlone("README's line")]]),
@@ -166,9 +167,12 @@ export const of = (page: string, words: ReadonlyArray<string>): PageRun | undefi
 
 /** The words of a line for a scripted policy, and for one group. */
 export const asScripted = (words: ReadonlyArray<string>): ReadonlyArray<string> => [
-  ...words
-    .filter((word, index) => !word.startsWith("--openai.") && words[index - 1]?.startsWith("--openai.") !== true)
-    .map((word, index, kept) => (kept[index - 1] === "--env.total_steps" ? "1" : word)),
+  ...words.filter(
+    (word, index) =>
+      !word.startsWith("--openai.") && words[index - 1]?.startsWith("--openai.") !== true && word !== "--testing"
+  ),
+  "--env.total_steps",
+  "1",
   "--testing"
 ]
 

@@ -106,7 +106,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     await page.keyboard.press("Enter")
     assert.strictEqual(await hash(page), "#/groups/kinds/1")
     await page.goto(`${saved}#/groups/%E0%A4%A/%`)
-    await page.getByText("Not found").waitFor()
+    await page.getByRole("heading", { name: "Not found" }).waitFor()
   })
 
   it("keeps few of ten thousand rows in the page, and reaches the last", async () => {
@@ -230,7 +230,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     await page.keyboard.press("End")
     await Browser.becomes(() => tokenOf(page), String(ids.length - 1))
     assert.strictEqual(await fact(page, "Text"), '">"')
-    assert.strictEqual(await fact(page, "Id"), String(ids.at(-1)))
+    assert.strictEqual(await fact(page, "ID"), String(ids.at(-1)))
     assert.strictEqual(await fact(page, "Mask"), "trained")
     assert.strictEqual(await fact(page, "Logprob"), String(-0.75 * (1 + ((ids.length - 1) % 8))))
     assert.strictEqual(await fact(page, "Policy"), "version 7")

@@ -1,7 +1,7 @@
 /**
  * Rules for the grader: scores that jump while the policy is unchanged, are no higher for right answers, are out of
- * range, differ between equal answers, or are contradicted by held-out items. With such a finding, nothing of the source
- * counts as solved.
+ * range, differ between equal answers, or are contradicted by held-out items. With such a finding, nothing of the
+ * source counts as solved.
  */
 import { type Finding, percent, type Rule, seriesOf, standing, trainer, window, written } from "./Finding.ts"
 import * as HeldOut from "./HeldOut.ts"

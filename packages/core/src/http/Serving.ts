@@ -1,7 +1,7 @@
 /**
  * Routes as one application, with the router setting of all servers here: paths match exactly. Case, double slashes and
- * parameters (`;a=b`) are significant; a trailing slash is not. A guard's decision about a path thus applies to the route
- * that is found.
+ * parameters (`;a=b`) are significant; a trailing slash is not. A guard's decision about a path thus applies to the
+ * route that is found.
  */
 import { Effect, type Layer, Result } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"

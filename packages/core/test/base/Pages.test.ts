@@ -23,7 +23,10 @@ describe("the pages of the repository", () => {
       for (const [, path = ""] of read(page).matchAll(/`((?:packages|examples|bench|scripts|docs)\/[\w./-]+)`/g)) {
         // A folder without files is not in a clone.
         const found = globSync([path, `${path}.ts`, `${path}/**/*.*`], { cwd: root, withFileTypes: true })
-        assert.isTrue(found.some((entry) => entry.isFile()), `${page} names ${path}`)
+        assert.isTrue(
+          found.some((entry) => entry.isFile()),
+          `${page} names ${path}`
+        )
       }
     }
   })

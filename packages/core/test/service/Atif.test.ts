@@ -108,7 +108,10 @@ describe("Atif", () => {
           Effect.map(({ message }) => message)
         )
       const broken = { id: "a", function: { name: "f", arguments: "{" } }
-      assert.match(yield* refused([{ role: "assistant", content: null, tool_calls: [broken] }]), /call 0 are not a JSON/)
+      assert.match(
+        yield* refused([{ role: "assistant", content: null, tool_calls: [broken] }]),
+        /call 0 are not a JSON/
+      )
       assert.match(yield* refused([{ role: "user", content: [{ type: "input_audio" }] }]), /input_audio/)
       assert.match(yield* refused([{ role: "tool", tool_call_id: "x", content: "y" }]), /not there/)
       const { message } = yield* Effect.flip(Atif.toSequence({ schema_version: "ATIF-v1.7", steps: [] }))

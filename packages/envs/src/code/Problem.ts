@@ -203,9 +203,9 @@ const onlyUses = (code: string, names: ReadonlyArray<string>): boolean => {
 
 /**
  * The program of a reply, after its thinking: its last Python block, else the last one without a language that begins
- * like a program, or the last. Without a block, a reply that defines a function is the program itself, and so is an indented one if there is a head to
- * continue (`preamble`). A transcript (`>>> `), and a block that uses what is asked for without defining it, are
- * examples and no programs if there is another block.
+ * like a program, or the last. Without a block, a reply that defines a function is the program itself, and so is an
+ * indented one if there is a head to continue (`preamble`). A transcript (`>>> `), and a block that uses what is asked
+ * for without defining it, are examples and no programs if there is another block.
  */
 export const programOf = (
   reply: string,

@@ -67,7 +67,7 @@ const goldOf = (row: Row, meaning: Meaning): Result.Result<number, Refusal> => {
   if (meaning !== "auto") {
     const place = found[meaning]
     return place === undefined
-      ? Result.fail(`the answer ${quoted(answer)} is not a ${meaning} of the ${count} choices (answer_is)`)
+      ? Result.fail(`the answer ${quoted(answer)} is not a valid ${meaning} of the ${count} choices (answer_is)`)
       : Result.succeed(place)
   }
   if (choices.labels !== undefined) {

@@ -317,7 +317,7 @@ describe("defineAgent", () => {
           return Number.NaN
         })
       )
-      assert.match((odd as Error).message, /run gave a number \(NaN\), which is no reward/)
+      assert.match((odd as Error).message, /run returned a number \(NaN\), which is not a reward/)
       const empty = yield* Effect.flip(
         scoresOf(async (given) => {
           await ask(given)
@@ -327,7 +327,7 @@ describe("defineAgent", () => {
       assert.match((empty as Error).message, /the run has no reward/)
       const scored = defineAgent({ name: "empty", items: () => ["a"], run: ask, score: () => ({}) })({ groupSize: 2 })
       const refused = yield* within(scored, (environment) => Effect.flip(first(environment)))
-      assert.match(refused.message, /score gave an object with no keys, which is no reward: it names no component/)
+      assert.match(refused.message, /score gave an object with no keys, which is not a reward: it names no component/)
     })
   )
 
@@ -359,7 +359,7 @@ describe("defineAgent", () => {
         yield* told([{ question: "hello" }])
       ]
       assert.lengthOf(undefineds, 1)
-      assert.match(undefineds[0]!, /says \\"undefined\\".*say undefined/)
+      assert.match(undefineds[0]!, /contains \\"undefined\\".*say undefined/)
       assert.lengthOf(objects, 1)
       assert.lengthOf(said, 0)
       assert.lengthOf(fine, 0)
@@ -459,7 +459,7 @@ describe("defineAgent", () => {
         )
       assert.match(
         yield* failure("nowhere.jsonl"),
-        /nowhere\.jsonl: there is no such file; looked for .*test[/\\]agent[/\\]nowhere\.jsonl and .*nowhere\.jsonl/
+        /nowhere\.jsonl: file not found \(tried .*test[/\\]agent[/\\]nowhere\.jsonl and .*nowhere\.jsonl/
       )
       const started = (function* () {
         yield "a"

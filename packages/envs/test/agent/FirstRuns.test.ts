@@ -43,7 +43,7 @@ describe("the first runs of an agent", () => {
       const thrown = { ...silent, outcome: { kind: "threw", reason: "threw AuthenticationError: 401" } } as const
       assert.match(
         (yield* Effect.flip(other.failed(thrown))).message,
-        /the last failure: threw AuthenticationError: 401; requests must go to model\.baseURL/
+        /last failure: threw AuthenticationError: 401; requests must go to model\.baseURL/
       )
     })
   )
@@ -54,7 +54,10 @@ describe("the first runs of an agent", () => {
       assert.isUndefined(yield* failsAfter(FirstRuns.make(4), { ...threw, isTraining: false }))
       const runs = FirstRuns.make(4)
       yield* failsAfter(runs, threw)
-      assert.match((yield* Effect.flip(runs.failed(threw))).message, /threw TypeError: no\. If failing .* scoreFailure/)
+      assert.match(
+        (yield* Effect.flip(runs.failed(threw))).message,
+        /threw TypeError: no\. To penalize failures.* scoreFailure/
+      )
     })
   )
 

@@ -89,12 +89,20 @@ describe("Contest.ofRow", () => {
 
   const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
     ["has no cases", { public_test_cases: "[]", private_test_cases: "" }, /^it has no test cases$/],
-    ["has another layout", { public_test_cases: '[{"in": "1"}]' }, /^its public_test_cases are no list of input and/],
+    [
+      "has another layout",
+      { public_test_cases: '[{"in": "1"}]' },
+      /^its public_test_cases are not a list of input and/
+    ],
     ["is neither JSON nor packed", { private_test_cases: "eJx!" }, /^its private_test_cases are neither JSON nor/],
     ["is cut off", { private_test_cases: packed[4].slice(0, 60) }, /^its private_test_cases are neither JSON nor/],
     ["packs a program", { private_test_cases: packed.function }, /packed JSON: it holds more than a text: instruction/],
     ["names no function", { ...pairs, metadata: "{}" }, /functional, and its metadata has no func_name$/],
-    ["names one that is none", { ...pairs, metadata: { func_name: 'a"]' } }, /its func_name "a\\"\]" is no name/],
+    [
+      "names one that is none",
+      { ...pairs, metadata: { func_name: 'a"]' } },
+      /its func_name "a\\"\]" is not a function name/
+    ],
     [
       "mixes the kinds",
       { ...pairs, private_test_cases: packed[4] },

@@ -83,7 +83,7 @@ describe("a program", () => {
       const hog = `"${process.execPath}" -e 'const kept = []; setInterval(() => kept.push(Buffer.alloc(2e7, 1)), 1)'`
       const { ending } = yield* sh(`${hog} & wait`, { memoryBytes: 300e6 })
       assert(ending._tag === "Stopped")
-      assert.match(ending.why, /^took \d+ MB of memory$/)
+      assert.match(ending.why, /^used \d+ MB of memory$/)
     })
   )
 

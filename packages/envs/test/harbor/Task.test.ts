@@ -88,8 +88,8 @@ describe("a task directory", () => {
     Effect.gen(function* () {
       const of = (toml: string, files = {}) => Effect.flatMap(changed({ "task.toml": toml, ...files }), Task.read)
       const refused: ReadonlyArray<readonly [string, RegExp]> = [
-        ['[[steps]]\nname = "one"', /several steps/],
-        ['[environment]\nos = "Windows"', /for windows/],
+        ['[[steps]]\nname = "one"', /multiple steps/],
+        ['[environment]\nos = "Windows"', /windows/],
         ['[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.org"]', /allowlist/],
         ['[[environment.mcp_servers]]\nname = "x"', /MCP servers/],
         ['[environment.tpu]\ntype = "v6e"\ntopology = "2x2"', /TPU/],
@@ -114,7 +114,7 @@ describe("a task directory", () => {
       const names = found.map(({ task }) => (Result.isSuccess(task) ? task.success.name : "broken"))
       assert.deepStrictEqual(names, ["atropos/separate", "atropos/shared", "atropos/greeting", "sum", "broken"])
       const { message } = yield* Effect.flip(Tasks.runnable(found, false))
-      assert.match(message, /^1 of 5 tasks cannot be run \(--env.skip_refused true leaves them out\):\n.*task.toml:1/)
+      assert.match(message, /^1 of 5 tasks cannot be run \(--env.skip_refused true skips them\):\n.*task.toml:1/)
       assert.strictEqual((yield* Tasks.runnable(found, true)).length, 4)
       const some = yield* Tasks.find([Rolling.folder(".")], ["atropos/s*", "sum"])
       assert.strictEqual(some.length, 3)

@@ -69,7 +69,11 @@ describe("a task directory", () => {
       for (const part of parts) {
         for (const to of ["../outside", "instruction.md", "nothing", "/etc", "tests"]) {
           const folder = yield* task((own) => link(`${own}/${part}`, to))
-          assert.match((yield* Effect.flip(Task.read(folder))).message, new RegExp(`${part}: this`), `${part} -> ${to}`)
+          assert.match(
+            (yield* Effect.flip(Task.read(folder))).message,
+            new RegExp(`${part}: (this|too many levels)`),
+            `${part} -> ${to}`
+          )
         }
         const absolute = yield* task((own, outside) => link(`${own}/${part}`, outside))
         assert.include((yield* Effect.flip(Task.read(absolute))).message, part)

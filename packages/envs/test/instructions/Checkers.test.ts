@@ -522,6 +522,6 @@ describe("a constraint of a row", () => {
     assert.match(problem({ func_name: "verify_keywords", keyword_list: [] }), /verify_keywords/)
     assert.match(problem({ func_name: "validate_word_constraint", N: 3, quantifier: "less than" }), /"at least"/)
     assert.match(problem({ func_name: "verify_letter_frequency", N: 3, letter: "ab" }), /one character/)
-    assert.match(problem({ func_name: "validate_response_language", language: "xx" }), /"xx"; there are ar, bg/)
+    assert.match(problem({ func_name: "validate_response_language", language: "xx" }), /"xx"; supported: ar, bg/)
   })
 })

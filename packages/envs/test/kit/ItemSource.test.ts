@@ -48,7 +48,7 @@ describe("Columns.rows", () => {
       const { message } = yield* Effect.flip(
         Columns.rows("rows", { options: { setting: "options_field", column: "meta", kind: Columns.texts } })
       )
-      assert.include(message, 'the column "meta" (options_field) must be a list of texts and is {"final":0}')
+      assert.include(message, 'the column "meta" (options_field) must be a list of texts, got {"final":0}')
     }).pipe(Effect.provide(tables))
   )
 

@@ -117,7 +117,7 @@ describe("Players", () => {
       const returns = yield* Effect.flip(
         Players.play({ ...game, returns: () => [0] }, start, { players: ["policy", "policy"] })
       )
-      assert.include(String(returns), "gives 1 returns")
+      assert.include(String(returns), "but 1 returns")
     }).pipe(Effect.provide(policy))
   )
 

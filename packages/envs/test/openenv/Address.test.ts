@@ -31,7 +31,7 @@ describe("Address", () => {
   })
 
   const wrong = [
-    ["", /not a valid address/],
+    ["", /no address/],
     ["ftp://localhost", /begins with ftp:\/\//],
     ["http://", /not a URL of a server/],
     ["two words", /not a URL of a server/],

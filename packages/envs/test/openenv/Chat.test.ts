@@ -55,7 +55,7 @@ describe("an answer as an action", () => {
     )
     assert.match(
       Result.getOrThrow(Result.flip(chosen(two, { actionField: "text" }))),
-      /an action needs kind beside text/
+      /an action needs kind in addition to text/
     )
     assert.strictEqual(Result.getOrThrow(chosen({}, { actionField: "any" })).name, "any")
     assert.match(Result.getOrThrow(Result.flip(chosen({}))), /have no fields/)
@@ -76,7 +76,7 @@ describe("an observation in words", () => {
       Result.getOrThrow(Result.flip(template(null, { a: text, b: text }))),
       /fields|a \(string\), b \(string\)/
     )
-    assert.match(Result.getOrThrow(Result.flip(template("{a} {target}", { a: text, target: text }))), /names target/)
+    assert.match(Result.getOrThrow(Result.flip(template("{a} {target}", { a: text, target: text }))), /contains target/)
     assert.match(Result.getOrThrow(Result.flip(template("plain words", { a: text }))), /has no \{field\}/)
   })
 

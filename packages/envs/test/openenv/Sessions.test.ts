@@ -64,7 +64,7 @@ describe("Sessions", () => {
       yield* TestClock.adjust("1 hour")
       const error = yield* Fiber.join(asking)
       assert.strictEqual(error.reason, "timeout")
-      assert.match(error.message, /http:\/\/127.0.0.1:\d+ did not answer within 1h \(timeout\)/)
+      assert.match(error.message, /http:\/\/127.0.0.1:\d+ did not respond within 1h \(timeout\)/)
     }).pipe(Effect.scoped)
   )
 })

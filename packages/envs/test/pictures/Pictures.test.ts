@@ -207,7 +207,7 @@ describe("VqaDataset", () => {
       const byLabel = new Map(rolled.map((one) => [one.label, one]))
       assert.deepStrictEqual(byLabel.get("What colour is the disc?")!.scores, [1, 0])
       assert.deepStrictEqual(byLabel.get("Which shape is green?")!.scores, [0, 1])
-      assert.match(byLabel.get("What colour is the cut disc?")!.problem, /cut disc.*cannot be read/)
+      assert.match(byLabel.get("What colour is the cut disc?")!.problem, /cut disc.*cannot read/)
     }).pipe(Effect.provide(VqaDataset.layer({ ...settings, testSource: parquet }).pipe(Layer.provide(services))))
   )
 
@@ -219,7 +219,10 @@ describe("VqaDataset", () => {
           VqaDataset.layer({ ...settings, imageColumn: "photo" }).pipe(Layer.provide(services))
         )
       )
-      assert.match((error as Error).message, /no column "photo" \(image_column\); there are image, question, answers/)
+      assert.match(
+        (error as Error).message,
+        /unknown column "photo" \(image_column\); the columns are image, question, answers/
+      )
     })
   )
 

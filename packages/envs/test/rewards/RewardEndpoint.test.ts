@@ -70,7 +70,7 @@ describe("RewardEndpoint", () => {
       assert.deepStrictEqual(yield* rewards(busy.url, ["a"]), [3])
       const refusing = yield* TestServer.make(() => ({ status: 422, text: "no" }))
       const refused = yield* Effect.flip(rewards(refusing.url, ["a"]))
-      assert.match(refused.message, /the reward model at http:.*\/score: answered 422: no/)
+      assert.match(refused.message, /the reward model at http:.*\/score: responded with 422: no/)
       assert.strictEqual(refusing.asked.length, 1)
       const late = yield* TestServer.make(() => "hang")
       const error = yield* Effect.flip(rewards(late.url, ["a"], { rewardTimeout: 0.05, rewardAttempts: 1 }))

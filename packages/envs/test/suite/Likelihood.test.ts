@@ -45,7 +45,10 @@ describe("columns that are made of others", () => {
 
   it("say which column they lack", () => {
     const missing = MadeColumns.add({ label: "x", endings: [] }, made)
-    assert.include(Result.isFailure(missing) ? missing.failure : "", 'no column "ctx" (columns.second of the suite)')
+    assert.include(
+      Result.isFailure(missing) ? missing.failure : "",
+      'missing column "ctx" (columns.second of the suite)'
+    )
   })
 })
 

@@ -91,7 +91,10 @@ describe("TravelPlanning's rows", () => {
   it.effect("that are none say what is wrong with the first", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Layer.build(environment({ source: file, textColumn: "text" })))
-      assert.match(error.message, /no column "text" \(text_column\); there are ID, Filled_Template, Filled_Plan/)
+      assert.match(
+        error.message,
+        /unknown column "text" \(text_column\); the columns are ID, Filled_Template, Filled_Plan/
+      )
     }).pipe(Effect.scoped)
   )
 })

@@ -150,6 +150,8 @@ export const make = Effect.fn("WeightSync.make")(function* (
         return AdapterFolders.write(root, name, weights, writeAdapter)
       }).pipe(Effect.provideContext(files))
     )
+    // Now, whenever a target first reads it: what writes has other weights after the next step.
+    if (weights.write !== undefined) yield* Effect.ignore(written)
     const folder = Effect.map(written, (local) =>
       remoteFolder === undefined ? local : `${remoteFolder.replace(/(?<!\/)\/+$/, "")}/${name}`
     )

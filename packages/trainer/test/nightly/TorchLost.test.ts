@@ -1,4 +1,4 @@
-/** A trainer whose PyTorch process is killed goes back to its last checkpoint, and ends with the bits of one it kept. */
+/** A trainer whose PyTorch process is killed returns to its last checkpoint, and ends with the bits of one it kept. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryTrajectoryClient, TrajectoryClient } from "@atropos/core"

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Fiber, FileSystem, Layer } from "effect"
+import { Deferred, Effect, Fiber, FileSystem, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as WeightSync from "../../src/sync/WeightSync.ts"
@@ -283,6 +283,27 @@ describe("WeightSync", () => {
       // The same version once more, other weights: never mixed up with the first.
       yield* sync.push({ version: 5, parameters: Float32Array.of(7) })
       assert.strictEqual(yield* sampled, "v5 7")
+    }).pipe(Effect.provide(platform))
+  )
+
+  it.live("weights that something writes are those of their version, also for a target that reads them later", () =>
+    Effect.gen(function* () {
+      let value = 1
+      const seen = yield* Deferred.make<ReadonlyArray<number>>()
+      const late: WeightSync.Target = {
+        name: "late",
+        load: ({ folder }, isRepeated) =>
+          isRepeated
+            ? Effect.flatMap(folder, (path) =>
+                Effect.flatMap(Effect.orDie(readAdapter(path)), (read) => Deferred.succeed(seen, Array.from(read)))
+              )
+            : Effect.fail(new WeightSync.TargetError({ target: "late", message: "away", isPermanent: false })),
+        unload: () => Effect.void
+      }
+      const { sync } = yield* make([late])
+      yield* sync.publish({ version: 1, write: (folder) => writing(value)(folder) })
+      value = 2
+      assert.deepStrictEqual(yield* Deferred.await(seen), [1])
     }).pipe(Effect.provide(platform))
   )
 

@@ -83,7 +83,12 @@ export const read = (text: string): Expression | undefined => {
   }
   const toInfinity = infinity.exec(trimmed)
   if (toInfinity !== null) return { _tag: "Infinity", isNegative: toInfinity[1] === "-" }
-  const value = readFraction(trimmed) ?? readMixed(trimmed) ?? readScientific(trimmed) ?? readRepeating(trimmed) ?? readCutOff(trimmed)
+  const value =
+    readFraction(trimmed) ??
+    readMixed(trimmed) ??
+    readScientific(trimmed) ??
+    readRepeating(trimmed) ??
+    readCutOff(trimmed)
   return value === undefined ? undefined : number(value)
 }
 

@@ -80,7 +80,7 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
   return isBare ? trimmed : numberAnswer
 }
 
-/** The line after the last `####`, or the next non-empty one, or what it announces. A heading above a box does not count. */
+/** The line after the last `####`, the next non-empty one, or what it announces; not a heading above a box. */
 const hashed = (reference: string): string | undefined => {
   const marker = reference.lastIndexOf("####")
   const behind = marker < 0 ? "" : reference.slice(marker + 4)

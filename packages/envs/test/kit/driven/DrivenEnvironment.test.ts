@@ -190,7 +190,7 @@ describe("an environment stepped from outside", () => {
               ServerManager.use((servers) => Effect.as(servers.promptLogprobs({ inputIds: [1], topK: 1 }), []))
           })
         ),
-        "tokens cannot be stepped from outside: the policy outside cannot do"
+        "tokens cannot be stepped from outside: the policy outside does not support"
       )
     })
   )
@@ -215,7 +215,7 @@ describe("an environment stepped from outside", () => {
       assert.deepStrictEqual(said(yield* episode.step({ text: "a" })), ["seat 1"])
       const { isRefused, message } = yield* Effect.flip(episode.step({ text: "b" }))
       assert.isTrue(isRefused)
-      assert.include(message, "2 sequences")
+      assert.include(message, "2 separately scored sequences")
       const told = yield* driven(
         named("told", { collectTrajectories: () => Effect.succeed([]), scoresPerEpisode: "by seat" })
       )
