@@ -31,7 +31,7 @@ describe("atropos up", () => {
       assert.include(stderr, "stop_on stuck needs metrics of environments")
       const misspelt = yield* up("--stop_on", "collaps")
       assert.strictEqual(misspelt.code, 2)
-      assert.include(misspelt.stderr, "collaps is not a health rule that can end a run: grader, contradictions")
+      assert.include(misspelt.stderr, "collaps is not a health rule that can end a run: grader, expected")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
