@@ -45,7 +45,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the atropos command", 
       assert.deepStrictEqual([flag.code, verb.code, file.code], [2, 2, 2])
       assert.include(flag.stderr, '--env.grop_size; did you mean "--env.group_size"?')
       assert.include(verb.stderr, 'did you mean "process"?')
-      assert.include(file.stderr, 'run.yaml:3: there is no setting "env.totl_steps"; did you mean "total_steps"?')
+      assert.include(file.stderr, 'run.yaml:3: unknown setting "env.totl_steps"; did you mean "total_steps"?')
       for (const { stderr } of [flag, verb, file]) assert.notInclude(stderr, "    at ")
     })
   )

@@ -50,7 +50,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the file of --config",
       const fs = yield* FileSystem.FileSystem
       const cwd = yield* InProcess.folder
       const cases = [
-        [whole.replace("trainer:", "trianer:"), 'run.yaml:8: there is no setting "trianer"; did you mean "trainer"?'],
+        [whole.replace("trainer:", "trianer:"), 'run.yaml:8: unknown setting "trianer"; did you mean "trainer"?'],
         [whole.replace("batch_size", "batchsize"), 'unknown setting "trainer.batchsize"; did you mean "batch_size"?']
       ] as const
       for (const [text, says] of cases) {

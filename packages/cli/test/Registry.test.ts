@@ -185,7 +185,7 @@ describe("atropos validate", () => {
           "http://127.0.0.1:1/v1"
         )
         assert.isFalse(succeeded)
-        assert.include(printed, `there is no --${other}.base_url: this environment uses no ${other}`)
+        assert.include(printed, `unknown flag --${other}.base_url: this environment uses no ${other}`)
         assert.notInclude(printed, "did you mean")
       }
     }).pipe(Effect.provide(layer))

@@ -31,7 +31,7 @@ describe("atropos up", () => {
       assert.include(stderr, "stop_on stuck needs metrics of environments")
       const misspelt = yield* up("--stop_on", "collaps")
       assert.strictEqual(misspelt.code, 2)
-      assert.include(misspelt.stderr, "collaps is not a health rule that can end a run: grader, contradictions")
+      assert.include(misspelt.stderr, "collaps is not a health rule that can end a run: grader, expected")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -73,7 +73,7 @@ describe("atropos up", () => {
         "--speculative_tokens",
         "2"
       )
-      assert.include(both, "leave --weight_updates in-flight and --speculative_tokens 2 out")
+      assert.include(both, "remove --weight_updates in-flight and --speculative_tokens 2")
       assert.include(yield* told("--speculative-tokens", "33"), "a whole number from 0 to 32")
       assert.include(yield* told("--weight_updates", "sometimes"), "in-flight")
     }).pipe(Effect.provide(NodeServices.layer))
@@ -123,10 +123,10 @@ describe("atropos up", () => {
         })
       assert.match(
         yield* broken("`${alphabet}>`", "alphabet"),
-        /its recipe: demonstration 0 has ">", which is not one of its characters/
+        /invalid recipe: demonstration 0 has ">", which is not one of its characters/
       )
-      assert.match(yield* broken("warmStart:", "warmstart:"), /its recipe: warmstart: .*/)
-      assert.match(yield* broken("{ steps: 100 }", "{ steps: -1 }"), /its recipe: warmStart\.steps: /)
+      assert.match(yield* broken("warmStart:", "warmstart:"), /invalid recipe: warmstart: .*/)
+      assert.match(yield* broken("{ steps: 100 }", "{ steps: -1 }"), /invalid recipe: warmStart\.steps: /)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

@@ -122,7 +122,7 @@ describe("Job", () => {
       yield* run({ path, target: 5 })
       yield* fs.writeFileString(path, "0\n")
       const error = yield* Effect.flip(run({ path, target: 8 }))
-      assert.include(error.message, "shortened")
+      assert.include(error.message, "truncated")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

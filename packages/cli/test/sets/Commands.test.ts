@@ -167,7 +167,7 @@ describe("sft-gen", () => {
       assert.strictEqual(code, 0)
       assert.match(stderr, /groups\.jsonl, line 2: is not JSON/)
       assert.match(stderr, /groups\.jsonl, line 3: is an array; expected a scored group/)
-      assert.match(stderr, /groups\.jsonl, line 5: is cut off/)
+      assert.match(stderr, /groups\.jsonl, line 5: is truncated/)
       assert.match(stdout, /unreadable +3 lines, skipped/)
       assert.strictEqual((yield* rowsOf(out)).length, 4)
     })

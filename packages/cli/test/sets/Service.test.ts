@@ -179,11 +179,11 @@ layer(NodeServices.layer, { excludeTestServices: true })("data sets of a service
       yield* begin(client)
       const unknown = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(url), "--run", "other"])
       assert.strictEqual(unknown.code, 2)
-      assert.include(unknown.stderr, "has no run other (--run); runs: default")
+      assert.include(unknown.stderr, "other (--run); runs: default")
       const nobody = `http://127.0.0.1:${yield* Ports.held}`
       const away = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(nobody)])
       assert.strictEqual(away.code, 1)
-      assert.include(away.stderr, "cannot be reached")
+      assert.include(away.stderr, "is unreachable")
     })
   )
 

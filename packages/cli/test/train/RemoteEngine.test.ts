@@ -25,7 +25,7 @@ describe("--engine", () => {
     [settings({ engine: server, trains: "all" }), /trains adapters only/],
     [settings({ engine: server, weightSync: ["vllm+http://localhost:9001"] }), /--weight_sync vllm/],
     [settings({ engine: server }, { rslora: true }), /--lora.rslora/],
-    [settings({ engine: server }, { dora: true }), /leave --lora.dora out/]
+    [settings({ engine: server }, { dora: true }), /remove --lora.dora/]
   ] as const)("refuses what would have no effect: %#", ([given, expected]) =>
     Effect.gen(function* () {
       assert.match((yield* Effect.flip(RemoteEngine.check(given))).message, expected)
