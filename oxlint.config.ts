@@ -316,7 +316,10 @@ export default defineConfig({
     ...layered("core"),
     ...layered("api"),
     restricted("packages/api/src/rollout/*.ts", [
-      { group: ["**", "!./*"], message: "it runs in browsers too: it imports nothing from outside its folder" }
+      {
+        group: ["**", "!./*", "!@atropos/core/evaluation/Expected"],
+        message: "it runs in browsers too: it imports nothing from outside its folder but what imports nothing"
+      }
     ]),
     ...layered("viewer"),
     ...layered("envs"),

@@ -5,7 +5,7 @@
  * Third-party data is used as far as it is valid. Masks are labels (-100 for untrained) or zeros and ones; logprobs are
  * in nats, and ignored for tokens that were not sampled (NaN, or above 0).
  */
-import * as Expected from "@atropos/core/rollout/Expected"
+import * as Expected from "@atropos/core/evaluation/Expected"
 import { isFields } from "./Fields.ts"
 import * as Prompt from "./Prompt.ts"
 

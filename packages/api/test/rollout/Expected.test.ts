@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Expected from "@atropos/core/rollout/Expected"
+import * as Expected from "@atropos/core/evaluation/Expected"
 import * as GroupFigures from "../../src/rollout/GroupFigures.ts"
 
 const chatOf = (content: string) => [

@@ -87,8 +87,8 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos openenv and we
       const keys = `{${Array.from({ length: 70_000 }, (_, index) => `"k${index}":0`).join()}}`
       for (const [text, says] of [
         ["[".repeat(300), /is nested more than 200 levels deep/],
-        [keys, /has over 65536 keys/],
-        [`[${"[],".repeat(110_000)}0]`, /has over 100000 lists and maps/]
+        [keys, /has more than 65536 keys/],
+        [`[${"[],".repeat(110_000)}0]`, /has more than 100000 lists and maps/]
       ] as const) {
         yield* session.say(text)
         const reply = yield* session.next

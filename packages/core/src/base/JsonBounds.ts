@@ -44,7 +44,7 @@ export const counter = (bounds: Bounds) => {
         continue
       }
       if (code !== undefined && code >= 0x30 && code <= 0x39) {
-        if (++digits > maxDigits) return `has a number of over ${maxDigits} digits`
+        if (++digits > maxDigits) return `has a number of more than ${maxDigits} digits`
         continue
       }
       digits = 0

@@ -7,11 +7,11 @@
  * percentile, and groups count as sent once the service has answered for them.
  */
 import { Effect, Metric } from "effect"
+import * as Expected from "../evaluation/Expected.ts"
 import * as Evaluation from "../evaluation/Statistics.ts"
 import * as RewardComponents from "../reward/RewardComponents.ts"
 import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import * as Scoring from "../definition/Scoring.ts"
-import * as Expected from "./Expected.ts"
 import * as Spread from "./Spread.ts"
 import * as EqualAnswers from "./submit/EqualAnswers.ts"
 import { completionLengths, type DropReason, type FilterOptions, tooShort } from "./submit/GroupFilter.ts"

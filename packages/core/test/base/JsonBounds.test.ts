@@ -8,20 +8,20 @@ const small: JsonBounds.Bounds = { levels: 3, opened: 4, keys: 3, values: 8, dig
 describe("JsonBounds", () => {
   it.effect.each([
     ['{"a": 1, "b": 2, "c": 3}', undefined],
-    ['{"a": 1, "b": 2, "c": 3, "d": 4}', "has over 3 keys"],
+    ['{"a": 1, "b": 2, "c": 3, "d": 4}', "has more than 3 keys"],
     ["[[[]]]", undefined],
-    ["[[[[]]]]", "nests deeper than 3 levels"],
+    ["[[[[]]]]", "is nested more than 3 levels deep"],
     ["[[], [], []]", undefined],
-    ["[[], [], [], []]", "has over 4 lists and maps"],
+    ["[[], [], [], []]", "has more than 4 lists and maps"],
     ["[1, 2, 3, 4, 5, 6, 7, 8]", undefined],
-    ["[1, 2, 3, 4, 5, 6, 7, 8, 9]", "has over 8 elements of lists and maps"],
+    ["[1, 2, 3, 4, 5, 6, 7, 8, 9]", "has more than 8 elements of lists and maps"],
     ["[12345, 1.2345e12345, 12345.67890]", undefined],
-    ["[1, -123456]", "has a number of over 5 digits"],
-    ["[0.123456", "has a number of over 5 digits"],
+    ["[1, -123456]", "has a number of more than 5 digits"],
+    ["[0.123456", "has a number of more than 5 digits"],
     // Texts cost nothing, whatever they hold.
     ['["{{{{::::,,,,,,,,", "123456789", "\\"[[[[", "\\\\", "\\\\\\"::::"]', undefined],
     ['"no end [[[[', undefined],
-    ["[[[[", "nests deeper than 3 levels"]
+    ["[[[[", "is nested more than 3 levels deep"]
   ] as const)("of %s: %s", ([text, found]) =>
     Effect.map(JsonBounds.excess(bytes(text), small), (excess) => assert.strictEqual(excess, found))
   )

@@ -157,18 +157,20 @@ describe("a grader that breaks at a step", () => {
   })
 })
 
+/** Half of the answers are right at every step; the grader breaks at one. */
+const halfRight = (breaksAt: number, seed: number, grade: NonNullable<SimulatedRun.SimulatedRun["grade"]>) =>
+  SimulatedRun.record({
+    seed,
+    steps: 60,
+    groups: 16,
+    size: 8,
+    spread: 1,
+    right: () => 0.5,
+    entropy: (step) => 0.6 - step / 400,
+    grade: (isRight, step, draw) => (step < breaksAt ? Number(isRight) : grade(isRight, step, draw))
+  })
+
 describe("a grader that breaks where half is solved, and no score jumps", () => {
-  const since = (breaksAt: number, seed: number, grade: NonNullable<SimulatedRun.SimulatedRun["grade"]>) =>
-    SimulatedRun.record({
-      seed,
-      steps: 60,
-      groups: 16,
-      size: 8,
-      spread: 1,
-      right: () => 0.5,
-      entropy: (step) => 0.6 - step / 400,
-      grade: (isRight, step, draw) => (step < breaksAt ? Number(isRight) : grade(isRight, step, draw))
-    })
   const broken = [
     [
       "inverted",
@@ -186,7 +188,7 @@ describe("a grader that breaks where half is solved, and no score jumps", () => 
   for (const [name, grade, severity, says] of broken) {
     it.prop(`is told by what right answers earn, in one card: ${name}`, [Schema.Int], ([seed]) => {
       for (const breaksAt of [1, 30]) {
-        const run = since(breaksAt, seed, grade)
+        const run = halfRight(breaksAt, seed, grade)
         const [first, ...others] = causes(run)
         assert.deepStrictEqual([first?.rule, first?.severity, others], ["expected", severity, []])
         assert.match(first!.says, says)
@@ -197,7 +199,7 @@ describe("a grader that breaks where half is solved, and no score jumps", () => 
   }
 
   it.prop("is not seen in one that gives nearly as much for a near miss", [Schema.Int], ([seed]) => {
-    const run = since(1, seed, (isRight, _, draw) => (isRight ? 1 : draw() < 0.02 ? 0 : 0.95))
+    const run = halfRight(1, seed, (isRight, _, draw) => (isRight ? 1 : draw() < 0.02 ? 0 : 0.95))
     assert.notInclude(
       causes(run).map(({ rule }) => rule),
       "expected"

@@ -67,7 +67,7 @@ export interface AgentDefinition<I, Result, D> {
   readonly run: (given: AgentRun<ItemOf<I>, SettingsOf<NoInfer<D>>>) => Awaitable<Result>
   /**
    * The reward of a session: a number, or components by name, weighted by the setting `rewardWeights`. Default: the
-   * rewards posted to `/reward`, else the result of `run`, if that is a number or components.
+   * rewards posted to `/reward`, else the result of `run`, if numeric or components.
    */
   readonly score?: (given: FinishedSession<ItemOf<I>, NoInfer<Result>, SettingsOf<NoInfer<D>>>) => Awaitable<Judged>
   /** The reward of a failed session. Without it, or if it returns undefined, the session is dropped. */

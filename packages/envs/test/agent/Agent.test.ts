@@ -327,7 +327,7 @@ describe("defineAgent", () => {
       assert.match((empty as Error).message, /the run has no reward/)
       const scored = defineAgent({ name: "empty", items: () => ["a"], run: ask, score: () => ({}) })({ groupSize: 2 })
       const refused = yield* within(scored, (environment) => Effect.flip(first(environment)))
-      assert.match(refused.message, /score gave an object with no keys, which is no reward: it names no component/)
+      assert.match(refused.message, /score gave an object with no keys, which is not a reward: it names no component/)
     })
   )
 

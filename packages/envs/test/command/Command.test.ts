@@ -158,7 +158,7 @@ describe("the command environment", () => {
       assert.include(endless.told, "not a file of up to 65536 bytes (CharacterDevice")
       const broken = yield* rolledOut({ scorer: "sh -c 'echo no such check >&2; exit 1'" })
       assert.isUndefined(broken.group)
-      assert.include(broken.told, "the scorer exited with 1; it says: no such check")
+      assert.include(broken.told, "the scorer exited with 1; its output: no such check")
     })
   )
 

@@ -89,7 +89,7 @@ describe("a task directory", () => {
       const of = (toml: string, files = {}) => Effect.flatMap(changed({ "task.toml": toml, ...files }), Task.read)
       const refused: ReadonlyArray<readonly [string, RegExp]> = [
         ['[[steps]]\nname = "one"', /multiple steps/],
-        ['[environment]\nos = "Windows"', /for windows/],
+        ['[environment]\nos = "Windows"', /windows/],
         ['[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.org"]', /allowlist/],
         ['[[environment.mcp_servers]]\nname = "x"', /MCP servers/],
         ['[environment.tpu]\ntype = "v6e"\ntopology = "2x2"', /TPU/],

@@ -56,7 +56,7 @@ export const retractions = phrases(
     "let me reconsider|let me correct myself|let me correct that|let me rethink|let me double check|let me double - check|edit :|psych|jk"
 )
 
-/** Retractions that also begin other statements ("No other option fits") and retract only if they stand alone. */
+/** Retractions that also begin other statements ("No other option fits") and retract only on their own. */
 export const weakRetractions = set("no not false wrong incorrect hmm hm")
 
 export const adverbs = set(

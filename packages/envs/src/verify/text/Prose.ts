@@ -44,7 +44,7 @@ const onlyNumber = (prose: string): string => {
   const isComputed = start > 0 && /^[\s$€£]*$/.test(prose.slice(start, start + first.index))
   const between = next === undefined ? "" : prose.slice(end, start + next.index)
   if (next !== undefined && !(isComputed && Wording.isNeutral(between) && /[a-zA-Z]{2}/.test(between))) return ""
-  // A number directly after "=" is computed, whatever words the computation contains.
+  // A number directly after "=" is computed, regardless of the computation's words.
   const before = prose.slice(start, start + first.index)
   const computation = prose.slice(0, start)
   const isOpen = Wording.denies(computation) || Wording.isDoubtful(Wording.clauseBefore(computation.slice(0, -1)))

@@ -29,7 +29,7 @@ const fitting =
   "(?:actually\\s+)?(?:satisfy|match|fit|work|check\\s+out|hold|make\\s+sense|add\\s+up|agree|seem\\s+right|look\\s+right)"
 const breaks =
   "(?:contradicts|violates)\\s+(?:the|our)\\s+(?:given|original|problem|condition|statement|equation|question|constraint|assumption|premise|information)s?"
-/** "Fails for n = 2" may be said of a case. */
+/** "Fails for n = 2" may refer to a case. */
 const otherwise = "(?![a-zA-Z])(?!\\s+(?:for|with|if|when|unless|to|only|option|choice|at|here)(?![a-zA-Z]))"
 /** Of one value, and not of so many things: "doesn't work", "leads to a contradiction", "is extraneous". */
 const excluded = `(?:(?:does\\s?n['’]?t|does\\s+not|fails\\s+to)\\s+${fitting}|fails\\s+(?:the|this|that|our|both|because|since)|${breaks}|(?:leads\\s+to|gives|yields)\\s+a\\s+contradiction|(?:is|was)\\s+(?:extraneous|invalid|impossible)|(?:is|can\\s+be|must\\s+be)\\s+(?:ruled\\s+out|rejected|discarded))${otherwise}`

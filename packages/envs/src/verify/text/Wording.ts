@@ -90,7 +90,7 @@ export const isBorrowed = (text: string): boolean => isDoubtful(text) || has(tex
 export const isValueBetween = (before: string, after: string): boolean =>
   isNeutral(before) && !has(before, related) && !has(after.slice(0, changeReach), change) && !isDoubtful(before + after)
 
-/** A value starts anew after these: the end of a sentence or clause, "but", "so", "is", "=". */
+/** A value restarts after these: the end of a sentence or clause, "but", "so", "is", "=". */
 const clauseEnd =
   /[.,;:!?\n=]|(?<![a-zA-Z])(?:but|so|hence|thus|therefore|then|because|since|is|are|it's|that's|giv(?:es?|ing)|gets?|yield(?:s|ing)|leav(?:es|ing))(?![a-zA-Z'’])/gi
 

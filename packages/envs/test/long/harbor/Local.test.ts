@@ -72,7 +72,7 @@ describe(`Harbor tasks on this machine${skipped}`, () => {
           assert.deepInclude(figures, { "agent/unrewarded": 2 })
           return told
         })
-      assert.match(yield* graded("echo oh no; exit 1"), /wrote neither .*it says: oh no/)
+      assert.match(yield* graded("echo oh no; exit 1"), /wrote neither .*its output: oh no/)
       assert.include(yield* graded("echo good > /logs/verifier/reward.txt"), "expected one number")
       assert.include(yield* graded("ln -s /app/name.txt /logs/verifier/reward.txt"), "cannot be read")
       yield* fs.writeFileString(

@@ -4,9 +4,12 @@
  *
  * Compares the parsed answer (`overrides[i].parsed`), otherwise the end of the text, with the expected answers
  * (`group_overrides.gold`), ignoring boxes, tags, surrounding whitespace, case and closing punctuation; numbers by
- * value. Pure.
+ * value. Pure; it runs in browsers too, and imports nothing.
  */
-import { Predicate } from "effect"
+type Fields = { readonly [key: string]: unknown }
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Characters at the end of a long text that are compared. */
 const longestEnd = 300
@@ -37,9 +40,7 @@ const endsWith = (said: string, gold: string): boolean =>
 
 const lastSaid = (chat: unknown): string => {
   const message: unknown = list(chat).at(-1)
-  return Predicate.isReadonlyObject(message) && typeof message["content"] === "string"
-    ? message["content"].slice(-longestEnd)
-    : ""
+  return isFields(message) && typeof message["content"] === "string" ? message["content"].slice(-longestEnd) : ""
 }
 
 /** A predicate by rollout; undefined if the expected answer is unknown or long. */
@@ -52,7 +53,7 @@ export const of = ({
   readonly messages?: unknown
   readonly overrides?: unknown
 }): ((rollout: number) => boolean) | undefined => {
-  const golds = list(Predicate.isReadonlyObject(groupOverrides) ? groupOverrides["gold"] : undefined)
+  const golds = list(isFields(groupOverrides) ? groupOverrides["gold"] : undefined)
     .flatMap((gold) => (typeof gold === "string" && gold.length <= longestGold ? [bare(gold)] : []))
     .filter((gold) => gold !== "")
   if (golds.length === 0) return undefined
@@ -60,7 +61,7 @@ export const of = ({
   const chats = list(messages)
   return (rollout) => {
     const switches = own[rollout]
-    const parsed = Predicate.isReadonlyObject(switches) ? switches["parsed"] : undefined
+    const parsed = isFields(switches) ? switches["parsed"] : undefined
     if (parsed === null) return false
     if (typeof parsed === "string") return golds.some((gold) => isSame(bare(parsed), gold))
     const said = bare(lastSaid(chats[rollout]))
