@@ -44,7 +44,8 @@ const quiet = { ...globalThis.console, log: () => undefined, error: () => undefi
 /** The command reads the words to the end, and then does nothing. */
 const parsed = (given: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const words = filled(given)
+    // `Root` reads `--help-all` as `--help`.
+    const words = filled(given).map((word) => (word === "--help-all" ? "--help" : word))
     const name = Words.subcommand(words)
     if (name === undefined && words.every((word) => ["--help", "--version"].includes(word))) return
     if (!isVerb(name)) return yield* new UsageError({ message: `there is no verb ${name ?? ""}` })
