@@ -19,7 +19,7 @@ describe("doctor", () => {
     [
       "vllm-0.33.0",
       "processed",
-      "vLLM 0.33.0, ids: yes (/inference/v1/generate), logprobs: processed, policy version: by the adapter's name, adapters: yes, tool calls: parsed here"
+      "vLLM 0.33.0, ids: yes (/inference/v1/generate), logprobs: processed, policy version: by the adapter's name, adapters: yes, tool calls: parsed by the client"
     ],
     ["vllm-0.8.5", "raw", "vLLM 0.8.5, ids: yes (/v1/completions), logprobs: raw"],
     ["sglang-0.5.23", "tempered", "SGLang 0.5.23, ids: yes (/generate), logprobs: tempered"],

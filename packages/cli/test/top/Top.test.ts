@@ -125,7 +125,7 @@ describe("atropos top", () => {
     }
     assert.include(
       state.lines({ width: 160, colour: false }).join("\n"),
-      "2 groups (16 sequences) waiting | 1 batch with a trainer | 12 sequences begun, environments wait for the trainer (staleness 0)"
+      "2 groups (16 sequences) waiting | 1 batch with a trainer | 12 sequences started, environments wait for the trainer (staleness 0)"
     )
   })
 })

@@ -42,7 +42,7 @@ describe("the room that a served model takes", () => {
     assert.isUndefined(problem(16))
     assert.match(
       problem(3.5)!,
-      /half takes 3\.\d GB, and memory allows 3\.8 GB: .* reads them 2\.0 GB, embeddings 0\.5 GB, .*--quantize int8/
+      /half takes 3\.\d GB, and memory allows 3\.8 GB: weights for sampling 2\.0 GB, embeddings 0\.5 GB, .*--quantize int8/
     )
     assert.match(problem(3.5)!, /; --kv-memory-megabytes 64 --prefix-cache-megabytes 0 \(\d\.\d GB\), or /)
     assert.match(problem(1)!, /a smaller model would fit$/)

@@ -35,14 +35,14 @@ const brings: ReadonlyArray<readonly [cause: RuleName, consequences: ReadonlyArr
 const isOf = (one: Found, cause: Found): boolean =>
   one.source === cause.source || one.source === trainer || cause.source === trainer
 
-/** A rule over ten values locates its beginning some steps early or late. */
-const slack = window
+/** A rule over ten values locates its beginning a few steps early or late; one over noisy gains, many. */
+const slackOf = ({ rule }: Found): number => (rule === "expected" ? window : window / 2)
 
 const follows = (one: Found, cause: Found): boolean =>
   one !== cause &&
   isOf(one, cause) &&
   // When held-out items began to disagree lies before the evaluation that shows it.
-  (cause.rule === "held_out" || one.from >= cause.from - slack) &&
+  (cause.rule === "held_out" || one.from >= cause.from - slackOf(cause)) &&
   // What is over soon brings nothing later.
   (cause.steps === undefined || one.from <= cause.to + slack) &&
   (brings.find(([rule]) => rule === cause.rule)?.[1].includes(one.rule) ?? false)

@@ -87,8 +87,8 @@ describe("sessions of the gateway", () => {
         for (const [body, said] of [
           [{}, /"reward" or "rewards"/],
           [{ reward: 1, rewards: { a: 1 } }, /"reward" or "rewards"/],
-          [{ reward: "1" }, /^reward: a finite number/],
-          [{ rewards: { a: null } }, /^rewards\.a: a finite number/],
+          [{ reward: "1" }, /^reward: must be a finite float32 number/],
+          [{ rewards: { a: null } }, /^rewards\.a: must be a finite float32 number/],
           ['{"reward": 1e999}', /finite/],
           [{ rewards: {} }, /at least one component/],
           [{ rewards: [1] }, /an object of numbers/],
@@ -97,7 +97,7 @@ describe("sessions of the gateway", () => {
           [{ reward: 1, step: 0 }, /^step: unknown key/],
           [[1], /JSON object/],
           ['{"reward": 1, "reward": 0}', /twice/],
-          ['{"reward": ', /not JSON/]
+          ['{"reward": ', /not UTF-8 JSON, or incomplete/]
         ] as const) {
           const { status, text } = yield* reward(body)
           assert.strictEqual(status, 400, JSON.stringify(body))

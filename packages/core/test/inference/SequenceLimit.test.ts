@@ -40,7 +40,8 @@ describe("SequenceLimit", () => {
         )
         if (limit <= promptTokens) {
           assert.isTrue(Result.isFailure(answer))
-          if (Result.isFailure(answer)) assert.include(answer.failure.message, `sequences end at ${limit} tokens`)
+          if (Result.isFailure(answer))
+            assert.include(answer.failure.message, `sequences are limited to ${limit} tokens`)
           assert.deepStrictEqual(asked, [])
         } else assert.deepStrictEqual(asked, [Math.min(wanted, limit - promptTokens)])
       })

@@ -221,7 +221,7 @@ describe("ServerManager over HTTP", () => {
       const server = yield* TestServer.make(() => TestServer.chatReply(["hi"]))
       const error = yield* managing([server.url], (manager) => Effect.flip(manager.tokens({ inputIds: [1, 2] })))
       assert.strictEqual(error.reason, "unsupported")
-      assert.include(error.message, "vLLM and atropos policy give token-level completions")
+      assert.include(error.message, "vLLM and atropos policy support token-level completions")
       assert.strictEqual(server.asked.length, 0)
     })
   )

@@ -390,7 +390,7 @@ describe("TrackedSequences", () => {
       assert.strictEqual(error.reason, "malformed")
       assert.strictEqual(
         error.message,
-        "sequence 0, position 2 of 4: trained, but without a logprob of 0 or below (the server sent fewer logprobs than tokens?)\n" +
+        "sequence 0, position 2 of 4: trained, but without a logprob of 0 or below (did the server send fewer logprobs than tokens?)\n" +
           "  position      token       mask    logprob\n" +
           "           0        112          0          -\n" +
           "           1         97          1    -0.5000\n" +

@@ -113,7 +113,10 @@ describe("Atif", () => {
         /call 0 are not a JSON/
       )
       assert.match(yield* refused([{ role: "user", content: [{ type: "input_audio" }] }]), /input_audio/)
-      assert.match(yield* refused([{ role: "tool", tool_call_id: "x", content: "y" }]), /not there/)
+      assert.match(
+        yield* refused([{ role: "tool", tool_call_id: "x", content: "y" }]),
+        /message 0 is the result of an unknown call/
+      )
       const { message } = yield* Effect.flip(Atif.toSequence({ schema_version: "ATIF-v1.7", steps: [] }))
       assert.match(message, /is not an ATIF document/)
     })

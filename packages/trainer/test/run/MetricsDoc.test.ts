@@ -19,7 +19,9 @@ const group: ScoredGroup.ScoredGroup = {
   solved: [false, true],
   rewards: [{ correct: 0 }, { correct: 1 }],
   policyVersions: [0, 0],
-  generationParams: { temperature: 1 }
+  generationParams: { temperature: 1 },
+  groupOverrides: { gold: ["4"] },
+  overrides: [{ parsed: "5" }, { parsed: "4" }]
 }
 
 const trajectory: Trajectory.Trajectory = {
@@ -122,7 +124,9 @@ describe("docs/metrics.md", () => {
       const texts = matches(code, /"((?:atropos_(?:run|queue|batches|reported|metrics|event)|process)_\w+)"/g)
       for (const counter of matches(code, /Metric\.counter\(\s*"([^"]+)"/g))
         assert.match(counter, /^atropos(\.[a-z_]+)+\.total$/)
-      const policy = matches(code, /^ {2}\["(\w+)", "(?:gauge|counter)", "/gm).map((name) => `atropos_policy_${name}`)
+      const policy = matches(code, /^ {2}\[\s*"(\w+)",\s*"(?:gauge|counter)",/gm).map(
+        (name) => `atropos_policy_${name}`
+      )
       same(documented(text, "Processes"), [...own, ...texts, ...policy, "atropos_<name>"])
     }).pipe(Effect.provide(NodeServices.layer))
   )

@@ -71,7 +71,7 @@ export const make = Effect.fnUntraced(function* (
           const use = signs === undefined ? undefined : useOf(signs, millis)
           if (use !== undefined) {
             return yield* new TrajectoryApiError.RunInUse({
-              message: `run ${name} is in use (${use}):  stop its processes and wait a minute, or reset it first (POST /v1/runs/${encodeURIComponent(name)}/reset)`
+              message: `run ${name} is in use (${use}): stop its processes and wait a minute, or reset it first (POST /v1/runs/${encodeURIComponent(name)}/reset)`
             })
           }
         }

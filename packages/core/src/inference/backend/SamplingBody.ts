@@ -127,7 +127,7 @@ export const beyondRepetition = (options: SamplingOptions): string | undefined =
         : undefined
 
 export const refuse = (server: string, identity: Identity, parameter: string): Effect.Effect<never, InferenceError> =>
-  unsupported(server, parameter, `${nameOf(identity)} does not support it, and would silently ignore it`)
+  unsupported(server, parameter, `${nameOf(identity)} would silently ignore it`)
 
 /**
  * The sampling of an answer: the logprobs mode reported by the server, else the known one. SGLang computes logprobs

@@ -90,7 +90,7 @@ describe("adapter_prefix", () => {
       assert.deepInclude(refusal, { reason: "overloaded", status: 503 })
       assert.match(
         refusal.message,
-        /no adapter whose name begins with policy- \(adapter_prefix\): waiting for a trainer/
+        /no adapter whose name starts with policy- \(adapter_prefix\): waiting for a trainer/
       )
       loaded.push("policy-run-v0")
       yield* adapters.refresh

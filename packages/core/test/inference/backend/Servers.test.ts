@@ -173,7 +173,7 @@ describe("what a server cannot do is refused by its name", () => {
             : backend.chat({ messages: hello, ...request })
         const error = yield* Effect.flip(quiet(asked))
         assert.strictEqual(error.reason, "unsupported")
-        assert.include(error.message, `cannot do ${parameter}`)
+        assert.include(error.message, `does not support ${parameter}`)
       })
     )
   refusing("sglang-0.4.10.post2", "seed", { seed: 3 })

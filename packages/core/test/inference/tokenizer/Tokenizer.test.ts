@@ -91,7 +91,7 @@ describe("Tokenizer.layerHuggingFace", () => {
         assert.match(error.message, /^folder not found: \/.*nowhere/)
       }
       const file = yield* failureOf(fixture("tiny-tokenizer/tokenizer.json"))
-      assert.include(file.message, "is no folder")
+      assert.include(file.message, "is not a folder")
     })
   )
 

@@ -115,7 +115,7 @@ describe("Tinker's losses", () => {
       assert.include(yield* wrong("ppo", { clip: 0.2 }), "ppo has no setting clip")
       assert.include(yield* wrong("dro", {}), "needs beta")
       assert.include(yield* wrong("ppo", { clip_low_threshold: 1.3 }), "above clip_high_threshold")
-      assert.include(yield* wrong("gspo", {}), 'no loss "gspo"')
+      assert.include(yield* wrong("gspo", {}), 'unknown loss "gspo"')
     })
   )
 })
