@@ -49,7 +49,7 @@ describe("atropos runs", () => {
       assert.match(deleted.stdout, /^deleted run old /)
       const twice = yield* runs("delete", "old", "--yes")
       assert.strictEqual(twice.code, 1)
-      assert.include(twice.stderr, "there is no run named old")
+      assert.include(twice.stderr, "no run named old")
       const left = JSON.parse((yield* runs("--json")).stdout) as ReadonlyArray<{ readonly name: string }>
       assert.deepStrictEqual(
         left.map(({ name }) => name),

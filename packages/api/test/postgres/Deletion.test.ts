@@ -58,7 +58,7 @@ layer(PgTrajectoryStore.layer.pipe(Layer.provideMerge(database)))("deleted runs"
       const { batch, store } = yield* full("busy")
       assert.match(
         yield* refusal("busy"),
-        /^run busy is in use \(trainer has leased a batch of it\):  .*\/v1\/runs\/busy\/reset/
+        /^run busy is in use \(trainer has leased a batch of it\): .*\/v1\/runs\/busy\/reset/
       )
       yield* store.ack(batch)
       assert.match(yield* refusal("busy"), /trainer recorded metrics 0 s ago/)

@@ -14,8 +14,8 @@ const chat = (text: string, more: object = {}) => ({
 
 /** Bodies of every shape that is no request, and what of the answer's text says which part is wrong. */
 const wrong: ReadonlyArray<readonly [body: unknown, says: RegExp]> = [
-  ["", /not JSON/],
-  ["{", /not JSON/],
+  ["", /not UTF-8 JSON, or incomplete/],
+  ["{", /not UTF-8 JSON, or incomplete/],
   ['{"messages": [], "messages": []}', /twice/],
   ["[".repeat(100_000), /is nested more than/],
   [`{"messages": ${"[".repeat(300)}${"]".repeat(300)}}`, /is nested more than/],
