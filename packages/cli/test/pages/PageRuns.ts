@@ -173,7 +173,9 @@ export const asScripted = (words: ReadonlyArray<string>): ReadonlyArray<string> 
   ),
   "--env.total_steps",
   "1",
-  "--testing"
+  "--testing",
+  "--env.data_path_to_save_groups",
+  "out.jsonl"
 ]
 
 /** The words with a port that is free in place of the page's. */
