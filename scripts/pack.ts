@@ -60,7 +60,7 @@ const platforms = (): ReadonlyArray<Manifest> => {
       cpSync(join(root, "scripts/onnxruntime"), folder, { recursive: true })
       writeFileSync(
         join(folder, "README.md"),
-        `# @atropos/${name}\n\nThe files of [onnxruntime-node](https://www.npmjs.com/package/onnxruntime-node) ${version} for ${os} on ${cpu}, unchanged, without those of\nother platforms and without its install script. @atropos/trainer loads it. Copyright Microsoft Corporation; MIT licence.\n`
+        `# @atropos/${name}\n\nThe files of \`onnxruntime-node\` ${version} for ${os} on ${cpu}, unchanged, without those of\nother platforms and without its install script. @atropos/trainer loads it. Copyright Microsoft Corporation; MIT licence.\n`
       )
       const manifest: Manifest = {
         name: `@atropos/${name}`,
