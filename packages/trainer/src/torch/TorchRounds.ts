@@ -49,8 +49,8 @@ const pack = (
   return parts
 }
 
-/** The least budget with as many rounds: ranks get micro-batches of similar size, and none is without. */
-const leastBudget = (sizeAt: (budget: number) => number, budget: number, largest: number): number => {
+/** The smallest budget with as many rounds: ranks get micro-batches of similar size, and none is without. */
+const minBudget = (sizeAt: (budget: number) => number, budget: number, largest: number): number => {
   let [low, high] = [1, budget]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
@@ -64,7 +64,7 @@ export const of = (batch: WeightedBatch, { keepsPairs, ranks, tokenBudget }: Set
   const units = unitsOf(batch, keepsPairs)
   const rounds = Math.ceil(pack(batch, units, tokenBudget).length / ranks)
   const budget =
-    ranks === 1 ? tokenBudget : leastBudget((one) => pack(batch, units, one).length, tokenBudget, rounds * ranks)
+    ranks === 1 ? tokenBudget : minBudget((one) => pack(batch, units, one).length, tokenBudget, rounds * ranks)
   const parts = pack(batch, units, budget)
   return Array.from({ length: rounds }, (_, round) => parts.slice(round * ranks, (round + 1) * ranks))
 }
