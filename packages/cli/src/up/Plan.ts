@@ -11,6 +11,7 @@ import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { totalmem } from "node:os"
 import * as PlanLines from "../train/PlanLines.ts"
 import * as MemoryCheck from "../train/MemoryCheck.ts"
+import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as AnswerLength from "./AnswerLength.ts"
 import type * as Lengths from "./Lengths.ts"
 import * as Speed from "./Speed.ts"
@@ -127,7 +128,11 @@ const advice = (
   const batchSize = groups * workload.groupSize
   const fewer = { ...workload, batchSize, rows: Math.min(workload.rows, batchSize) }
   const decoding = { step: ofRounded * speed.decoding.step, row: ofRounded * speed.decoding.row }
-  const canRound = device === "cpu" && trainer.trains === "adapter" && trainer.quantize === "none"
+  const canRound =
+    device === "cpu" &&
+    trainer.engine === RemoteEngine.local &&
+    trainer.trains === "adapter" &&
+    trainer.quantize === "none"
   const isAsking =
     2 * heldOutSeconds(workload, speed, items, lengths) > 0.1 * runSeconds(workload, speed, items, lengths)
   const fewItems = Math.ceil(items / 4)
@@ -235,8 +240,9 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
         ]
       : []),
     ...chosenLines(options).filter(([name]) => name !== "answers"),
-    PlanLines.memory(memory, "activations and KV cache", there),
-    PlanLines.computing(model, settings, device),
+    ...(settings.trainer.engine === RemoteEngine.torch
+      ? [["memory", "of PyTorch's process is not estimated: --token_budget and --remat limit it"] as const]
+      : [PlanLines.memory(memory, "activations and KV cache", there), PlanLines.computing(model, settings, device)]),
     cachesLine(settings, device),
     [
       "measured",

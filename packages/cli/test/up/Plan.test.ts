@@ -104,6 +104,13 @@ describe("the plan of up", () => {
     assert.notInclude(advised(known, { settings: rounded }), "--quantize")
   })
 
+  it("has no figures of memory for PyTorch, and advises nothing that it refuses", () => {
+    const settings = TrainerSettings.complete({ trainer: { engine: "torch" } })
+    const text = advised({ ...known, heldOut: 4000 }, { settings })
+    assert.include(text, "memory of PyTorch's process is not estimated")
+    assert.notMatch(text, /\d GB|token_budget\),|--quantize/)
+  })
+
   it("asks held-out items between steps where that takes a tenth of the time, ten times at most", () => {
     assert.strictEqual(Plan.evaluateEvery(40, 10, 3), 4)
     assert.strictEqual(Plan.evaluateEvery(40, 10, 12), 12)

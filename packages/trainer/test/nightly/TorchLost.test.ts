@@ -1,7 +1,7 @@
 /** A trainer whose PyTorch process is killed returns to its last checkpoint, and ends with the bits of one it kept. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { MemoryTrajectoryClient, TrajectoryClient } from "@atropos/core"
+import { TrajectoryClient } from "@atropos/core"
 import { Effect, FileSystem, Layer, Option, Stream } from "effect"
 import { LearnerEngine } from "../../src/learn/LearnerEngine.ts"
 import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
@@ -13,25 +13,11 @@ import * as Torch from "../torch/Torch.ts"
 
 const steps = 7
 
-const filled = Effect.gen(function* () {
-  const client = MemoryTrajectoryClient.make({ batchSize: 4 })
-  const environment = yield* client.registerEnvironment({
-    desiredName: "toy",
-    weight: 1,
-    groupSize: 4,
-    maxTokenLength: 16,
-    minBatchAllocation: null
-  })
-  const groups = Array.from({ length: steps + 1 }, (_, i) => ({ key: `key-${i}`, group: Toy.group(i) }))
-  yield* client.submit(Option.getOrThrow(environment).envId, groups)
-  return client
-})
-
 /** The files of the last checkpoint, and how many gradients were computed; `killed`: the gradient that it dies in. */
 const run = Effect.fnUntraced(function* (killed: number | undefined) {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
-  const client = yield* filled
+  const client = yield* Toy.serviceWith(steps + 1)
   const process = Torch.processOf()
   const child = yield* TorchEngine.child(process)
   const engine = yield* TorchEngine.make(Torch.optionsOf(process), child)

@@ -1,7 +1,7 @@
 /** A trainer whose engine loses the weights: it goes back to its last checkpoint and ends where it would have ended. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { MemoryTrajectoryClient, TrajectoryClient } from "@atropos/core"
+import { TrajectoryClient } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
 import * as TrainerState from "../../src/checkpoint/TrainerState.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
@@ -15,26 +15,11 @@ const interval = 3
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
-/** A registered run with a batch more than is trained on. */
-const service = Effect.gen(function* () {
-  const client = MemoryTrajectoryClient.make({ batchSize: 4 })
-  const environment = yield* client.registerEnvironment({
-    desiredName: "toy",
-    weight: 1,
-    groupSize: 4,
-    maxTokenLength: 16,
-    minBatchAllocation: null
-  })
-  const groups = Array.from({ length: steps + 1 }, (_, i) => ({ key: `key-${i}`, group: Toy.group(i) }))
-  yield* client.submit(Option.getOrThrow(environment).envId, groups)
-  return client
-})
-
 const published: Array<number> = []
 
 /** Trains; answers with what was told of steps, where it ended, and the batch that nobody holds. */
 const run = Effect.fnUntraced(function* (losses: ReadonlyArray<LosingEngine.Loss>) {
-  const client = yield* service
+  const client = yield* Toy.serviceWith(steps + 1)
   const target = yield* folder
   const settings = Toy.settings(target, { batchSize: 4, trainingSteps: steps, checkpointInterval: interval })
   const fs = yield* FileSystem.FileSystem

@@ -16,21 +16,6 @@ import * as Toy from "./ToyTraining.ts"
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
-/** A registered run with this many batches of one group waiting. */
-const serviceWith = Effect.fnUntraced(function* (batches: number) {
-  const client = MemoryTrajectoryClient.make({ batchSize: 4 })
-  const environment = yield* client.registerEnvironment({
-    desiredName: "toy",
-    weight: 1,
-    groupSize: 4,
-    maxTokenLength: 16,
-    minBatchAllocation: null
-  })
-  const groups = Array.from({ length: batches }, (_, i) => ({ key: `key-${i}`, group: Toy.group(i) }))
-  yield* client.submit(Option.getOrThrow(environment).envId, groups)
-  return client
-})
-
 const given = (savePath: string, more: Partial<TrainerSettings.TrainerFields>) =>
   Toy.settings(savePath, { batchSize: 4, trainingSteps: 4, ...more })
 
@@ -70,7 +55,7 @@ const layerTest = Layer.mergeAll(SharedOrt.layer, NodeServices.layer, Layer.succ
 layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
   it.effect.each([0, 1, 3])("trains on each batch once and leaves the rest, claiming %d ahead", (prefetch) =>
     Effect.gen(function* () {
-      const client = yield* serviceWith(9)
+      const client = yield* Toy.serviceWith(9)
       const metrics = yield* Effect.flatMap(train(client, given(yield* folder, { prefetch })), Stream.runCollect)
       assert.deepStrictEqual(
         metrics.map(({ batchId, step }) => [step, batchId]),
@@ -98,7 +83,7 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
         yield* steps.pipe(
           Stream.tap(({ batchId }) => Effect.sync(() => assert.strictEqual(seen.at(-1), batchId))),
           Stream.runDrain,
-          Effect.provideContext(TrajectoryClient.context(yield* serviceWith(4)))
+          Effect.provideContext(TrajectoryClient.context(yield* Toy.serviceWith(4)))
         )
         assert.lengthOf(seen, 4)
         return yield* fs.readFile(`${settings.trainer.savePath}/step_4/weights.bin`)
@@ -113,7 +98,7 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
       const take = (batchId: string, record: PackedLogprobs.RecordedLogprobs) =>
         Effect.sync(() => void told.set(batchId, record))
       const settings = given(yield* folder, { recordLogprobs: 7 })
-      yield* Effect.flatMap(train(recording(yield* serviceWith(4), take), settings), Stream.runDrain)
+      yield* Effect.flatMap(train(recording(yield* Toy.serviceWith(4), take), settings), Stream.runDrain)
       assert.deepStrictEqual([...told.keys()].sort(), ["batch-1", "batch-2", "batch-3", "batch-4"])
       for (const { leaseToken, rows } of told.values()) {
         assert.notStrictEqual(leaseToken, "")
@@ -143,7 +128,7 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
             asked++
             return Effect.fail(new TrajectoryError.TrajectoryError({ reason, message: "as it was asked to" }))
           })
-        const client = recording(yield* serviceWith(4), refuse)
+        const client = recording(yield* Toy.serviceWith(4), refuse)
         const metrics = yield* Effect.flatMap(train(client, given(yield* folder, {})), Stream.runCollect)
         assert.lengthOf(metrics, 4)
         if (reason === "notFound") assert.strictEqual(asked, 1)
@@ -153,7 +138,7 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
 
   it.effect("records nothing where it is told so", () =>
     Effect.gen(function* () {
-      const client = recording(yield* serviceWith(4), () => Effect.die("nothing was to be recorded"))
+      const client = recording(yield* Toy.serviceWith(4), () => Effect.die("nothing was to be recorded"))
       const settings = given(yield* folder, { recordLogprobs: 0 })
       assert.lengthOf(yield* Effect.flatMap(train(client, settings), Stream.runCollect), 4)
     })
@@ -180,7 +165,7 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
 
   it.effect("saves and acknowledges what it trained on when it is interrupted, and gives back the rest", () =>
     Effect.gen(function* () {
-      const client = yield* serviceWith(4)
+      const client = yield* Toy.serviceWith(4)
       const target = yield* folder
       const settings = given(target, { checkpointInterval: 0, prefetch: 1 })
       const reached = yield* Deferred.make<void>()
@@ -202,7 +187,7 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
 
   it.effect("acknowledges what a predecessor had saved and not yet acknowledged, even if nothing is left to do", () =>
     Effect.gen(function* () {
-      const client = yield* serviceWith(2)
+      const client = yield* Toy.serviceWith(2)
       const target = yield* folder
       const settings = given(target, { trainingSteps: 2 })
       const leases = yield* Effect.forEach([0, 1], () =>

@@ -1,8 +1,8 @@
 /**
  * A small policy to train in tests, and batches for it: all a function of their numbers, so that a run can be repeated.
  */
-import { type Batch, type ScoredGroup, Trajectory } from "@atropos/core"
-import { Effect, FileSystem, Path } from "effect"
+import { type Batch, MemoryTrajectoryClient, type ScoredGroup, Trajectory } from "@atropos/core"
+import { Effect, FileSystem, Option, Path } from "effect"
 import { LearnerEngine, type LearnerEngineShape } from "../../src/learn/LearnerEngine.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import type { TrainableModel } from "../../src/model/TrainableModel.ts"
@@ -63,6 +63,21 @@ export const batch = (step: number, groups = [group(2 * step), group(2 * step + 
 /** A batch whose loss is not a number: at this temperature logits are beyond what a float32 holds. */
 export const overflowing = (step: number): Batch.Batch =>
   batch(step, [group(step, { generationParams: { temperature: 1e-40 } })])
+
+/** The client of a registered run with this many batches of one group waiting. */
+export const serviceWith = Effect.fnUntraced(function* (batches: number) {
+  const client = MemoryTrajectoryClient.make({ batchSize: 4 })
+  const environment = yield* client.registerEnvironment({
+    desiredName: "toy",
+    weight: 1,
+    groupSize: 4,
+    maxTokenLength: 16,
+    minBatchAllocation: null
+  })
+  const groups = Array.from({ length: batches }, (_, i) => ({ key: `key-${i}`, group: group(i) }))
+  yield* client.submit(Option.getOrThrow(environment).envId, groups)
+  return client
+})
 
 /** Its sequences were sampled by nobody: their logprobs are no policy's, so nothing is compared. */
 export const settings = (
