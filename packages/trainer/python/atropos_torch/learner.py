@@ -142,6 +142,8 @@ class Learner:
         failure = self.link.first(failure)
         if failure is not None:
             self.discard()
+            if self.link.has_gpu:
+                torch.cuda.empty_cache()
             self.failure = failure
             raise failure
 
@@ -149,8 +151,6 @@ class Learner:
         self.failure = None
         self.pending.clear()
         self.optimizer.zero_grad(set_to_none=True)
-        if self.link.has_gpu:
-            torch.cuda.empty_cache()
 
     def step(self, learning_rate: float) -> tuple[bool, float | None]:
         """Whether the gradient is finite, and its norm before clipping; otherwise the weights stay as they are."""

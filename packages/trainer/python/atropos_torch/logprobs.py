@@ -13,14 +13,14 @@ def of_logits(logits: Tensor, targets: Tensor, heat: Tensor) -> tuple[Tensor, Te
     return logprobs.gather(1, targets[:, None])[:, 0], entropies
 
 
-def _slopes(scaled: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _slopes(scaled: Tensor, targets: Tensor, has_entropy: bool) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """Of logits at their temperature: log-probability, entropy, and the derivative of each by the logits."""
     logprobs = torch.log_softmax(scaled, -1)
     p = logprobs.exp()
     entropy = -(p * logprobs).sum(-1)
     by_logprob = -p
     by_logprob.scatter_add_(1, targets[:, None], torch.ones_like(entropy)[:, None])
-    by_entropy = -p * (logprobs + entropy[:, None])
+    by_entropy = -p * (logprobs + entropy[:, None]) if has_entropy else None
     return logprobs.gather(1, targets[:, None])[:, 0], entropy, by_logprob, by_entropy
 
 
@@ -66,11 +66,12 @@ class TargetLogprobs(torch.autograd.Function):
             if not keeps:
                 logprobs[part], entropies[part] = of_logits(scaled, targets[part], torch.ones_like(heat[part]))
                 continue
-            logprobs[part], entropies[part], *slopes = _slopes(scaled, targets[part])
+            logprobs[part], entropies[part], *slopes = _slopes(scaled, targets[part], has_entropy_slopes)
             for values, slope in zip(kept, slopes, strict=False):
-                values[part] = (slope * factor).to(weight.dtype) @ weight
+                if slope is not None:
+                    values[part] = (slope * factor).to(weight.dtype) @ weight
         ctx.save_for_backward(*(kept if keeps else (hidden, weight, targets, heat)))
-        ctx.rest = cap, scale, chunk, is_frozen
+        ctx.rest = cap, scale, chunk, is_frozen, has_entropy_slopes
         if not has_entropy_slopes:
             ctx.mark_non_differentiable(entropies)
         return logprobs, entropies
@@ -79,7 +80,7 @@ class TargetLogprobs(torch.autograd.Function):
     def backward(ctx: Any, *given: Tensor | None) -> tuple[Tensor | None, ...]:
         of_logprobs, of_entropies = given
         assert of_logprobs is not None
-        cap, scale, chunk, is_frozen = ctx.rest
+        cap, scale, chunk, is_frozen, has_entropy_slopes = ctx.rest
         nothing = (None,) * 6
         if is_frozen:
             by_logprob, *by_entropy = ctx.saved_tensors
@@ -92,9 +93,9 @@ class TargetLogprobs(torch.autograd.Function):
         for at in range(0, len(hidden), chunk):
             part = slice(at, at + chunk)
             scaled, factor = TargetLogprobs._capped(hidden[part], weight, heat[part], cap, scale)
-            _, _, first, second = _slopes(scaled, targets[part])
+            _, _, first, second = _slopes(scaled, targets[part], has_entropy_slopes)
             slope = first * of_logprobs[part, None]
-            if of_entropies is not None:
+            if of_entropies is not None and second is not None:
                 slope += second * of_entropies[part, None]
             slope = (slope * factor).to(weight.dtype)
             by_hidden[part] = slope @ weight
