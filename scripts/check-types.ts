@@ -39,7 +39,16 @@ const compile = () => {
     files: Array.from(written.keys())
   }
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
-  const words = ["--noEmit", "--declaration", "--pretty", "false", "-p", join(folder, "tsconfig.json")]
+  const words = [
+    "--noEmit",
+    "--declaration",
+    "--checkers",
+    "2",
+    "--pretty",
+    "false",
+    "-p",
+    join(folder, "tsconfig.json")
+  ]
   return spawnSync(compiler, words, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 26 })
 }
 const { error, signal, status, stderr, stdout } = (() => {

@@ -51,31 +51,46 @@ const mended = (steps: number) =>
   })
 
 describe("a grader that breaks at a step", () => {
-  it.prop("and gives everything full marks is one card, and nothing is solved by it", [Drawn], ([drawn]) => {
-    const { first, others } = isFoundAt(
-      broken(drawn, () => 1),
-      drawn.breaksAt
-    )
-    assert.match(first.says, /^All scores of math_0 are 1 since step \d+, 0\.\d+ before: .*check the grader/)
-    assert.deepStrictEqual(others, [])
-    for (const { says } of Health.judge(broken(drawn, () => 1))) assert.notInclude(says, "are solved")
-  })
+  it.prop(
+    "and gives everything full marks is one card, and nothing is solved by it",
+    [Drawn],
+    ([drawn]) => {
+      const { first, others } = isFoundAt(
+        broken(drawn, () => 1),
+        drawn.breaksAt
+      )
+      assert.match(first.says, /^All scores of math_0 are 1 since step \d+, 0\.\d+ before: .*check the grader/)
+      assert.deepStrictEqual(others, [])
+      for (const { says } of Health.judge(broken(drawn, () => 1))) assert.notInclude(says, "are solved")
+    },
+    SimulatedRun.few
+  )
 
-  it.prop("and gives everything nothing is one card", [Drawn], ([drawn]) => {
-    const { first, others } = isFoundAt(
-      broken(drawn, () => 0),
-      drawn.breaksAt
-    )
-    assert.match(first.says, /^All scores of math_0 are 0 since step/)
-    assert.deepStrictEqual(others, [])
-  })
+  it.prop(
+    "and gives everything nothing is one card",
+    [Drawn],
+    ([drawn]) => {
+      const { first, others } = isFoundAt(
+        broken(drawn, () => 0),
+        drawn.breaksAt
+      )
+      assert.match(first.says, /^All scores of math_0 are 0 since step/)
+      assert.deepStrictEqual(others, [])
+    },
+    SimulatedRun.few
+  )
 
-  it.prop("and adds a bonus is found", [Drawn], ([drawn]) => {
-    isFoundAt(
-      broken(drawn, (isRight) => Number(isRight) + 0.5),
-      drawn.breaksAt
-    )
-  })
+  it.prop(
+    "and adds a bonus is found",
+    [Drawn],
+    ([drawn]) => {
+      isFoundAt(
+        broken(drawn, (isRight) => Number(isRight) + 0.5),
+        drawn.breaksAt
+      )
+    },
+    SimulatedRun.few
+  )
 
   it("and inverts its scores is found, also when the policy has learned to be wrong since", () => {
     for (const level of [0.25, 0.8]) {
@@ -186,25 +201,35 @@ describe("a grader that breaks where half is solved, and no score jumps", () => 
     ]
   ] as const
   for (const [name, grade, severity, says] of broken) {
-    it.prop(`is told by what right answers earn, in one card: ${name}`, [Schema.Int], ([seed]) => {
-      for (const breaksAt of [1, 30]) {
-        const run = halfRight(breaksAt, seed, grade)
-        const [first, ...others] = causes(run)
-        assert.deepStrictEqual([first?.rule, first?.severity, others], ["expected", severity, []])
-        assert.match(first!.says, says)
-        assert.isAtLeast(first!.from, breaksAt - 4)
-        assert.isTrue(Health.isInDoubt(run, "trainer"))
-      }
-    })
+    it.prop(
+      `is told by what right answers earn, in one card: ${name}`,
+      [Schema.Int],
+      ([seed]) => {
+        for (const breaksAt of [1, 30]) {
+          const run = halfRight(breaksAt, seed, grade)
+          const [first, ...others] = causes(run)
+          assert.deepStrictEqual([first?.rule, first?.severity, others], ["expected", severity, []])
+          assert.match(first!.says, says)
+          assert.isAtLeast(first!.from, breaksAt - 4)
+          assert.isTrue(Health.isInDoubt(run, "trainer"))
+        }
+      },
+      SimulatedRun.few
+    )
   }
 
-  it.prop("is not seen in one that gives nearly as much for a near miss", [Schema.Int], ([seed]) => {
-    const run = halfRight(1, seed, (isRight, _, draw) => (isRight ? 1 : draw() < 0.02 ? 0 : 0.95))
-    assert.notInclude(
-      causes(run).map(({ rule }) => rule),
-      "expected"
-    )
-  })
+  it.prop(
+    "is not seen in one that gives nearly as much for a near miss",
+    [Schema.Int],
+    ([seed]) => {
+      const run = halfRight(1, seed, (isRight, _, draw) => (isRight ? 1 : draw() < 0.02 ? 0 : 0.95))
+      assert.notInclude(
+        causes(run).map(({ rule }) => rule),
+        "expected"
+      )
+    },
+    SimulatedRun.few
+  )
 })
 
 /** Figures of sources over so many steps. */

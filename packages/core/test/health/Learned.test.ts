@@ -38,52 +38,84 @@ const certain = ({ nats, steps, ...drawn }: typeof Drawn.Type, right: (step: num
 }
 
 describe("a run that is learned out", () => {
-  it.prop("is not ill, and has nothing broken on its way", [Drawn], ([drawn]) => {
-    const recorded = SimulatedRun.record(learned(drawn), (soFar, step) => {
-      if (step % 20 !== 0) return
-      assert.notInclude(
-        Health.judge(soFar).map(({ severity }) => severity),
-        "broken"
+  it.prop(
+    "is not ill, and has nothing broken on its way",
+    [Drawn],
+    ([drawn]) => {
+      const recorded = SimulatedRun.record(learned(drawn), (soFar, step) => {
+        if (step % 20 !== 0) return
+        assert.notInclude(
+          Health.judge(soFar).map(({ severity }) => severity),
+          "broken"
+        )
+      })
+      assert.deepStrictEqual(Health.judge(recorded), [])
+    },
+    SimulatedRun.few
+  )
+
+  it.prop(
+    "is not ill either where the groups that are all right never reach the trainer",
+    [Drawn],
+    ([drawn]) => {
+      const recorded = SimulatedRun.record({ ...learned(drawn), isFiltered: true })
+      assert.deepStrictEqual(Health.judge(recorded), [])
+    },
+    SimulatedRun.few
+  )
+
+  it.prop(
+    "is none in which every answer is wrong",
+    [Drawn],
+    ([drawn]) => {
+      const recorded = SimulatedRun.record({ ...drawn, steps: 40, right: () => 0, entropy: () => 0.5 })
+      assert.deepStrictEqual(rules(Health.judge(recorded)), ["skipped", "stuck", "identical"])
+      for (const { says } of Health.judge(recorded)) assert.include(says, "0% of the answers are solved")
+    },
+    SimulatedRun.few
+  )
+
+  it.prop(
+    "may be one from the beginning: every answer is right",
+    [Drawn],
+    ([drawn]) => {
+      const recorded = SimulatedRun.record({ ...drawn, steps: 40, right: () => 1, entropy: () => 0.1 })
+      assert.deepStrictEqual(Health.judge(recorded), [])
+    },
+    SimulatedRun.few
+  )
+
+  it.prop(
+    "is none whose policy is certain while its reward stands still",
+    [Drawn],
+    ([drawn]) => {
+      const [low, high] = [between(0.02, 0.1, drawn.start), between(0.2, 0.7, drawn.end)]
+      const seen = new Set<string>()
+      const run = certain(drawn, (step) => between(low, high, Math.min(1, (3 * step) / drawn.steps)))
+      SimulatedRun.record(run, (soFar, step) => {
+        if (step % 10 === 0) for (const rule of rules(Health.judge(soFar))) seen.add(rule)
+      })
+      assert.isTrue(seen.has("entropy_low"))
+    },
+    SimulatedRun.few
+  )
+
+  it.prop(
+    "is none whose reward fell while its policy grew certain",
+    [Drawn],
+    ([drawn]) => {
+      const [low, high] = [between(0.02, 0.2, drawn.start), between(0.6, 1, drawn.end)]
+      const fallsAt = Math.round(0.7 * drawn.steps)
+      const run = certain(drawn, (step) =>
+        step < fallsAt ? between(low, high, Math.min(1, (2 * step) / fallsAt)) : low
       )
-    })
-    assert.deepStrictEqual(Health.judge(recorded), [])
-  })
-
-  it.prop("is not ill either where the groups that are all right never reach the trainer", [Drawn], ([drawn]) => {
-    const recorded = SimulatedRun.record({ ...learned(drawn), isFiltered: true })
-    assert.deepStrictEqual(Health.judge(recorded), [])
-  })
-
-  it.prop("is none in which every answer is wrong", [Drawn], ([drawn]) => {
-    const recorded = SimulatedRun.record({ ...drawn, steps: 40, right: () => 0, entropy: () => 0.5 })
-    assert.deepStrictEqual(rules(Health.judge(recorded)), ["skipped", "stuck", "identical"])
-    for (const { says } of Health.judge(recorded)) assert.include(says, "0% of the answers are solved")
-  })
-
-  it.prop("may be one from the beginning: every answer is right", [Drawn], ([drawn]) => {
-    const recorded = SimulatedRun.record({ ...drawn, steps: 40, right: () => 1, entropy: () => 0.1 })
-    assert.deepStrictEqual(Health.judge(recorded), [])
-  })
-
-  it.prop("is none whose policy is certain while its reward stands still", [Drawn], ([drawn]) => {
-    const [low, high] = [between(0.02, 0.1, drawn.start), between(0.2, 0.7, drawn.end)]
-    const seen = new Set<string>()
-    const run = certain(drawn, (step) => between(low, high, Math.min(1, (3 * step) / drawn.steps)))
-    SimulatedRun.record(run, (soFar, step) => {
-      if (step % 10 === 0) for (const rule of rules(Health.judge(soFar))) seen.add(rule)
-    })
-    assert.isTrue(seen.has("entropy_low"))
-  })
-
-  it.prop("is none whose reward fell while its policy grew certain", [Drawn], ([drawn]) => {
-    const [low, high] = [between(0.02, 0.2, drawn.start), between(0.6, 1, drawn.end)]
-    const fallsAt = Math.round(0.7 * drawn.steps)
-    const run = certain(drawn, (step) => (step < fallsAt ? between(low, high, Math.min(1, (2 * step) / fallsAt)) : low))
-    const [first, ...others] = rules(Health.judge(SimulatedRun.record(run)))
-    // It fell in one step, at which the policy stayed as certain as it was.
-    assert.include(["grader", "collapse", "fall"], first)
-    assert.include(others, "entropy_low")
-  })
+      const [first, ...others] = rules(Health.judge(SimulatedRun.record(run)))
+      // It fell in one step, at which the policy stayed as certain as it was.
+      assert.include(["grader", "collapse", "fall"], first)
+      assert.include(others, "entropy_low")
+    },
+    SimulatedRun.few
+  )
 })
 
 /** What a real run recorded: `of` says which; a source's metrics at its steps. */

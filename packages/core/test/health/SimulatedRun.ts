@@ -19,6 +19,9 @@ export interface SimulatedRun {
   readonly isFiltered?: boolean
 }
 
+/** Of properties over whole runs: one of them takes as long as a hundred inputs of another property. */
+export const few = { arbitrary: { runs: Number(process.env["PROPERTY_RUNS"] ?? 20) } }
+
 /** Uniform from 0 to 1 (mulberry32, https://github.com/bryc/code). */
 const uniform = (seed: number) => {
   let state = seed | 0

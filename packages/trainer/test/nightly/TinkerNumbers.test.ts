@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as Model from "../../src/model/Model.ts"
-import { adapted, course, live, loaded, near, objectives, remote, shape } from "./RemoteEngine.ts"
-import * as SameBatch from "./SameBatch.ts"
-import { serve } from "./server/TestTinkerServer.ts"
+import { adapted, course, live, loaded, near, objectives, remote, shape } from "../tinker/RemoteEngine.ts"
+import * as SameBatch from "../tinker/SameBatch.ts"
+import { serve } from "../tinker/server/TestTinkerServer.ts"
 
-const steps = 6
+const steps = 20
 
 describe("a Tinker server as the engine", () => {
   it.live("learns the same numbers as this machine, with every preset and an objective of one's own", () =>
