@@ -45,12 +45,13 @@ const ownProcess = [
 ]
 
 /**
- * Suites that start or kill programs, attack what they hold, drive a browser or train with whole programs: `npm run
- * test:all` runs them, as the build does, and `npm test` only one of each kind.
+ * Suites that start or kill programs, attack what they hold, drive a browser, train with whole programs or hold every
+ * loss, architecture and environment to a reference: `npm run test:all` runs them, as the build does, and `npm test`
+ * only one of each kind.
  */
 const oneOfEach = ["packages/cli/test/crash/Trainer.test.ts", "packages/cli/test/hostile/Inference.test.ts"]
 const kinds = [
-  "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpModel,UpScratch,Waiting,init/Init}.test.ts",
+  "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpModel,UpScratch,Waiting,Mistakes,Registry,init/Init}.test.ts",
   "packages/cli/test/agents/Project.test.ts",
   "packages/cli/test/sets/Service.test.ts",
   "packages/envs/test/command/{Command,Program}.test.ts",
@@ -59,7 +60,9 @@ const kinds = [
   "packages/core/test/base/FolderLockRace.test.ts",
   "packages/api/test/TwoProcesses.test.ts",
   "packages/*/test/{crash,hostile,long}/**/*.test.ts",
-  "examples/test/AnyProgram.test.ts",
+  "examples/test/{AnyProgram,Examples}.test.ts",
+  "packages/envs/test/{PythonTests,code/Contest,sandbox/Sandbox}.test.ts",
+  "packages/trainer/test/{loss/PyTorch,loss/TrainGraph,model/Architectures}.test.ts",
   "packages/cli/test/viewer/*.test.ts",
   "packages/cli/test/trl/*.test.ts",
   "packages/cli/test/tinker/*.test.ts",

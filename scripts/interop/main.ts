@@ -62,6 +62,10 @@ const run = (interpreter: string, suites: ReadonlyArray<string>): Report => {
       env: {
         ...process.env,
         ATROPOS_TEST_PYTHON: interpreter,
+        // Threads of PyTorch spin while they wait, which costs half of what these small models take.
+        OMP_NUM_THREADS: "1",
+        // Where a container has set it, each program compiles all that it imports: seconds for most of these packages.
+        PYTHONDONTWRITEBYTECODE: "",
         PATH: `${dirname(interpreter)}${delimiter}${process.env["PATH"] ?? ""}`
       }
     }

@@ -12,9 +12,8 @@ describe("atropos up, with an agent of the AI SDK", () => {
   it.live("trains on its turns and evaluates it before and after", () =>
     Effect.gen(function* () {
       const words = ["up", "--port", "0", "--policy_port", "0", "--env", agent, "--seed", "1", "--steps", "1"]
-      const { code, stderr, stdout } = yield* Bin.run([...words, "--env.evaluation_items", "4"], {
-        cwd: yield* Bin.folder
-      })
+      const few = ["--env.evaluation_items", "4", "--batch_size", "16", "--env.group_size", "4"]
+      const { code, stderr, stdout } = yield* Bin.run([...words, ...few], { cwd: yield* Bin.folder })
       assert.strictEqual(code, 0, stderr)
       assert.match(stdout, /mean reward\s+(\d\.\d+) at the start, (\d\.\d+) at the end/)
       assert.match(stdout, /\(\d of 4\) before, .*\(\d of 4\) after/)
