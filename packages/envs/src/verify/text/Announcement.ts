@@ -5,7 +5,7 @@ import * as Retraction from "./Retraction.ts"
 import * as Wording from "./Wording.ts"
 
 const anchors =
-  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
+  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,3}(?:the |my )?(?:final )?answer:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
 
 /**
  * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is not a
@@ -95,7 +95,10 @@ export const last = (whole: string): string | undefined => {
   const { announcing, before, end } = said
   const bare = Prose.withoutReason(said.stated)
   const stated = Prose.beginsWithValue(bare) ? bare.replace(contrast, "") : bare
-  if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""
+  const isCrossed = /[❌✗✘✖🚫][\s*_.]{0,9}$/u.test(said.stated)
+  const isGuess = /(?<![a-z])guess[:,]?\s{0,9}(?:the\s)?$/i.test(before)
+  if (isCrossed || isGuess || Wording.denies(`${announcing} ${stated}`)) return ""
+  if (Wording.isBorrowed(Wording.clauseBefore(before))) return ""
   // "Final answer: the largest $n$ is 34": the value is the predicate.
   const value = withoutMarkup(predicate(stated))
   const isFormula = Formulas.all(value).length > 0
