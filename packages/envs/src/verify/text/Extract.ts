@@ -117,7 +117,7 @@ export const extractReference = (reference: string): string => {
     Boxes.unclosed(written) ??
     [...written.matchAll(tag)].at(-1)?.[1]?.trim() ??
     Announcement.last(written)
-  return found === undefined || found.trim() === "" ? written : found
+  return found === undefined || found.trim() === "" ? written : (bold.exec(found)?.[1] ?? found)
 }
 
 const isOpenBefore = (before: string): boolean =>

@@ -55,10 +55,10 @@ export const withoutWords = (statement: string): string => {
     : statement
 }
 
-const explained = /^([^()]{0,40}?(-?\d[\d,]*)[^()\d]{0,20}?)\s*\(([a-zA-Z\s-]{3,80})\)$/
+const explained = /^([^()]{0,40}?(-?\d[\d,]*)[^()\d]{0,20}?)\s*\(([a-zA-Z\s-]{3,80})\)([a-zA-Z\s]{0,40})$/
 
 /** "12 (twelve)" as "12"; any other answer as it is. */
 export const withoutExplanation = (answer: string): string => {
-  const [, before = "", number = "", words = ""] = explained.exec(answer) ?? []
-  return before !== "" && atStart(words) === number.replaceAll(",", "") ? before : answer
+  const [, before = "", number = "", words = "", behind = ""] = explained.exec(answer) ?? []
+  return before !== "" && atStart(words) === number.replaceAll(",", "") ? before + behind : withoutWords(answer)
 }
