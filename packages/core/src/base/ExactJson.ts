@@ -52,7 +52,7 @@ export const numeral = (source: string): number | Numeral => {
   return String(double) === source ? double : new Numeral(source)
 }
 
-/** A decimal of a column that declares its precision. Without its text, it is a number if that is exact, else a string. */
+/** A decimal of a column that declares its precision. */
 export class Decimal extends Numeral {
   /** The number, or the text of one that a double would round. */
   get exact(): number | bigint | string {

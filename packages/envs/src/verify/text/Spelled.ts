@@ -57,8 +57,11 @@ export const withoutWords = (statement: string): string => {
 
 const explained = /^([^()]{0,40}?(-?\d[\d,]*)[^()\d]{0,20}?)\s*\(([a-zA-Z\s-]{3,80})\)([a-zA-Z\s]{0,40})$/
 
+const maxLength = 200
+
 /** "12 (twelve)" as "12"; any other answer as it is. */
 export const withoutExplanation = (answer: string): string => {
+  if (answer.length > maxLength) return answer
   const [, before = "", number = "", words = "", behind = ""] = explained.exec(answer) ?? []
   return before !== "" && atStart(words) === number.replaceAll(",", "") ? before + behind : withoutWords(answer)
 }
