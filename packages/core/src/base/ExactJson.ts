@@ -52,6 +52,22 @@ export const numeral = (source: string): number | Numeral => {
   return String(double) === source ? double : new Numeral(source)
 }
 
+/** A decimal of a column that declares its precision. */
+export class Decimal extends Numeral {
+  /** The number, or the text of one that a double would round. */
+  get exact(): number | bigint | string {
+    const value = valueOf(this.text)
+    const digits = this.text.includes(".") ? this.text.replace(/\.?0+$/, "") : this.text
+    // Every decimal of 15 digits survives as a double.
+    const isShort = digits.replace(/^[-0.]+/, "").replace(".", "").length <= 15
+    return isShort || typeof value === "bigint" || String(value) === digits ? value : this.text
+  }
+}
+
+/** A decimal from its text: a `number` if that is written identically. */
+export const decimal = (source: string): number | Numeral =>
+  String(Number(source)) === source ? Number(source) : new Decimal(source)
+
 /** Runs of digits that a double may not represent. */
 const long = /\d{16}/
 /**
@@ -77,6 +93,7 @@ const withNumerals = (text: string): unknown =>
 
 /** The value without numerals, as `parse` gives it; the same object if it has none. */
 export const plain = (value: unknown): unknown => {
+  if (value instanceof Decimal) return value.exact
   if (value instanceof Numeral) return valueOf(value.text)
   if (Array.isArray(value)) {
     const all = value.map(plain)

@@ -23,8 +23,9 @@ export { DatasetError } from "./DatasetError.ts"
 /** Stream and list of the rows of a source; `row` is compiled once per call. */
 export interface DatasetShape {
   /**
-   * The rows in order, decoded as they are read. Integers beyond the range of `number` are `bigint`; with `asWritten`,
-   * a number that a `number` would round or write differently is an `ExactJson.Numeral`.
+   * The rows in order, decoded as they are read. Integers beyond the range of `number` are `bigint`, Parquet decimals
+   * with more digits than it holds are text; with `asWritten`, a number that a `number` would round or write
+   * differently is an `ExactJson.Numeral`.
    */
   readonly stream: <A, I, RD>(
     source: string,

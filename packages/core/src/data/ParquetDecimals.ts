@@ -18,7 +18,7 @@ export const mark = (text: string): Marked => ({ [marked]: text })
 export const unmarked = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(unmarked)
   if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
-  if (marked in value) return ExactJson.numeral(String(value[marked]))
+  if (marked in value) return ExactJson.decimal(String(value[marked]))
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, unmarked(one)]))
 }
 

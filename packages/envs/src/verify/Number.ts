@@ -20,7 +20,7 @@ export { ascii as asciiSigns } from "./text/Signs.ts"
  * their last number.
  */
 const pattern = new RegExp(
-  `(?<![\\w.]|\\d[,'’/:^–-])[-+]?${Numerals.pattern}(?:[/:^–-]${Numerals.pattern})*(?:[eE][-+]?\\d{1,3})?([a-zA-Z]*)(?![\\w]|[.,'’/:^–-]\\d)`,
+  `(?<![\\w.]|\\d[,'’/:^–-]|[\\^_][{(]?[-+]?)[-+]?${Numerals.pattern}(?:[/:^–-]${Numerals.pattern})*(?:[eE][-+]?\\d{1,3})?([a-zA-Z]*)(?![\\w]|[.,'’/:^–-]\\d)`,
   "g"
 )
 
@@ -106,6 +106,8 @@ export const extract = (completion: string): string | undefined => {
 const withPoint = (text: string, other: string): string =>
   /\d\.\d/.test(other) && /^[^\d,]*\d+,\d{1,2}(?![\d,])/.test(text) ? text.replace(",", ".") : text
 
+const currencyOf = (text: string): string | undefined => /[$€£¥₹]/.exec(text)?.[0]
+
 export interface Tolerance {
   /** Max absolute difference. */
   readonly absolute?: number
@@ -116,6 +118,8 @@ export interface Tolerance {
 /** True if two numbers are equal, exactly or within the wider of the tolerances; false if either is NaN. */
 export const equivalent = (gold: string, prediction: string, tolerance: Tolerance = {}): boolean => {
   if (Integers.areEqual(gold, prediction) === true) return true
+  const [own, other] = [currencyOf(gold), currencyOf(prediction)]
+  if (own !== undefined && other !== undefined && own !== other) return false
   const [a, b] = [parse(withPoint(gold, prediction)), parse(withPoint(prediction, gold))]
   if (a === undefined || b === undefined) return false
   if (Exact.equals(a, b)) return true

@@ -76,9 +76,11 @@ export const choice = (all: ReadonlyArray<Expression | undefined>): Expression |
 }
 
 /** `to` undefined: unbounded. */
-export const repeat = (one: Expression, from: number, to?: number): Expression => {
+export const repeat = (given: Expression, from: number, to?: number): Expression => {
+  // A repetition is no operand of another: `a**`.
+  const one = /[*+?}]$/.test(given) ? `(${given})` : given
   if (to === 0) return empty
-  if (from === 1 && to === 1) return one
+  if (from === 1 && to === 1) return given
   if (to === undefined) return from === 0 ? `${one}*` : from === 1 ? `${one}+` : `${one}{${from},}`
   return from === 0 && to === 1 ? `${one}?` : from === to ? `${one}{${from}}` : `${one}{${from},${to}}`
 }
@@ -87,13 +89,15 @@ export const optional = (one: Expression): Expression => repeat(one, 0, 1)
 
 export class Rules {
   private readonly bodies = new Map<string, Expression>()
+  /** Characters of all bodies. */
+  length = 0
 
   /** The name of a rule, which is created on first use. */
   named(name: string, make: () => Expression): Expression {
     if (!this.bodies.has(name)) {
       // A rule may refer to itself.
       this.bodies.set(name, empty)
-      this.bodies.set(name, make())
+      this.set(name, make())
     }
     return name
   }
@@ -107,6 +111,7 @@ export class Rules {
 
   set(name: string, body: Expression): Expression {
     this.bodies.set(name, body)
+    this.length += body.length
     return name
   }
 

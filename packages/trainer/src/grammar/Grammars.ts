@@ -8,6 +8,7 @@ import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Deferred, Duration, Effect, Result, Semaphore } from "effect"
 import { GrammarError, GrammarThread, type Matcher } from "./GrammarThread.ts"
 import * as SchemaGrammar from "./SchemaGrammar.ts"
+import * as SchemaSize from "./SchemaSize.ts"
 import type { Vocabulary } from "./Vocabulary.ts"
 import * as XGrammar from "./XGrammar.ts"
 
@@ -128,7 +129,7 @@ export class Grammars {
             Effect.fail(
               this.refuse(
                 schema,
-                `the schema is too large: its grammar was not compiled in ${Duration.format(Duration.fromInputUnsafe(this.compileLimit))}; it has ${SchemaGrammar.extent(ExactJson.parse(schema))}`
+                `the schema is too large: its grammar was not compiled in ${Duration.format(Duration.fromInputUnsafe(this.compileLimit))}; it has ${SchemaSize.extent(ExactJson.parse(schema))}`
               )
             )
         }),

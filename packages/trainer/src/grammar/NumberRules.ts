@@ -75,8 +75,14 @@ const anyFraction = Ebnf.optional(`(${point} ${Ebnf.repeat(digit, 1, maxFraction
 const tail = (used: number): Ebnf.Expression => Ebnf.repeat(digit, 0, Math.max(1, maxFractionDigits - used))
 /** Digits that are not all 0. */
 const aboveZero = (used: number): Ebnf.Expression => {
-  const zeros = Ebnf.repeat(Ebnf.literal("0"), 0, Math.max(1, maxFractionDigits - used - 1))
-  return Ebnf.sequence(zeros, "[1-9]", tail(maxFractionDigits - 1))
+  const left = Math.max(2, maxFractionDigits - used)
+  const from = (zeros: number) =>
+    Ebnf.sequence(
+      zeros === 0 ? Ebnf.empty : Ebnf.literal("0".repeat(zeros)),
+      "[1-9]",
+      Ebnf.repeat(digit, 0, left - zeros - 1)
+    )
+  return Ebnf.choice(Array.from({ length: left }, (_, zeros) => from(zeros)))!
 }
 
 /** Fractions after an integer part equal to the bound's: not below (or above) the bound. */

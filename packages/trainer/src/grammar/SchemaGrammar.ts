@@ -4,7 +4,8 @@
  */
 import { Result } from "effect"
 import * as Keywords from "./Keywords.ts"
-import { fail, isSchema, Problem } from "./SchemaProblem.ts"
+import { fail, Problem } from "./SchemaProblem.ts"
+import { isVast, tooLarge } from "./SchemaSize.ts"
 import { SchemaWriter } from "./SchemaWriter.ts"
 
 /** Max weight; more would take minutes to compile. */
@@ -19,27 +20,12 @@ export interface Grammar {
   readonly weight: number
 }
 
-export const extent = (schema: unknown): string => {
-  const counts = { properties: 0, values: 0, schemas: 0, longest: 0 }
-  const visit = (value: unknown): void => {
-    if (Array.isArray(value)) return value.forEach(visit)
-    if (!isSchema(value)) return
-    counts.schemas++
-    if (isSchema(value["properties"])) counts.properties += Object.keys(value["properties"]).length
-    if (Array.isArray(value["enum"])) counts.values += value["enum"].length
-    for (const word of ["minLength", "maxLength", "minItems", "maxItems"])
-      counts.longest = Math.max(counts.longest, Number(value[word] ?? 0))
-    Object.values(value).forEach(visit)
-  }
-  visit(schema)
-  return `${counts.properties} properties, ${counts.values} values of enums, ${counts.schemas} objects in all, and lengths up to ${counts.longest}`
-}
-
 /** Describes the problem of a schema and its path; undefined if it can be converted. */
 export const problem = (schema: unknown): string | undefined => Result.getOrUndefined(Result.flip(make(schema)))
 
 /** The grammar of a schema, or its problem and path. */
 export const make = (schema: unknown): Result.Result<Grammar, string> => {
+  if (isVast(schema)) return Result.fail(tooLarge(schema))
   const problem = Keywords.problem(schema)
   if (problem !== undefined) return Result.fail(problem)
   const writer = new SchemaWriter(schema)
@@ -53,8 +39,6 @@ export const make = (schema: unknown): Result.Result<Grammar, string> => {
   return Result.flatMap(made, (root) => {
     const text = writer.rules.text(root)
     const weight = weightOf(text)
-    return weight > heaviest
-      ? Result.fail(`the schema is too large: it has ${extent(schema)}`)
-      : Result.succeed({ text, weight })
+    return weight > heaviest ? Result.fail(tooLarge(schema)) : Result.succeed({ text, weight })
   })
 }

@@ -7,8 +7,27 @@ import * as Ebnf from "./Ebnf.ts"
 import * as LeafRules from "./LeafRules.ts"
 import * as NumberRules from "./NumberRules.ts"
 import * as ObjectRules from "./ObjectRules.ts"
-import { apart, fail, holds, isInteger, isSchema, ofType, type Schema, typeOf, types, within } from "./SchemaProblem.ts"
+import {
+  apart,
+  fail,
+  holds,
+  isInteger,
+  isSchema,
+  ofType,
+  Problem,
+  type Schema,
+  typeOf,
+  types,
+  within
+} from "./SchemaProblem.ts"
+import { tooLarge } from "./SchemaSize.ts"
 import * as StringRules from "./StringRules.ts"
+
+/** Max characters of an expression that is repeated instead of becoming a rule. */
+const maxInline = 80
+
+/** Max characters of all rules; references to nested places may repeat what these contain. */
+const maxText = 4_000_000
 
 export class SchemaWriter {
   readonly rules = new Ebnf.Rules()
@@ -34,7 +53,9 @@ export class SchemaWriter {
     })
   }
 
-  private list(item: Ebnf.Expression, from: number, to: number | undefined): Ebnf.Expression {
+  private list(given: Ebnf.Expression, from: number, to: number | undefined): Ebnf.Expression {
+    // The item is written twice: in lists of lists, its text would double at every level.
+    const item = given.length > maxInline ? this.rules.add("item", given) : given
     const more = `(${ObjectRules.comma(this.rules)} ${item})`
     const some = Ebnf.sequence(item, Ebnf.repeat(more, Math.max(0, from - 1), to === undefined ? undefined : to - 1))
     return ObjectRules.within(
@@ -47,6 +68,7 @@ export class SchemaWriter {
 
   /** The expression of a schema; undefined if no value is valid. */
   schema(schema: unknown, where: string): Ebnf.Expression | undefined {
+    if (this.rules.length > maxText) throw new Problem(tooLarge(this.root))
     if (schema === true) return this.any()
     if (schema === false) return undefined
     if (!isSchema(schema)) return fail(where, "expected a schema")

@@ -186,6 +186,14 @@ describe("grammars of schemas", () => {
         ['{"a":1,"b":2}', '{"aa":2}', '{"":2}'],
         ['{"a":2}', '{"\\u0061":2}', '{"b":1}']
       ],
+      [
+        { type: "number", exclusiveMinimum: -1, exclusiveMaximum: 1 },
+        ["-0.99999", "0.125", "0", "-0.0000001"],
+        ["-1", "1.0", "-1.5"]
+      ],
+      [{ type: "number", exclusiveMinimum: 0.5 }, ["0.500001", "0.625", "7"], ["0.5", "0.50", "0.4999"]],
+      [{ type: "string", pattern: "^(?:a*)*$" }, ['"aa"', '""'], ['"b"']],
+      [{ type: "string", pattern: "^(a{2})+(b?){3}$" }, ['"aa"', '"aaaabbb"'], ['"aaa"', '"aabbbb"']],
       [{ type: "string", pattern: "^a|b$" }, ['"ax"', '"xb"', '"a"'], ['"xa"', '"bx"', '""']],
       [{ type: "string", format: "date" }, ['"2024-02-29"'], ['"2023-02-29"', '"2024-04-31"', '"2024-13-01"']]
     ]
@@ -246,11 +254,23 @@ describe("grammars of schemas", () => {
     ],
     [
       { type: "string", maxLength: 2_000_000 },
-      "too large: it has 0 properties, 0 values of enums, 1 objects in all, and lengths up to 2000000"
+      "too large: it has 0 properties, 0 values of enums, 1 objects in all, 1 levels, lengths up to 2000000"
     ]
   ]
   it.each(refused)("cannot be made of %j", (schema, problem) => {
     assert.include(SchemaGrammar.problem(schema), problem)
+  })
+
+  it("grow with the depth of lists in lists, and not faster", () => {
+    const lists = (depth: number) =>
+      Array.from({ length: depth }).reduce<unknown>((items) => ({ type: "array", items }), { type: "integer" })
+    const lengthOf = (depth: number) => Result.getOrThrow(SchemaGrammar.make(lists(depth))).text.length
+    assert.isBelow(lengthOf(80) / lengthOf(20), 4.5)
+  })
+
+  it("are refused at once where there are too many schemas in one", () => {
+    const prefixItems = Array.from({ length: 11_000 }, () => ({ type: "null" }))
+    assert.include(SchemaGrammar.problem({ prefixItems }), "too large: it has 0 properties, 0 values of enums, 11001")
   })
 
   it("grow with the properties that need not be there, and not faster", () => {

@@ -34,6 +34,7 @@ export const make = (): ServerEvents => {
   let data: Array<string> = []
   let name = ""
   let isDone = false
+  let isFirst = true
 
   const eventsOf = (lines: ReadonlyArray<string>): Result.Result<ReadonlyArray<Fields>, string> => {
     const meant = lines.map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith(":"))
@@ -59,7 +60,10 @@ export const make = (): ServerEvents => {
   }
 
   return {
-    take: (line) => {
+    take: (given) => {
+      // A byte order mark may begin the stream.
+      const line = isFirst && given.startsWith("\ufeff") ? given.slice(1) : given
+      isFirst = false
       if (line === "") return complete()
       const [, field = "", value = ""] = /^(data|event): ?(.*)$/s.exec(line) ?? []
       if (field === "data") data.push(value)

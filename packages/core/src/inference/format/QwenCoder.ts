@@ -9,7 +9,8 @@
  *     </function>
  *     </tool_call>
  *
- * As in vLLM's parser, the end of the answer may replace the last closing tags.
+ * As in vLLM's parser, the end of the answer may replace the last closing tags, and an answer without any `<tool_call>`
+ * may begin its calls at the function.
  */
 import * as CallJson from "./CallJson.ts"
 import * as Marked from "./Marked.ts"
@@ -89,18 +90,21 @@ export const format: OutputFormat = Marked.make({
   thinking: ThinkTags.think,
   ends: ["<|im_end|>", "<|endoftext|>"],
   separator: "\n\n",
-  opens: [open],
+  opens: [open, functionOpen],
   readCalls: (text, { finishReason, tools }) => {
     const mayEnd = finishReason !== "length"
-    const first = text.indexOf(open)
+    const isWrapped = text.includes(open)
+    const opening = isWrapped ? open : functionOpen
+    const first = text.indexOf(opening)
     const calls: Array<ReadCall> = []
     for (let from = first; from !== -1;) {
-      const read = readFunction(text, CallJson.skipBlanks(text, from + open.length), tools, mayEnd)
+      const read = readFunction(text, CallJson.skipBlanks(text, from + (isWrapped ? open.length : 0)), tools, mayEnd)
       if (read === undefined) return undefined
       const closing = CallJson.skipBlanks(text, read.end)
-      if (!text.startsWith(close, closing) && !(mayEnd && closing === text.length)) return undefined
+      const isClosed = text.startsWith(close, closing)
+      if (isWrapped && !isClosed && !(mayEnd && closing === text.length)) return undefined
       calls.push(read.call)
-      from = text.indexOf(open, closing + close.length)
+      from = text.indexOf(opening, isClosed ? closing + close.length : closing)
     }
     return { at: first, calls }
   },

@@ -168,30 +168,37 @@ export class Interpreter implements Library {
 
   private macro(name: string, parameters: ReadonlyArray<Parameter>, body: Body, scope: Scope): Values.Callable {
     const names = new Set(parameters.map(([parameter]) => parameter))
-    return new Values.Callable(name, ({ named, positional }) => {
-      const inner = new Scope(scope)
-      const rest = new Map(named)
-      for (const [at, [parameter, otherwise]] of parameters.entries()) {
-        if (at < positional.length) inner.set(parameter, positional[at])
-        else if (rest.has(parameter)) inner.set(parameter, rest.get(parameter))
-        else if (otherwise === undefined)
-          inner.set(parameter, new Values.Undefined(`parameter '${parameter}' was not provided: it`))
-        else inner.set(parameter, this.value(otherwise, inner))
-      }
-      const others = [...rest].filter(([key]) => !names.has(key) && key !== "caller")
-      if (rest.has("caller")) inner.set("caller", rest.get("caller"))
-      const usesOthers = (word: string) =>
-        JSON.stringify(body, (_, one: unknown) => (typeof one === "bigint" ? 0 : one)).includes(`"name":"${word}"`)
-      if (positional.length > parameters.length && !usesOthers("varargs")) {
-        return Values.refuse(`macro '${name}' takes not more than ${parameters.length} argument(s)`)
-      }
-      if (others.length > 0 && !usesOthers("kwargs")) {
-        return Values.refuse(`macro '${name}' takes no keyword argument '${others[0]![0]}'`)
-      }
-      inner.set("varargs", new Values.Tuple(positional.slice(parameters.length)))
-      inner.set("kwargs", new Map(others))
-      return this.text(body, inner)
-    })
+    return new Values.Callable(
+      name,
+      ({ named, positional }) => {
+        const inner = new Scope(scope)
+        const rest = new Map(named)
+        for (const [at, [parameter, otherwise]] of parameters.entries()) {
+          if (at < positional.length) inner.set(parameter, positional[at])
+          else if (rest.has(parameter)) inner.set(parameter, rest.get(parameter))
+          else if (otherwise === undefined)
+            inner.set(parameter, new Values.Undefined(`parameter '${parameter}' was not provided: it`))
+          else inner.set(parameter, this.value(otherwise, inner))
+        }
+        const others = [...rest].filter(([key]) => !names.has(key) && key !== "caller")
+        if (rest.has("caller")) inner.set("caller", rest.get("caller"))
+        const usesOthers = (word: string) =>
+          JSON.stringify(body, (_, one: unknown) => (typeof one === "bigint" ? 0 : one)).includes(`"name":"${word}"`)
+        if (positional.length > parameters.length && !usesOthers("varargs")) {
+          return Values.refuse(`macro '${name}' takes not more than ${parameters.length} argument(s)`)
+        }
+        if (others.length > 0 && !usesOthers("kwargs")) {
+          return Values.refuse(`macro '${name}' takes no keyword argument '${others[0]![0]}'`)
+        }
+        inner.set("varargs", new Values.Tuple(positional.slice(parameters.length)))
+        inner.set("kwargs", new Map(others))
+        return this.text(body, inner)
+      },
+      new Map<string, () => Values.Value>([
+        ["name", () => name],
+        ["arguments", () => new Values.Tuple(parameters.map(([parameter]) => parameter))]
+      ])
+    )
   }
 
   private arguments({ named, positional, spread }: Given, scope: Scope): Values.Arguments {
@@ -226,7 +233,12 @@ export class Interpreter implements Library {
       case "Tuple":
         return new Values.Tuple(expression.items.map((one) => this.value(one, scope)))
       case "Dict":
-        return new Map(expression.entries.map(([key, one]) => [this.value(key, scope), this.value(one, scope)]))
+        return expression.entries.reduce((all, [key, one]) => {
+          const name = this.value(key, scope)
+          // Numbers that are equal are one key: 1, 1.0 and true.
+          const same = Values.isNumber(name) ? [...all.keys()].find((other) => Values.equals(other, name)) : undefined
+          return all.set(same ?? name, this.value(one, scope))
+        }, new Map<Values.Value, Values.Value>())
       case "Attribute":
         return Attributes.member(this.value(expression.of, scope), expression.name)
       case "Item":

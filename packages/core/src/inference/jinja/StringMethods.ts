@@ -74,16 +74,20 @@ export const replace = (all: string, old: string, by: string, most: number): str
   return rest.length === 0 ? kept : kept + old + rest.join(old)
 }
 
+/** The title case of letters that print two: ǆ is ǅ, not Ǆ. */
+const digraphs: { readonly [upper: string]: string } = { Ǆ: "ǅ", Ǉ: "ǈ", Ǌ: "ǋ", Ǳ: "ǲ" }
+const titled = (first: string): string => digraphs[first.toUpperCase()] ?? first.toUpperCase()
+
 /** Capitalizes every word, a word being consecutive letters. */
 const title = (all: string): string =>
   all.replace(/\p{L}+/gu, (word) => {
     const [first = "", ...rest] = Array.from(word)
-    return first.toUpperCase() + rest.join("").toLowerCase()
+    return titled(first) + rest.join("").toLowerCase()
   })
 
 export const capitalize = (all: string): string => {
   const [first = "", ...rest] = Array.from(all)
-  return first.toUpperCase() + rest.join("").toLowerCase()
+  return titled(first) + rest.join("").toLowerCase()
 }
 
 /** The part from `start` to `end`, counted in code points, where it begins, and whether that is within the text. */

@@ -45,7 +45,7 @@ const ne = comparing("!=")
 
 export const tests: { readonly [name: string]: Test } = {
   boolean: (value) => typeof value === "boolean",
-  callable: (value) => value instanceof Callable,
+  callable: (value) => value instanceof Callable || value instanceof Undefined,
   defined: (value) => !(value instanceof Undefined),
   divisibleby: (value, { positional: [by] }) => equals(binary("%", value, by), 0n),
   eq,

@@ -47,6 +47,7 @@ const round: Filter = (value, given) => {
 
 const int: Filter = (value, given) => {
   const { base = 10n, default: otherwise = 0n } = bind("int", given, ["default", "base"])
+  if (value instanceof Undefined) return value.fail()
   if (isNumber(value)) {
     const number = numberOf(value)
     return typeof number === "bigint" ? number : Number.isFinite(number) ? BigInt(Math.trunc(number)) : otherwise
@@ -85,6 +86,7 @@ const asFloat = (given: string): number | undefined => {
 
 const float: Filter = (value, given) => {
   const { default: otherwise = 0 } = bind("float", given, ["default"])
+  if (value instanceof Undefined) return value.fail()
   if (isNumber(value)) return Number(numberOf(value))
   return typeof value === "string" ? (asFloat(value) ?? otherwise) : otherwise
 }

@@ -133,9 +133,25 @@ const directive = /%(?:\((\w+)\))?([-+ 0#]*)([1-9]\d*)?(?:\.(\d+))?([a-zA-Z%])/g
 const padded = (text: string, flags: string, width: number): string =>
   flags.includes("-")
     ? text.padEnd(width)
-    : flags.includes("0") && /^-?[\d.]/.test(text)
-      ? text.replace(/^(-?)/, (sign) => sign + "0".repeat(Math.max(0, width - text.length)))
+    : flags.includes("0") && /^[-+ ]?[\d.]/.test(text)
+      ? text.replace(/^([-+ ]?)/, (sign) => sign + "0".repeat(Math.max(0, width - text.length)))
       : text.padStart(width)
+
+/** Max decimal places that JavaScript writes. */
+const maxPlaces = 100
+
+/** A number with so many places; a tie, such as 2.25 with one, goes to the even digit as in Python. */
+const fixed = (value: number, places: number): string => {
+  if (!Number.isFinite(value)) return float(value)
+  if (places > maxPlaces - 1) return refuse(`%.${places}f has too many places`)
+  if (Math.abs(value) >= 1e21) return `${BigInt(value)}${places > 0 ? `.${"0".repeat(places)}` : ""}`
+  const text = value.toFixed(places)
+  // Doubles with a tie have few places: all of them are in this text.
+  const all = value.toFixed(maxPlaces)
+  const rest = all.slice(all.indexOf(".") + 1 + places)
+  const isUp = /^50*$/.test(rest) && /[13579]$/.test(text)
+  return isUp ? all.slice(0, all.length - rest.length).replace(/\.$/, "") : text
+}
 
 export const percent = (format: string, values: ReadonlyArray<Value>, byName: ReadonlyMap<Value, Value>): string => {
   let used = 0
@@ -165,7 +181,7 @@ export const percent = (format: string, values: ReadonlyArray<Value>, byName: Re
             return String(typeof number() === "bigint" ? number() : Math.trunc(Number(number())))
           case "f":
           case "F":
-            return Number(number()).toFixed(Number(places ?? 6))
+            return fixed(Number(number()), Number(places ?? 6))
           case "x":
             return number().toString(16)
           case "X":
@@ -174,7 +190,11 @@ export const percent = (format: string, values: ReadonlyArray<Value>, byName: Re
             return refuse(`%${kind} is not supported in ${whole}`)
         }
       }
-      return padded(text(), flags, Number(width ?? 0))
+      if (flags.includes("#") && kind !== "s" && kind !== "r") return refuse(`# is not supported in ${whole}`)
+      const sign = flags.includes("+") ? "+" : flags.includes(" ") ? " " : ""
+      const isSigned = sign !== "" && "difF".includes(kind)
+      const bare = text()
+      return padded(isSigned && !bare.startsWith("-") ? sign + bare : bare, flags, Number(width ?? 0))
     }
   )
   return byName.size === 0 && used < values.length

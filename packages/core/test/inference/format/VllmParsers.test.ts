@@ -71,6 +71,20 @@ describe("calls", () => {
     }
   })
 
+  it("of qwen3-coder need no outer tag, as in vLLM's parser", () => {
+    const call = "<function=get>\n<parameter=city>\nBern\n</parameter>\n</function>"
+    for (const text of [call, `${call}\n</tool_call>`, `Sure.${call}`, `${call}\n${call.replace("Bern", "Rome")}`]) {
+      const { calls, content } = OutputFormats.byName("qwen3-coder").read(text, { tools: recorded.tools })
+      const cities = [...text.matchAll(/Bern|Rome/g)].map(([city]) => ({ city }))
+      assert.deepStrictEqual(
+        calls.map((one) => one.arguments),
+        cities,
+        text
+      )
+      assert.strictEqual(content, text.startsWith("Sure.") ? "Sure." : null, text)
+    }
+  })
+
   it("that the length limit cut off are not read", () => {
     const open = {
       "kimi-k2":

@@ -64,9 +64,9 @@ const spaced: ReadonlyArray<Tongue> = [
   {
     answer:
       opt("правильный|верный|мой|правильна|सही") +
-      "(?:ответ|відповідь|و?الخيار|و?الإجابة|الاجابة|الجواب|התשובה|תשובה|उत्तर)" +
+      "(?:ответ|відповідь|و?الخيار|و?الإجابة|الاجابة|الجواب|התשובה|תשובה|उत्तर|जवाब|সঠিক উত্তর)" +
       `(?:${gap}(?:الصحيحة|الصحيح|הנכונה))?`,
-    is: "это|є|هي|هو|היא",
+    is: "это|є|هي|هو|היא|है",
     isNot: "не|это не|ليست|ليس|אינה|לא"
   }
 ]
@@ -74,7 +74,7 @@ const spaced: ReadonlyArray<Tongue> = [
 /** Languages without. */
 const joined: Tongue = {
   answer:
-    "(?:(?:最终|正确|最佳|标准|正しい|最終)(?:的|な)?)?(?:答案|答え|解答|正解|정답|답|(?<=[确佳](?:的)?)(?:选项|選項)|(?<=正しい)(?:選択肢|もの)|(?:옳은|맞는|알맞은|적절한|올바른|정확한)[ \\t]?(?:것|답|선택지|보기|선택))(?:选项|選項|应该|應該|应|應|就)?",
+    "(?:(?:最终|正确|最佳|标准|正しい|最終)(?:的|な)?)?(?:答案|答え|解答|正解|정답|답|(?<=[确佳](?:的)?)(?:选项|選項)|(?<=正しい)(?:選択肢|もの|の)|(?:옳은|맞는|알맞은|적절한|올바른|정확한)[ \\t]?(?:것|답|선택지|보기|선택))(?:选项|選項|应该|應該|应|應|就)?",
   is: "是|为|為|选|選|は|은|는|이|가",
   isNot: "不是|不为|不選|不选|ではなく|はないは"
 }
@@ -119,8 +119,17 @@ const heads: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
     /(?<!\p{L})(?:daher|somit|also|folglich|damit|deshalb|demnach|deswegen)[ \t]{1,3}(?:ist|lautet)[ \t]{1,3}die[ \t]{1,3}(?:richtige|korrekte)[ \t]{1,3}antwort[ \t]{0,3}:?[ \t]{0,3}(?=[("'*]{0,4}[A-Z\d])/giu,
     "the answer is "
   ],
-  [/(?:सही[ \t]{1,3})?(?:उत्तर|विकल्प)[ \t]{1,3}(?=\(?[A-Z\d\p{Script=Devanagari}]\)?[ \t]{1,3}है)/gu, "the answer is "],
+  [
+    /(?:सही[ \t]{1,3})?(?:उत्तर|जवाब|विकल्प)[ \t]{1,3}(?=\(?[A-Z\d\p{Script=Devanagari}]\)?[ \t]{1,3}है)/gu,
+    "the answer is "
+  ],
   [/(?:پاسخ|گزینه)[ \t]{1,3}(?:صحیح|درست)[ \t]{0,3}:?[ \t]{1,3}(?=\(?[A-Z\d]\)?[ \t]{1,3}است)/gu, "the answer is "],
+  // Hungarian and Bengali have no copula.
+  [
+    /(?<!\p{L})(?:a[ \t]{1,3})?helyes[ \t]{1,3}válasz[ \t]{1,3}(?:az?[ \t]{1,3})?(?=\(?[A-Z\d]\)?[.\s]*$)/gimu,
+    "the answer is "
+  ],
+  [/সঠিক[ \t]{1,3}উত্তর[ \t]{1,3}(?:হল|হলো)?[ \t]{0,3}(?=\(?[A-Z\d])/gu, "the answer is "],
   // "Cevap B'dir."
   [
     /(?<!\p{L})(?:doğru[ \t]{1,3})?(?:cevap|yanıt)[ \t]{1,3}(?=[A-Z\d](?:['’ ]?(?:dır|dir|dur|dür|tır|tir)|[ \t]şıkkı(?:dır)?)(?!\p{L}))/giu,
@@ -146,7 +155,7 @@ const isStated = (before: string): boolean => {
 
 /** Words after an announcement, in the order of replacement. */
 const others: ReadonlyArray<readonly [pattern: RegExp, english: string]> = [
-  [/不(?=[.,!\s])|不对|不正确|等等|等一下|错了|待って|잠깐|아니요/gu, " wait, "],
+  [/不(?=[.,!\s])|不对|不正确|更正|等等|等一下|错了|待って|잠깐|아니요/gu, " wait, "],
   [
     /(?<!\p{L})(?:espera|espere|perdón|perdon|attends|attendez|pardon|warte|moment|entschuldigung|nein|aspetta|scusa|scusate|desculpe|подождите|подожди|стоп|нет|poczekaj|bekle|me equivoqué|je me suis trompé)(?!\p{L})/giu,
     " wait, "
@@ -214,7 +223,7 @@ const replaced = (text: string, all: ReadonlyArray<readonly [pattern: RegExp, by
 
 /** Texts that may contain an announcement in another language. */
 const candidates =
-  /respuesta|resposta|risposta|r[ée]ponse|opci[óo]n|opç|opzione|alternativa|gabarito|bonne|soluc|soluz|solution|antwo|lösung|svar|odpov|odpow|cevap|yanıt|đáp|trả lời|jawaban|ответ|відповідь|جابة|الجواب|תשובה|उत्तर|答|正解|답|选|選|elijo|escojo|escolho|scelgo|choisis|wähle|kies|wybieram|выбираю|memilih|richtig|korrekt|corre[ct]t[aeo]|corret[ao]|giust[ao]|juist|c['’]est|treffe|trifft|stimmt|letra|lettre|lettera|вариант|варіант|верн|правильн|poprawn|prawidłow|optie|keuze|rätt|riktig|rigtig|seçene|doğru|benar|đúng|phương|απάντηση|επιλογή|σωστ|الخيار|对的|對的|απάντ|răspuns|raspuns|válasz|vastaus|คำตอบ|پاسخ|گزینه|विकल्प|אפשרות|正确|正確|正し|선택|정답|보기|맞|옳|적절|올바|알맞|proposition|exact[aeo]|esatt[ao]|chọn|(?:^|[.,;:!?\n] ?)(?:es|es ist|è|é) /i
+  /respuesta|resposta|risposta|r[ée]ponse|opci[óo]n|opç|opzione|alternativa|gabarito|bonne|soluc|soluz|solution|antwo|lösung|svar|odpov|odpow|cevap|yanıt|đáp|trả lời|jawaban|ответ|відповідь|جابة|الجواب|תשובה|उत्तर|जवाब|উত্তর|答|正解|답|选|選|elijo|escojo|escolho|scelgo|choisis|wähle|kies|wybieram|выбираю|memilih|richtig|korrekt|corre[ct]t[aeo]|corret[ao]|giust[ao]|juist|c['’]est|treffe|trifft|stimmt|letra|lettre|lettera|вариант|варіант|верн|правильн|poprawn|prawidłow|optie|keuze|rätt|riktig|rigtig|seçene|doğru|benar|đúng|phương|απάντηση|επιλογή|σωστ|الخيار|对的|對的|απάντ|răspuns|raspuns|válasz|vastaus|คำตอบ|پاسخ|گزینه|विकल्प|אפשרות|正确|正確|正し|선택|정답|보기|맞|옳|적절|올바|알맞|proposition|exact[aeo]|esatt[ao]|chọn|(?:^|[.,;:!?\n] ?)(?:es|es ist|è|é) /i
 
 /** An ambiguous letter that looks Latin: "В" may be the second choice or the third. */
 const isAmbiguous = (label: string, labels: ReadonlyArray<string>): boolean =>

@@ -13,6 +13,7 @@ import * as Integers from "./Integers.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Numerals from "../text/Numerals.ts"
 import * as Plain from "./Plain.ts"
+import * as Spelled from "../text/Spelled.ts"
 import { parse } from "./Structure.ts"
 
 export {
@@ -97,11 +98,12 @@ const withoutChoices = (gold: string, prediction: string): readonly [gold: strin
  * LaTeX or plain text, with or without delimiters. Answers beyond the limits equal nothing.
  */
 export const equivalent = (
-  gold: string,
-  prediction: string,
+  goldAnswer: string,
+  predictedAnswer: string,
   read: Reader,
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
+  const [gold, prediction] = [Spelled.withoutExplanation(goldAnswer), Spelled.withoutExplanation(predictedAnswer)]
   const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
   const values = withoutChoices(gold, prediction)

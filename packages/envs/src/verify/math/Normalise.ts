@@ -100,6 +100,8 @@ const doubled =
   /\\\\(?=(?:[dtc]?frac|sqrt|leq?|geq?|neq?|lt|gt|boxed|text\w*|left|right|pi|cdot|times|cup|cap|in|infty|pm|theta|alpha|beta)(?![a-zA-Z]))/g
 
 const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
+  // A row break or a space at the end prints nothing.
+  [/\\{1,2}\s*$/g, ""],
   [/&lt;/g, "<"],
   [/&gt;/g, ">"],
   [/\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|nolimits|mathstrut|strut)(?![a-zA-Z])\.?/g, ""],

@@ -5,7 +5,7 @@ import * as Retraction from "./Retraction.ts"
 import * as Wording from "./Wording.ts"
 
 const anchors =
-  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
+  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|(?:(?:must|should|has to|turns out to|comes out to) be|equals|is equal to|comes (?:out )?to)(?=[\s$*]{1,6}(?:\\?[$€£])?[-\d\\])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,3}(?:the |my )?(?:final )?answer:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
 
 /**
  * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is not a
@@ -71,6 +71,8 @@ const predicate = (stated: string): string => {
   return statement.replaceAll(copula, (word, at: number) => (isOutsideThere(at) ? "" : word))
 }
 
+/** "not 60 but 45": the other number is denied. */
+const contrasted = /^\s*not\s(?:\\?[$€£]\s?)?-?\d[\d,.]{0,40}(?:\s[a-z]{2,20})?,?\sbut\s(?:rather\s|instead\s)?/i
 /** "45 miles, not 60": the other number is denied. */
 const contrast = /,\s(?:and\s)?not\s(?:\\?[$€£]\s?)?-?\d[\d,.]{0,40}(?:\s[a-z]{2,20})?[\s*_]{0,10}$/i
 
@@ -93,9 +95,12 @@ export const last = (whole: string): string | undefined => {
   }
   if (said === undefined || place.test(said.stated)) return undefined
   const { announcing, before, end } = said
-  const bare = Prose.withoutReason(said.stated)
+  const bare = Prose.withoutReason(said.stated.replace(contrasted, ""))
   const stated = Prose.beginsWithValue(bare) ? bare.replace(contrast, "") : bare
-  if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""
+  const isCrossed = /[❌✗✘✖🚫][\s*_.]{0,9}$/u.test(said.stated)
+  const isGuess = /(?<![a-z])guess[:,]?\s{0,9}(?:the\s)?$/i.test(before)
+  if (isCrossed || isGuess || /^[\s*]*[~∼]\s?\d/.test(stated) || Wording.denies(`${announcing} ${stated}`)) return ""
+  if (Wording.isBorrowed(Wording.clauseBefore(before))) return ""
   // "Final answer: the largest $n$ is 34": the value is the predicate.
   const value = withoutMarkup(predicate(stated))
   const isFormula = Formulas.all(value).length > 0

@@ -29,13 +29,17 @@ const congruent = /≡|\\equiv|congruent/
 
 /** "or 25", "apples or 25", "or is it 25", "or x = 25", "or so", "maybe", "to 25". */
 const hedgesAfter =
-  /^(?:-ish(?![a-zA-Z])|(?:[,–—-]|\.{2,3}|…)?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|roughly|give or take|more or less|at (?:the )?(?:least|most)(?! one))(?![a-zA-Z])|to\s+[-$\\\d]))/i
+  /^(?:-ish(?![a-zA-Z])|(?:[,–—-]|\.{2,3}|…)?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}(?:and\/)?or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|roughly|give or take|more or less|at (?:the )?(?:least|most)(?! one))(?![a-zA-Z])|to\s+[-$\\\d]))/i
 const hedgesBefore =
   /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|(?<![a-zA-Z])(?:if|suppose|imagine|assume|pretend)(?![a-zA-Z])[^.]{1,80}\swere[\s$*:([]{1,9}$|(?<![a-zA-Z])between[\s$\\]{1,5}\d[\d.,$%\s]{0,20}and[\s$*]{1,9}$|(?<![a-zA-Z])(?:might|may|could|would) (?:think|say|guess|assume|expect|believe|conclude|be tempted)(?![a-zA-Z])|^\s*(?:suppose|imagine|pretend|let['’]s say)(?![a-zA-Z])[^,]*$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
 
 /** Directly before the box: what others answer, or an assumption. */
 const ofOthers =
   /(?<![a-zA-Z])(?:(?:some|many|most|several|few)\s(?:[a-z]{3,20}\s)?(?:answer|say|think|guess|write|claim|get|believe)|if\s(?:we|i|you|one)\s(?:assume|suppose|guess))(?:\s(?:that\s)?(?:it|the\sanswer|[a-z])(?:\sis|['’]s|\s?=)?)?[\s$*:([]{1,9}$/i
+
+/** Directly before the box: "My guess is", "I'd guess it's". */
+const guessBefore =
+  /(?<![a-zA-Z])guess(?:ing|es)?(?:\s(?:that|it|the answer|would|will|here|for now)){0,3}(?:['’]s|\s(?:is|was|be|equals))?[\s$*:,([—–-]{1,9}$/i
 
 /** Directly before the box: "roughly", "about". "Approximately" marks a rounded result, like `\\approx`. */
 const vague =
@@ -44,7 +48,8 @@ const vague =
  * A bound in the place of the value: "At least \boxed{24}.", "it is at most \boxed{24}"; "she needs at least
  * \boxed{24}" answers what she needs.
  */
-const bound = /(?:at (?:the )?(?:least|most)|up to|a (?:minimum|maximum) of)[\s$*:([]{1,9}$/i
+const bound =
+  /(?:at (?:the )?(?:least|most)|up to|a (?:minimum|maximum) of|(?<![a-zA-Z])(?:over|above|under|below|beyond))[\s$*:([]{1,9}$/i
 const isStated = /(?<![a-zA-Z])(?:is|are|be|was|were|equals)[\s*]{1,5}$/i
 const hasVerb =
   /^[\s*_`"'$)\]}.,]*(?:[a-zA-Z]{1,20}[\s,]{1,3}){0,4}(?:can|could|will|would|must|may|should|are|is|were|was|have|has|had|do|does|need|needs)(?![a-zA-Z])/i
@@ -89,7 +94,7 @@ const isComputedBefore = (line: string): boolean => {
 }
 
 const isHedgedBefore = (line: string): boolean => {
-  if (ofOthers.test(line)) return true
+  if (ofOthers.test(line) || guessBefore.test(line)) return true
   const last = [...line.matchAll(clauseStart)].at(-1)
   return (
     hedgesBefore.test(line) && hedgesBefore.test(last === undefined ? line : line.slice(last.index + last[0].length))
@@ -109,7 +114,9 @@ const isVague = (line: string, rest: string): boolean => {
 
 const isComputedAfter = (line: string): boolean => {
   if (
-    /^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[a-z](?<![mgshl])(?![a-zA-Z]))/.test(line) ||
+    /^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[ ~]\d{3}(?![\d%]|[.:]\d)|[a-z](?<![mgshl])(?![a-zA-Z]))/.test(
+      line
+    ) ||
     /^\s*\*(?!\*)\s*[\d\\$(]/.test(line)
   )
     return true

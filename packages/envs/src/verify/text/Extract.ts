@@ -90,19 +90,34 @@ const hashed = (reference: string): string | undefined => {
 
 const tag = /<answer>([^<]{1,2000})<\/answer>/gi
 
+/** A list of strings, as in columns that hold lists: `['5']`, `["\\frac{1}{2}", "3"]`. */
+const stringList =
+  /^\s*\[\s*(?:'[^']{1,500}'|"[^"]{1,500}")(?:\s*,\s*(?:'[^']{1,500}'|"[^"]{1,500}")){0,50}\s*,?\s*\]\s*$/
+const bold = /^\s*\*\*([^*\n]{1,300})\*\*\s*$/
+
+/** A reference without what a column's form adds to it. */
+const unwrapped = (reference: string): string => {
+  if (stringList.test(reference)) {
+    const strings = [...reference.matchAll(/'([^']+)'|"([^"]+)"/g)]
+    return strings.map(([, single, double]) => (single ?? double ?? "").replaceAll("\\\\", "\\")).join(" , ")
+  }
+  const thinkEnd = reference.lastIndexOf("</think>")
+  return thinkEnd === -1 ? (bold.exec(reference)?.[1] ?? reference) : reference.slice(thinkEnd + "</think>".length)
+}
+
 /**
  * The answer in a reference solution: the line after the last `####`, else the boxed one (closed or not), else the last
  * `<answer>`, else the announced one ("The answer is: 18"), else the whole text.
  */
 export const extractReference = (reference: string): string => {
-  const written = Signs.ascii(reference)
+  const written = Signs.ascii(unwrapped(reference))
   const found =
     hashed(written) ??
     Boxes.lastGroup(written)?.answer ??
     Boxes.unclosed(written) ??
     [...written.matchAll(tag)].at(-1)?.[1]?.trim() ??
     Announcement.last(written)
-  return found === undefined || found.trim() === "" ? written : found
+  return found === undefined || found.trim() === "" ? written : (bold.exec(found)?.[1] ?? found)
 }
 
 const isOpenBefore = (before: string): boolean =>

@@ -5,6 +5,7 @@
  * Remarks after a value are removed if they neither deny, doubt nor compute and name no other value. The rest is the
  * answer or, if it is a sentence, its only number. Linear in the text.
  */
+import * as Spelled from "./Spelled.ts"
 import * as Wording from "./Wording.ts"
 
 /**
@@ -62,7 +63,7 @@ const maxRemark = 1_000
 
 /** A separate clause, whose numbers are not the value. */
 const clause =
-  /^(?:because|since|as|which|where|including|with|given|made up|namely|i\.e|that is|rounded|after|when|from|by|for|due|using|consisting|who|of)(?![a-zA-Z])/i
+  /^(?:because|since|as|which|where|including|with|given|made up|namely|i\.e|that is|rounded|after|when|from|by|for|due|using|consisting|who|of|up from|down from|compared (?:to|with)|on [A-Z][a-z]+day)(?![a-zA-Z])/i
 
 const takesBack = /(?<![a-zA-Z])(?:wrong|incorrect|false|mistaken|untrue|not\s+(?:correct|right|true))(?![a-zA-Z])/i
 
@@ -104,7 +105,10 @@ export const beginsWithValue = (stated: string): boolean => startsWithNumber.tes
 const isRemark = (tail: string, head: string): boolean => {
   if (tail.length > maxRemark || /[\\?^]/.test(tail) || Wording.isDoubtful(tail)) return false
   const bare = tail.replace(/^[\s,;:(–—-]+/, "").replace(/(?:below|above) zero/i, "cold")
-  const words = withoutSpelled(bare, head)
+  const [, digits] = /(?<![\d.,])(\d[\d,]*)(?=\D*$)/.exec(head) ?? []
+  // The number spelled out again: "12 (twelve apples)".
+  const isSpelled = digits !== undefined && Spelled.atStart(bare) === digits.replaceAll(",", "")
+  const words = isSpelled ? "so many" : bare
   const isBracket = /^\s\([^()]*\)[\s.]*$/.test(tail)
   if (isBracket && calculation.test(words)) return true
   if (clause.test(words)) return true
@@ -115,25 +119,24 @@ const isRemark = (tail: string, head: string): boolean => {
   )
 }
 
-const names =
-  "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split(
-    " "
-  )
-
-/** Removes the number spelled out again: "12 (twelve apples)". */
-const withoutSpelled = (words: string, head: string): string => {
-  const [first = ""] = /^[a-zA-Z-]+/.exec(words) ?? []
-  const number = names.indexOf(first.toLowerCase())
-  const [, digits] = /(?<![\d.,])(\d{1,2})(?=\D*$)/.exec(head) ?? []
-  return number !== -1 && Number(digits) === number ? `so many${words.slice(first.length)}` : words
-}
+/** "72, which is less than 100" */
+const compared =
+  /^,\s(?:which|and\sthat)\sis\s(?:(?:much|far|slightly|still|also)\s)?(?:less|more|fewer|greater|smaller|larger|bigger|higher|lower)\sthan\s([^,;:?]{1,60})$/i
+/** "72 rather than 48", "72 (not 48)" */
+const contrasted =
+  /\s(?:rather\sthan|instead\sof|as\sopposed\sto|\(not)\s(?:\\?[$€£])?-?\d[\d,.]{0,40}(?:\s[a-z]{2,20})?\)?$/i
 
 const withoutRemark = (value: string): string => {
+  const contrast = value.search(contrasted)
+  if (contrast > 0 && /\d/.test(value.slice(0, contrast))) return value.slice(0, contrast)
   let starts = 0
   for (const { index } of value.matchAll(remarkStart)) {
     if (++starts > maxStarts) break
     const head = value.slice(0, index)
-    if (/[\d\\]/.test(head) && isRemark(value.slice(index), head)) return head
+    const tail = value.slice(index)
+    const other = compared.exec(tail)?.[1]
+    const isComparison = other !== undefined && !Wording.isDoubtful(other)
+    if (/[\d\\]/.test(head) && (isComparison || isRemark(tail, head))) return head
   }
   return value
 }
@@ -143,7 +146,9 @@ const leads =
 
 /** The value stated after "the answer is"; an empty text if none or several. */
 export const valueOf = (said: string): string => {
-  const statement = said.replace(leads, "").replace(/^(?:minus|negative)\s+(?=[\d.])/i, "-")
+  const statement = Spelled.withoutWords(said.replace(leads, ""))
+    .replace(/^(?:minus|negative)\s+(?=[\d.])/i, "-")
+    .replace(/\s[:;]-?[)D]$/, "")
   const value = withoutRemark(statement)
   const beforeNumber = /^[^\d\\]*/.exec(value)?.[0] ?? ""
   const named = beforeNumber.slice(Math.max(beforeNumber.lastIndexOf("="), beforeNumber.lastIndexOf("(")) + 1)

@@ -4,9 +4,11 @@
  *
  * The answer itself, "this answer" and the like may be denied anywhere; "that" and "it" only in the next sentence or
  * after "wait", "no", "actually". After these, and if it is called the correct one, another announced number replaces
- * the answer. A successful check ("Wait, is that right? Yes") takes nothing back, and neither do sentences about other
- * values ("25 would be wrong"). Languages: `Tongues`. Linear in the text.
+ * the answer, as does another result after the text reopens its answer (`Reconsideration`), or one that it offers
+ * ("It could also be 25"). A successful check ("Wait, is that right? Yes") takes nothing back, and neither do sentences
+ * about other values ("25 would be wrong"). Languages: `Tongues`. Linear in the text.
  */
+import * as Reconsideration from "./Reconsideration.ts"
 import * as Tongues from "./Tongues.ts"
 import * as Wording from "./Wording.ts"
 
@@ -72,7 +74,11 @@ const pronounFails = new RegExp(
 )
 const answerDenied = new RegExp(`^${answerNoun}\\s+(?:${denying})(?![a-zA-Z])`, "i")
 const admitted =
-  /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|probably|actually)\s+)?(?:made\s+(?:a|an|some)\s+(?:[a-z]+\s+)?(?:mistake|error|slip)s?|(?:was|am|were)\s+(?:wrong|mistaken)|mis(?:counted|calculated|read|understood|added|took|computed)|meant|take\s+(?:that|it)\s+back)|^i['’]m\s+(?:wrong|mistaken)|^(?:scratch\s+that|strike\s+that|never\s?mind|correction|disregard\s+(?:that|this|the\s+above)|ignore\s+(?:that|the\s+above)|my\s+(?:mistake|bad))(?![a-zA-Z])/i
+  /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|probably|actually)\s+)?(?:made\s+(?:a|an|some)\s+(?:[a-z]+\s+)?(?:mistake|error|slip)s?|(?:was|am|were)\s+(?:wrong|mistaken)|mis(?:counted|calculated|read|understood|added|took|computed)|meant|take\s+(?:that|it)\s+back)|^i['’]m\s+(?:wrong|mistaken)|^(?:please\s+)?(?:scratch\s+that|strike\s+that|never\s?mind|correction|disregard\s+(?:that|this|the\s+above)|ignore\s+(?:that|the\s+above)|my\s+(?:mistake|bad))(?![a-zA-Z])/i
+
+/** Another value is offered: "it could also be 25", "alternatively 25", "or 25". */
+const offered =
+  /^[\s(]*(?:(?:(?:but|and|though|although|however)[\s,]+)?(?:(?:it|this|that|the\s+answer|which)\s)?(?:could|might|may)\s(?:(?:also|well|just|as|equally|possibly|actually|instead)\s){0,4}be|(?:alternatively|possibly|perhaps|maybe|or(?:\s(?:maybe|perhaps|possibly|even|else))?)[\s,:]+(?:(?:it|that|the\s+answer)(?:['’]s|\s(?:is|was|could\s+be|might\s+be))\s)?(?:boxed\s)?)\s?(?:\\boxed\{)?([-$\\\d].{0,40})/is
 
 /** Another value replaces the answer. */
 const replaced = new RegExp(
@@ -94,6 +100,14 @@ const concluded = new RegExp(
   `${concluding}(?:${trueAnswer}\\s+(?:is|was|should\\s+be|must\\s+be|equals)|the\\s+answer\\s+(?:must|should)\\s+be|(?:it|that)\\s+should\\s+be)\\s+${value}`,
   "is"
 )
+/** "However, 24 is not prime, so this fails." */
+const fails = new RegExp(
+  `^(?:but|however)[\\s,].*,\\s(?:so|and|but|hence|thus|therefore)\\s(?:${pronoun}|(?:the|my)\\s+answer)\\s(?:${denying}|fails|(?:does\\s?n['’]?t|does\\s+not|can['’]?t|cannot)\\s+${fitting})${otherwise}`,
+  "is"
+)
+/** "But I forgot to add 1, so 25." */
+const thenOnly =
+  /,\s(?:so|hence|thus|therefore)\s(?:it(?:['’]s|\sis)\s|the\sanswer\s(?:is|must\sbe|should\sbe)\s)?([-$]?\d[\d.,]{0,40}(?:\s[a-z]{2,15})?)[\s*_$.!]*$/i
 /** After a correcting word: "no, so it is 25", "oops, should be 25". */
 const corrected = new RegExp(
   `${concluding}(?:(?:(?:it|that|the\\s+answer)(?:['’]s|\\s+is|\\s+equals)|(?:should|must)\\s+be)\\s+)${value}`,
@@ -102,6 +116,7 @@ const corrected = new RegExp(
 /** "I dropped a sign", after such a word. */
 const slipped =
   /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|actually)\s+)?(?:forgot(?!\s+to\s+(?:mention|say|note))|dropped|missed|overlooked|misplaced|swapped|mixed\s+up|messed\s+up|double[\s-]?counted|erred)(?![a-zA-Z])/i
+const simplified = /units?(?![a-zA-Z])|for\s(?:brevity|simplicity|clarity|now)/i
 const onlyValue =
   /^(?:(?:so\s+)?(?:it|that|the\s+answer)(?:['’]s|\s+is)\s+)?([-$]?\d[\d.,]{0,40}(?:\s[a-z]{2,15})?)[\s*_$.!]*$/i
 
@@ -139,6 +154,13 @@ const isOther = (value: string, answer: string): boolean => {
   return /^-?\.?\d/.test(said) && !(said.startsWith(own) && !/^\.?\d/.test(said.slice(own.length)))
 }
 
+/** ", I guess", "This is just a guess" */
+const guessed =
+  /^[\s$*_)\]}",.(—–-]*(?:(?:i|we)(?:['’]d|\swould|['’]m|\sam)?\s(?:(?:just|only)\s)?guess(?:ing)?|(?:just|only)\s(?:a\s)?guess(?:ing)?|(?:but\s)?(?:this|that|it)(?:['’]s|\sis)\s(?:(?:just|only|merely)\s)?(?:a|my)\s(?:[a-z]{3,10}\s)?guess)(?![a-zA-Z])/i
+const crossed = /^[\s$*_)\]}.,]*[❌✗✘✖🚫]/u
+/** Brackets and clauses of the answer's own sentence. */
+const afterClauses = (head: string): ReadonlyArray<string> => head.split(/[,;(]\s?|\s[—–-]\s/)
+
 /** Max characters read after an answer, and of each sentence. */
 const reach = 20_000
 const maxSentence = 400
@@ -175,7 +197,10 @@ const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Co
   const other = (replaced.exec(about) ?? (isCorrecting ? insteadOf.exec(about) : null))?.[1]
   if (other !== undefined && isOther(other, answer)) return true
   if (isOtherNumber(concluded.exec(about)?.[1], answer)) return true
-  if (isCorrecting && (slipped.test(about) || isOtherNumber(corrected.exec(about)?.[1], answer))) return true
+  if (isOtherNumber(offered.exec(about)?.[1], answer) || fails.test(sentence)) return true
+  if (lead !== "" && slipped.test(about) && !simplified.test(about)) return true
+  if (lead !== "" && isOtherNumber(thenOnly.exec(about)?.[1], answer)) return true
+  if (isCorrecting && isOtherNumber(corrected.exec(about)?.[1], answer)) return true
   if ((isCorrecting || isCorrected) && isOtherNumber(onlyValue.exec(about)?.[1], answer)) return true
   return (isNext || isCorrecting) && (pronounDenied.test(about) || pronounFails.test(about))
 }
@@ -188,6 +213,14 @@ export const follows = (after: string, answer: string): boolean => {
   const meant = meaning.exec(near.slice(0, maxSentence))?.[1]
   if ([own, aside, clause, briefly].some((one) => one.test(head)) || (meant !== undefined && isOther(meant, answer)))
     return true
+  if (
+    crossed.test(near) ||
+    guessed.test(near) ||
+    afterClauses(head).some((one) => isOtherNumber(offered.exec(one)?.[1], answer))
+  )
+    return true
+  const concluded = Reconsideration.conclusion(near.slice(head.length))
+  if (concluded !== undefined && Reconsideration.differs(concluded, answer)) return true
   let lead = ""
   let isCorrected = false
   return sentences(near.slice(head.length)).some((one, index) => {

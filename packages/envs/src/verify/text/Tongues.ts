@@ -2,7 +2,7 @@
  * Translates words of other languages around an answer to English, for the rules that read denials, hedges and
  * retractions: "es incorrecto" becomes "that is wrong", "oder 25" becomes "or 25".
  *
- * Closed word classes of about fifteen languages; a text without any of these words is unchanged. Linear in the text.
+ * Closed word classes of about seventeen languages; a text without any of these words is unchanged. Linear in the text.
  */
 
 type Rewriting = readonly [pattern: RegExp, english: string]
@@ -19,9 +19,18 @@ const answer =
 const right =
   "(?:correct[ao]|correcte|corrett[ao]|corret[ao]|exacte|juste|bonne|giust[ao]|richtige?|korrekte?|juiste|правильный|верный|правильно|верно)"
 
+/** "Let me compute this again", after which another result may follow. */
+const anew =
+  "reconsider(?:ando|emos|iamo)|recalcul(?:ando|emos|amos|ei|ons|iamo)|ricalcol(?:ando|iamo|o)|(?:voy\\sa|vou|vamos\\sa|deixe-me|déjame|permíteme)\\s(?:recalcular|reconsiderar|rehacer|refazer)(?:lo)?|je\\srecalcule|refaisons|reprenons|(?:ich\\s)?(?:rechne|überlege|prüfe)\\s(?:(?:es|das|ich)\\s)?(?:noch\\s?(?:ein)?mal|nochmals|erneut|neu)|(?:noch\\s?(?:ein)?mal|nochmals|erneut)\\s(?:nach)?(?:gerechnet|überlegt|berechnet)|(?:давайте\\s|давай\\s)?(?:пересчита(?:ем|ю)|переделаем|пересмотрим)|دعني\\s(?:أعيد|أراجع)|फिर\\sसे\\s(?:गणना|सोच|विचार)"
+
 const rewritings: ReadonlyArray<Rewriting> = [
   [/[。．]|।/gu, ". "],
-  [/，|、/gu, ", "],
+  [/，|、|،/gu, ", "],
+  [words(anew), " let me reconsider: "],
+  [
+    /(?:让我|我来|我们)?(?:重新|再)(?:考虑|計算|计算|算|想)(?:一下|一遍|一次)?|(?:もう一度)?(?:計算し直|考え直|再計算)\p{L}*|もう一度計算\p{L}*|다시\s(?:계산|생각)\p{L}*/gu,
+    " let me reconsider: "
+  ],
   [/；/gu, "; "],
   [/：/gu, ": "],
   [/！/gu, "! "],
@@ -50,6 +59,24 @@ const rewritings: ReadonlyArray<Rewriting> = [
     ),
     " that is wrong "
   ],
+  [
+    /(?:(?:هذا|هذه|هو|هي|الجواب|الإجابة)\s)?(?:خطأ|خاطئ[ةا]?|غير\sصحيح[ةا]?|ليس(?:ت)?\sصحيح[ةا]?)(?!\p{L})/gu,
+    " that is wrong "
+  ],
+  [/(?:यह|वह|उत्तर)\s(?:गलत|ग़लत|सही\sनहीं)\s(?:है|था)/gu, " that is wrong "],
+  [/(?:الجواب|الإجابة)\s(?:الصحيح(?:ة)?)\s(?:هو|هي)?|सही\s(?:उत्तर|जवाब)(?=\s[$\d\\-])/gu, " the correct answer is "],
+  [/(?<!\p{L})(?:أو)(?=\s[$\d\\-])|(?<!\p{L})या(?=\s[$\d\\-])/gu, " or "],
+  [/(?<!\p{L})(?:ربما|शायद)(?![\p{L}\p{M}])/gu, " maybe "],
+  [/(?<!\p{L})(?:على\sالأقل|कम\sसे\sकम)(?![\p{L}\p{M}])/gu, " at least "],
+  [/(?<!\p{L})(?:على\sالأكثر|ज़्यादा\sसे\sज़्यादा|अधिक\sसे\sअधिक)(?![\p{L}\p{M}])/gu, " at most "],
+  [/(?<!\p{L})(?:حوالي|تقريب[اًا]{1,2}|लगभग|क़रीब|करीब)(?![\p{L}\p{M}])/gu, " roughly "],
+  [
+    words(
+      "(?:je\\sdevine|adivino|chuto|ich\\srate|ik\\sgok|jag\\sgissar|zgaduję|угадываю|mi\\s(?:suposición|conjetura)\\ses|meu\\s(?:palpite|chute)\\sé|meine\\svermutung\\sist)"
+    ),
+    " my guess is "
+  ],
+  [/我猜(?:是|答案是|测是)?|(?:推測|勘)では|추측(?:은|하면)/gu, " my guess is "],
   [words("(?:là\\s|này\\s|đó\\s)sai|(?:adalah|itu)\\ssalah"), " that is wrong "],
   [new RegExp(`(?<=^[\\s$*_,;:)—–-]{0,9})${wrong}(?![\\p{L}])`, "giu"), " that is wrong "],
   [new RegExp(`(?<=[.!?\n]\\s?)${wrong}(?=\\s?[.!])`, "giu"), " that is wrong "],
@@ -65,6 +92,10 @@ const rewritings: ReadonlyArray<Rewriting> = [
     words(
       "espera|espere|perdón|attends|attendez|pardon|warte|moment|nein|aspetta|scusa|desculpe|ops|oups|ups|hoppla|ой|подождите|подожди|стоп|нет|bekle|tunggu|khoan"
     ),
+    " wait, "
+  ],
+  [
+    words("(?:non|não|nao|nej|nei|nie|hayır|không|لا|عذر[اًا]{1,2}|انتظر|नहीं|रुको|रुकिए|माफ़\\sकीजिए)(?=\\s?[,.!;।،])"),
     " wait, "
   ],
   [/等等|等一下|等下|待って|いや|잠깐(?:만)?|아니요?(?=[,. ])/gu, " wait, "],
@@ -124,7 +155,7 @@ const rewritings: ReadonlyArray<Rewriting> = [
 
 /** Texts that may contain one of the words: letters that English does not have, or a word that it does not. */
 const candidates =
-  /[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|posiblemente|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi|mindestens|wenigstens|zumindest|al|au|por|pelo|almeno|minstens|minst|mindst|co|en|setidaknya|hoogstens|etwa|rund|alrededor|environ|cerca|ongeveer|omkring|sekitar|kira)(?![a-z])|[à-ž]/iu
+  /[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|posiblemente|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi|mindestens|wenigstens|zumindest|al|au|por|pelo|almeno|minstens|minst|mindst|co|en|setidaknya|hoogstens|etwa|rund|alrededor|environ|cerca|non|nej|nei|reconsiderando|reconsideremos|recalcul[a-z]{2,5}|ricalcol[a-z]{1,5}|voy|vou|vamos|deixe-me|refaisons|reprenons|nochmals?|noch|erneut|adivino|chuto|meu|meine|ongeveer|omkring|sekitar|kira)(?![a-z])|[à-ž]/iu
 
 /** The text with the words of other languages in English. */
 export const inEnglish = (text: string): string =>

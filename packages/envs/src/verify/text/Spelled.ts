@@ -1,0 +1,67 @@
+/**
+ * Reads English numbers in words next to the same number in digits: "12 (twelve)" and "twelve (12)" are 12. Words alone
+ * are no number: an answer in words is compared as text.
+ */
+const ones =
+  "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(
+    " "
+  )
+const tens = "twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
+const scales: ReadonlyMap<string, bigint> = new Map([
+  ["thousand", 1_000n],
+  ["million", 1_000_000n],
+  ["billion", 1_000_000_000n]
+])
+
+const word = `(?:${[...ones, ...tens, "hundred", ...scales.keys()].join("|")})`
+const phrase = `(?:(?:minus|negative)\\s)?${word}(?:(?:\\s|-|\\sand\\s)${word}){0,12}`
+/** The value of number words, as digits; undefined if they do not form one number. */
+const digitsOf = (words: string): string | undefined => {
+  const [first = "", ...more] = words.toLowerCase().split(/[\s-]+/)
+  const isNegative = first === "minus" || first === "negative"
+  let [total, part, last] = [0n, 0n, Number.POSITIVE_INFINITY]
+  for (const one of (isNegative ? more : [first, ...more]).filter((name) => name !== "and")) {
+    const scale = scales.get(one)
+    const [unit, ten] = [ones.indexOf(one), tens.indexOf(one)]
+    if (scale !== undefined) {
+      if (part === 0n || (total !== 0n && total % (scale * 1_000n) !== 0n)) return undefined
+      ;[total, part, last] = [total + part * scale, 0n, Number.POSITIVE_INFINITY]
+    } else if (one === "hundred") {
+      if (part === 0n || part > 99n) return undefined
+      ;[part, last] = [part * 100n, 100]
+    } else {
+      const value = unit >= 0 ? unit : (ten + 2) * 10
+      const room = last === 100 || last === Number.POSITIVE_INFINITY ? 100 : last >= 20 ? 10 : 0
+      if (value >= room || (value === 0 && last !== Number.POSITIVE_INFINITY)) return undefined
+      ;[part, last] = [part + BigInt(value), value]
+    }
+  }
+  return (isNegative ? "-" : "") + (total + part).toString()
+}
+
+const start = new RegExp(`^(${phrase})(?![a-zA-Z-])`, "i")
+
+/** The number whose words a text begins with, as digits. */
+export const atStart = (text: string): string | undefined => {
+  const [, words] = start.exec(text) ?? []
+  return words === undefined ? undefined : digitsOf(words)
+}
+
+/** "Twelve (12) apples" as "12 apples"; any other statement as it is. */
+export const withoutWords = (statement: string): string => {
+  const [match = "", number = ""] = /^[a-zA-Z\s-]{3,80}\s\((-?\d[\d,]{0,20})\)/.exec(statement) ?? []
+  return match !== "" && atStart(match) === number.replaceAll(",", "")
+    ? number + statement.slice(match.length)
+    : statement
+}
+
+const explained = /^([^()]{0,40}?(-?\d[\d,]*)[^()\d]{0,20}?)\s*\(([a-zA-Z\s-]{3,80})\)([a-zA-Z\s]{0,40})$/
+
+const maxLength = 200
+
+/** "12 (twelve)" as "12"; any other answer as it is. */
+export const withoutExplanation = (answer: string): string => {
+  if (answer.length > maxLength) return answer
+  const [, before = "", number = "", words = "", behind = ""] = explained.exec(answer) ?? []
+  return before !== "" && atStart(words) === number.replaceAll(",", "") ? before + behind : withoutWords(answer)
+}
