@@ -6,7 +6,7 @@
  * (`Cursor`); open requeued items are saved separately if possible (`Requeued`), at the same moment, with the
  * environment's own state. Groups spooled by an earlier process hold their items too.
  */
-import { Effect, type FileSystem, Option, Path } from "effect"
+import { Effect, type FileSystem, Option, type Path } from "effect"
 import type { EnvironmentShape } from "../../Environment.ts"
 import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
 import * as Checkpoint from "./Checkpoint.ts"
@@ -92,13 +92,11 @@ export const open = Effect.fn("Progress.open")(function* ({
   Effect.Error<ReturnType<typeof Checkpoint.open>> | SpoolError,
   FileSystem.FileSystem | Path.Path
 > {
-  const path = yield* Path.Path
   const requeued = Requeued.make()
   const { groupSize } = options.environment.settings
   let sendsOddGroups = false
   const checkpoint = yield* Checkpoint.open({
     ...options,
-    file: path.join(folder, "state.json"),
     requeued: requeued.save,
     hasOddGroups: () => sendsOddGroups
   })

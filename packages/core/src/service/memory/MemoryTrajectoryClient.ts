@@ -134,7 +134,7 @@ const environmentClient = (service: Service): EnvironmentClientShape => {
         return Stream.fromEffectRepeat(next)
       }),
     begin: (envId, { more }) => Effect.as(environments.get(envId), more),
-    savedStates: Effect.succeedSome(memoryStates())
+    savedStates: memoryStates()
   }
 }
 
