@@ -46,6 +46,9 @@ const announce = (model: string, device: DeviceKind, swaps: boolean) =>
     })
   )
 
+/** Completions sampled concurrently. */
+const maxRows = 128
+
 interface Options extends ServingMemory.Given {
   readonly model: string
   readonly adapter: Option.Option<string>
@@ -56,7 +59,6 @@ interface Options extends ServingMemory.Given {
   readonly host: string
   readonly port: number
   readonly allowInsecure: boolean
-  readonly maxBatch: number
   readonly maxWaiting: number
   readonly speculativeTokens: number
   readonly weightUpdates: "pinned" | "in-flight"
@@ -88,7 +90,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
     ...serving,
     device,
     quantize: options.quantize,
-    maxRows: options.maxBatch,
+    maxRows,
     separator: "-"
   })
   const loaded = Option.isSome(adapter)
@@ -102,7 +104,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   const found = yield* located(yield* BundledModel.named(loaded, options.model))
   const model = { ...found, name: Option.getOrElse(options.servedModelName, () => found.name) }
   const settings = {
-    maxRows: options.maxBatch,
+    maxRows,
     maxWaiting: options.maxWaiting,
     speculativeTokens: options.speculativeTokens,
     weightUpdates: EngineFlags.updatesOf(options.weightUpdates),
@@ -178,14 +180,6 @@ export const make: MakeCommand = () =>
         allowInsecure: Flag.Boolean("allow-insecure").pipe(
           Flag.withDescription("serve other machines without tokens; only for trusted networks"),
           Flag.withDefault(false)
-        ),
-        maxBatch: Flag.Int("max-batch").pipe(
-          Flag.filter(
-            (rows) => rows > 0,
-            () => "at least 1"
-          ),
-          Flag.withDescription("completions to sample concurrently [default: 128]"),
-          Flag.withDefault(128)
         ),
         maxWaiting: Flag.Int("max-waiting").pipe(
           Flag.filter(
