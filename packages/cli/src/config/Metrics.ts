@@ -106,7 +106,10 @@ const wandbOf = Effect.fn("Metrics.wandbOf")(function* (
 const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSettings.MetricsSettings, target: Target) {
   const folder = settings.folder ?? target.folder
   const sinks: Array<Effect.Effect<MetricsSink.Sink, never, Needs | Scope.Scope>> = []
-  if (settings.file) sinks.push(FileSink.make(folder))
+  const wandb = yield* wandbOf(settings, target)
+  // An offline run is uploaded from the file.
+  const isOffline = Option.isSome(wandb) && wandb.value.server === undefined
+  if (settings.file || isOffline) sinks.push(FileSink.make(folder))
   if (settings.tensorboard) {
     const TensorBoardSink = yield* Effect.promise(() => import("@atropos/core/metrics/TensorBoardSink"))
     sinks.push(TensorBoardSink.make(folder))
@@ -115,7 +118,6 @@ const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSetting
     const { sink } = yield* Effect.promise(() => import("@atropos/core/metrics/GaugeSink"))
     sinks.push(Effect.succeed(sink))
   }
-  const wandb = yield* wandbOf(settings, target)
   if (Option.isSome(wandb)) {
     const WandbSink = yield* Effect.promise(() => import("@atropos/core/metrics/wandb/WandbSink"))
     sinks.push(
