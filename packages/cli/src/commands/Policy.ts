@@ -1,6 +1,7 @@
 /** `atropos policy`: serves a model over the OpenAI API, with token ids and hot swap of adapters, until stopped. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import { OutputFormat } from "@atropos/core"
@@ -8,7 +9,6 @@ import * as Device from "@atropos/trainer/exec/Device"
 import * as QuantizedWeights from "@atropos/trainer/model/QuantizedWeights"
 import type * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
-import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
@@ -116,7 +116,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
     host,
     port,
     allowInsecure,
-    tokens: yield* PolicyAuth.configured,
+    tokens: yield* BearerTokens.configured(PolicyServer.tokensSetting),
     readAdapter: yield* PolicyLayers.readAdapter(model)
   })
   return yield* announce(model.name, device, model.adapter !== undefined).pipe(
