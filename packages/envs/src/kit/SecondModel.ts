@@ -1,5 +1,5 @@
 /**
- * What a judge, an opponent and a teacher share: another model than the policy, with its own servers and limits, that an
+ * Shared parts of judge, opponent and teacher: another model than the policy, with its own servers and limits, that an
  * environment may depend on.
  */
 import { Effect, Layer, Schema } from "effect"
@@ -47,7 +47,5 @@ export const absent = (role: string, server: string) => {
 }
 
 /** Its own servers, not the policy's, and never trained on. */
-export const servers = (
-  manager: Partial<ServerSettings.Manager>,
-  own: ReadonlyArray<Partial<ServerSettings.Server>>
-) => Layer.fresh(ServerManager.layer({ ...manager, isTrainedOn: false, servers: own }))
+export const servers = (manager: Partial<ServerSettings.Manager>, own: ReadonlyArray<Partial<ServerSettings.Server>>) =>
+  Layer.fresh(ServerManager.layer({ ...manager, isTrainedOn: false, servers: own }))
