@@ -1,6 +1,5 @@
 /**
- * Runs environments, a service and the original's data loop in separate processes, in any combination of ours and the
- * original's.
+ * Runs our service, the original's data loop, and environments of ours and of the original, in separate processes.
  *
  * The environments are GSM8K: the original's gsm8k_server.py, unmodified, and ours. Both read the same kind of
  * configuration file and the same rows, and use the same stand-in for vLLM. Everything the trainer received is compared
@@ -14,7 +13,6 @@ import * as Contents from "./Contents.ts"
 import * as Processes from "./Processes.ts"
 
 export interface Scenario {
-  readonly service: "ours" | "the original"
   readonly environments: ReadonlyArray<"ours" | "the original">
   readonly batches: number
   /** Minimum share of a batch that each environment requests. */
@@ -52,7 +50,7 @@ const configuration = (service: number, inference: number, own: object): string 
 export const run = async (
   original: Processes.Original,
   command: ReadonlyArray<string>,
-  { batches, environments, service: whose, share }: Scenario
+  { batches, environments, share }: Scenario
 ): Promise<Contents.Received> => {
   const folder = await mkdtemp(join(tmpdir(), "atropos-interop-"))
   const running: Array<Processes.Running> = []
@@ -61,8 +59,7 @@ export const run = async (
     running.push(one)
     return one
   }
-  const service = whose === "ours" ? await Servers.ours(process.env.DATABASE_URL) : await Servers.original()
-  if (service === undefined) throw new Error("ATROPOS_ORIGINAL is not set")
+  const service = await Servers.ours(process.env.DATABASE_URL)
   try {
     // On a Postgres server the run of an earlier check still exists, and a second registration would not change it.
     await fetch(`http://127.0.0.1:${service.port}/reset_data`)
@@ -78,7 +75,6 @@ export const run = async (
       environments.map(async (kind, index) => {
         const groups = join(folder, `sent-${index}.jsonl`)
         const file = join(folder, `environment-${index}.yaml`)
-        // Two sizes, both powers of two: the original's service cannot pack others.
         const own = {
           group_size: index % 2 === 0 ? 8 : 4,
           wandb_name: `gsm8k_${index}`,

@@ -3,10 +3,9 @@
  * bench/interop/main.ts [check …]`.
  *
  * Checks: `tests` (the original's API tests; port 8000 must be free), `python-environment` (its environment and data
- * loop, our service), `python-service` (our environment, its service and data loop), `side-by-side` (both
- * environments), `shares` (both, with half of each batch for each). Default: all. Required variables: see
- * `Processes.original`; DATABASE_URL selects Postgres for ours, else PGlite. Loopback only; everything is stopped and
- * removed at the end.
+ * loop, our service), `side-by-side` (both environments), `shares` (both, with half of each batch for each). Default:
+ * all. Required variables: see `Processes.original`; DATABASE_URL selects Postgres for ours, else PGlite. Loopback
+ * only; everything is stopped and removed at the end.
  */
 import * as OriginalTests from "./OriginalTests.ts"
 import * as Processes from "./Processes.ts"
@@ -23,10 +22,9 @@ const atropos = [
 const batches = 24
 
 const scenarios: { readonly [name: string]: Rollouts.Scenario } = {
-  "python-environment": { service: "ours", environments: ["the original"], batches },
-  "python-service": { service: "the original", environments: ["ours"], batches },
-  "side-by-side": { service: "ours", environments: ["the original", "ours"], batches },
-  shares: { service: "ours", environments: ["the original", "ours"], batches, share: 0.5 }
+  "python-environment": { environments: ["the original"], batches },
+  "side-by-side": { environments: ["the original", "ours"], batches },
+  shares: { environments: ["the original", "ours"], batches, share: 0.5 }
 }
 
 if (wanted("tests")) await OriginalTests.run(original, atropos)

@@ -107,10 +107,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
     status: (envId) => Effect.mapError(store.status(run, envId), failure),
     statusChanges: (envId) => Stream.mapError(StatusChanges.ofEnvironment(store, run, envId), failure),
     begin: (envId, request) => Effect.mapError(store.begin(run, envId, request), failure),
-    savedStates: Effect.succeedSome({
+    savedStates: {
       load: (environmentName) => Effect.mapError(store.loadState(run, environmentName), failure),
       save: (environmentName, state) => Effect.mapError(store.saveState(run, environmentName, state), failure)
-    }),
+    },
     registerRun: (spec) => Effect.asVoid(Effect.mapError(store.registerRun(spec), failure)),
     claim: (claim) =>
       store.start(run).pipe(

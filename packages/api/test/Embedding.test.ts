@@ -1,6 +1,6 @@
 import { NodeHttpClient, NodeHttpServer } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { TrajectoryClient, TrajectoryClientHttp, TrajectoryClientV0 } from "@atropos/core"
+import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
@@ -58,7 +58,7 @@ layer(services, { excludeTestServices: true })("the service in another applicati
     Effect.gen(function* () {
       const url = `${yield* ServiceUrl}/training`
       const trainer = yield* client(TrajectoryClientHttp.layer({ url, token: "trainer-token" }))
-      const environment = yield* client(TrajectoryClientV0.layer({ url, token: Redacted.make("env-token") }))
+      const environment = yield* client(TrajectoryClientHttp.layer({ url, token: Redacted.make("env-token") }))
       yield* trainer.registerRun(spec)
       yield* trainer.claim({ owner: "t", wait: 0, lease: "1 minute" })
       const { envId } = Option.getOrThrow(
@@ -75,8 +75,12 @@ layer(services, { excludeTestServices: true })("the service in another applicati
       assert.deepStrictEqual(Array.from(batch.groups[0]!.scores), [0, 1])
       yield* trainer.ack(batch)
       assert.strictEqual((yield* Effect.flip(environment.registerRun(spec))).reason, "unauthorized")
-      const states = Option.getOrThrow(yield* trainer.savedStates)
-      assert.strictEqual((yield* Effect.flip(states.save("add_0", { step: 0, value: null }))).reason, "unauthorized")
+      assert.strictEqual((yield* call("/training/info", { token: "env-token" })).status, 200)
+      assert.strictEqual((yield* call("/training/info")).status, 401)
+      assert.strictEqual(
+        (yield* Effect.flip(trainer.savedStates.save("add_0", { step: 0, value: null }))).reason,
+        "unauthorized"
+      )
     })
   )
 })

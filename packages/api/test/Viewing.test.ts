@@ -10,8 +10,7 @@ import {
   Tokenizer,
   TrajectoryApi,
   TrajectoryClient,
-  TrajectoryClientHttp,
-  TrajectoryClientV0
+  TrajectoryClientHttp
 } from "@atropos/core"
 import { Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
@@ -241,38 +240,6 @@ layer(services, { excludeTestServices: true })("what people see of a run", (it) 
         batches.slice(-3).map(({ groups, sequences, state, step }) => [step, state, groups, sequences]),
         [3, 2, 1].map((step) => [step, "acked", 2, 4])
       )
-    }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, Layer.succeed(References.MinimumLogLevel, "None")]))
-  )
-
-  it.effect("no chats of an environment that speaks to the original's endpoints, unless it was told to send them", () =>
-    Effect.gen(function* () {
-      const trainer = yield* started("default")
-      const fs = yield* FileSystem.FileSystem
-      const url = yield* ServiceUrl
-      for (const [i, includeMessages] of [false, true].entries()) {
-        const work = Effect.gen(function* () {
-          const environment = yield* Environment.Environment
-          return yield* Rollout.run(environment, { spoolDirectory: yield* fs.makeTempDirectoryScoped() })
-        }).pipe(
-          Effect.provide([
-            Layer.provideMerge(echoes({ includeMessages, totalSteps: 1000 }), fishes),
-            TrajectoryClientV0.layer({ url })
-          ])
-        )
-        const running = yield* Effect.forkChild(work)
-        const list = `/v1/runs/default/rollouts?environment=echoes_${i}&limit=1`
-        const { rows } = (yield* until(list, ({ total }) => (total as number) > 0)) as { rows: ReadonlyArray<Json> }
-        yield* Fiber.interrupt(running)
-        const one = (yield* call(`/v1/runs/default/rollouts/${String(rows[0]!["id"])}`)).json()
-        assert.strictEqual((one["group"] as Json)["messages"] !== null, includeMessages)
-        // The next one needs room in the queue.
-        yield* trainer
-          .claim({ owner: "t", wait: 0, lease: "1 minute" })
-          .pipe(
-            Effect.tap(Option.match({ onNone: () => Effect.void, onSome: trainer.ack })),
-            Effect.repeat({ while: (batch) => Option.isSome(batch) })
-          )
-      }
     }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, Layer.succeed(References.MinimumLogLevel, "None")]))
   )
 })

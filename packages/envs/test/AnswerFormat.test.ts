@@ -4,7 +4,7 @@ import { AnswerFormat } from "@atropos/envs"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 import * as Growth from "../../core/test/base/Growth.ts"
 import * as Balance from "../src/answer-format/Balance.ts"
-import * as Composed from "../src/answer-format/Composed.ts"
+import { composedNames, drawComposed } from "../src/answer-format/Items.ts"
 import { formats } from "../src/answer-format/Formats.ts"
 import { read } from "../src/answer-format/Reading.ts"
 import { Format } from "../src/answer-format/Rule.ts"
@@ -28,12 +28,12 @@ layer(environment({}))("AnswerFormat", (it) => {
   it.effect("evaluates every form", () =>
     Effect.gen(function* () {
       const names = (yield* heldOutLabels).map((label) => /\[([^\]]+)\]$/.exec(label)?.[1])
-      assert.strictEqual(new Set(names).size, formats.length + Composed.names.length)
+      assert.strictEqual(new Set(names).size, formats.length + composedNames.length)
     })
   )
 })
 
-const composed = Composed.names.map((name, at) => Composed.draw(name, SeededRandom.seeded(1, at)))
+const composed = composedNames.map((name, at) => drawComposed(name, SeededRandom.seeded(1, at)))
 const all = [...formats, ...composed]
 const ofAny = Schema.Struct({
   at: Schema.Natural,

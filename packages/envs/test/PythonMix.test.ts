@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { SeededRandom } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import * as Answer from "../src/python/Answer.ts"
+import { readAnswer } from "../src/python/PythonProcess.ts"
 import * as Mix from "../src/python/Mix.ts"
 
 const words = [".venv/bin/python"]
@@ -37,7 +37,7 @@ describe("a mix of data sets", () => {
 describe("an answer of the bridge", () => {
   it.effect("is a result by its number", () =>
     Effect.gen(function* () {
-      const answer = Answer.read('{"id": 3, "result": {"scores": [1]}}', "reasoning-gym", words)!
+      const answer = readAnswer('{"id": 3, "result": {"scores": [1]}}', "reasoning-gym", words)!
       assert.strictEqual(answer.id, 3)
       assert.deepStrictEqual(yield* answer.result, { scores: [1] })
     })
@@ -46,13 +46,13 @@ describe("an answer of the bridge", () => {
   it.effect("of a package that is missing says how it is installed", () =>
     Effect.gen(function* () {
       const line = '{"id": 1, "error": "ModuleNotFoundError: No module", "kind": "ModuleNotFoundError", "trace": []}'
-      const error = yield* Effect.flip(Answer.read(line, "reasoning-gym", words)!.result)
+      const error = yield* Effect.flip(readAnswer(line, "reasoning-gym", words)!.result)
       assert.strictEqual(error.reason, "notInstalled")
       assert.include(error.message, '.venv/bin/python -m pip install "reasoning-gym"')
     })
   )
 
   it.prop("is nothing else that a process may print", [Schema.String], ([line]) => {
-    assert.isUndefined(Answer.read(`# ${line}`, "p", words))
+    assert.isUndefined(readAnswer(`# ${line}`, "p", words))
   })
 })

@@ -3,11 +3,31 @@ import { type Duration, Effect, Option, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Delivery from "../claim/Delivery.ts"
 import * as Reply from "../http/Reply.ts"
-import { TrajectoryStore } from "../store/TrajectoryStore.ts"
+import { type Payload, type StoredGroup, TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as GroupReader from "../submission/GroupReader.ts"
-import * as BatchBody from "./BatchBody.ts"
 import { jsonBytes } from "./Reading.ts"
 import type { Refusal } from "./Refusal.ts"
+import * as Payloads from "../store/Payloads.ts"
+
+/** Builds the JSON body of a batch from stored payloads; payloads stored as JSON are not parsed. */
+const encoder = new TextEncoder()
+const opening = encoder.encode('{"batch":[')
+const comma = encoder.encode(",")
+const closing = encoder.encode("]}")
+
+const groupJson = (payload: Payload): Effect.Effect<Uint8Array> =>
+  Effect.map(Payloads.toJson(payload), (pieces) => (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)))
+
+/** `{"batch":[…]}`. */
+const makeBatchBody = Effect.fnUntraced(function* (groups: ReadonlyArray<StoredGroup>) {
+  const parts: Array<Uint8Array> = [opening]
+  for (const [index, { payload }] of groups.entries()) {
+    if (index > 0) parts.push(comma)
+    parts.push(...(yield* Payloads.toJson(payload)))
+  }
+  parts.push(closing)
+  return Buffer.concat(parts)
+})
 
 type Request = HttpServerRequest.HttpServerRequest
 type Answer = Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal, Scope.Scope>
@@ -79,7 +99,7 @@ export const make = Effect.fnUntraced(function* (
         Option.match({
           onNone: () => Effect.succeed(nothingYet),
           onSome: (claimed) =>
-            restore(BatchBody.make(claimed.groups)).pipe(
+            restore(makeBatchBody(claimed.groups)).pipe(
               Effect.map((bytes) => Reply.jsonBytes(bytes)),
               Effect.onError(() => Delivery.giveBack(store, claimed)),
               Effect.tap(() => Effect.forkIn(Delivery.settle(store, request, claimed), scope))
@@ -99,7 +119,7 @@ export const make = Effect.fnUntraced(function* (
     store.latest(run),
     Option.match({
       onNone: () => Effect.succeed(noExample),
-      onSome: ({ payload }) => Effect.map(BatchBody.groupJson(payload), (bytes) => Reply.jsonBytes(bytes))
+      onSome: ({ payload }) => Effect.map(groupJson(payload), (bytes) => Reply.jsonBytes(bytes))
     })
   )
 

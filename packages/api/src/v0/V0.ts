@@ -6,12 +6,90 @@
  * fails, this behaves as a healthy server would; docs/protocol.md lists all differences. Batches are served oldest
  * first; one is acknowledged when its reply is written, and requeued if the connection broke before.
  */
-import { type Duration, Effect, Layer } from "effect"
-import { HttpRouter } from "effect/http"
-import type { TrajectoryStore } from "../store/TrajectoryStore.ts"
-import * as Endpoints from "./Endpoints.ts"
-import { refuse } from "./Refusal.ts"
+import { type Duration, Effect, Layer, type Scope } from "effect"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { TrajectoryStore, type TrajectoryStoreShape } from "../store/TrajectoryStore.ts"
+import { type Refusal, refuse } from "./Refusal.ts"
 import * as Reply from "../http/Reply.ts"
+import * as Queue from "./Queue.ts"
+import * as Registration from "./Registration.ts"
+import { WireForm } from "@atropos/core"
+import * as EnvironmentIds from "./EnvironmentIds.ts"
+import { form } from "./Reading.ts"
+
+/**
+ * Maps the original's endpoints to their handlers, over one run of the store.
+ * Implements the original's endpoints for the queue status.
+ */
+type StatusRequest = HttpServerRequest.HttpServerRequest
+
+const makeStatus = (store: TrajectoryStoreShape, run: string) => {
+  const status = Effect.map(store.summary(run), ({ currentStep, queuedGroups }) =>
+    Reply.json({ current_step: currentStep, queue_size: queuedGroups })
+  )
+
+  /** The id is in the body of the GET, as the original's environments send it, or in `?env_id=`. */
+  const statusEnvironment = (request: StatusRequest) => {
+    const query = /[?&]env_id=(-?\d+)(?:&|$)/.exec(request.url)?.[1]
+    const requestedId = query === undefined ? form(request, WireForm.environmentId) : Effect.succeed(Number(query))
+    return Effect.flatMap(requestedId, (id) =>
+      Effect.flatMap(EnvironmentIds.resolve(store, run, id), (envId) => store.status(run, envId)).pipe(
+        Effect.map((answer) =>
+          Reply.json({
+            current_step: answer.currentStep,
+            queue_size: answer.queueSize,
+            unallocated_fraction: answer.unallocatedFraction,
+            self_queue_size: answer.selfQueueSize,
+            max_group_size: answer.maxGroupSize,
+            env_weight: answer.envWeight
+          })
+        ),
+        Effect.catchTag("UnknownEnvironment", () =>
+          Effect.succeed(Reply.detail(404, `no environment with id ${id}: register one with POST /register-env`))
+        )
+      )
+    )
+  }
+
+  return { status, statusEnvironment }
+}
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+interface Methods {
+  readonly GET?: (request: Request) => Effect.Effect<Response, Refusal, Scope.Scope>
+  readonly POST?: (request: Request) => Effect.Effect<Response, Refusal, Scope.Scope>
+}
+
+const always = (effect: Effect.Effect<Response, Refusal>) => () => effect
+
+/** The handlers by path. Batches are leased for `lease`. */
+const makeEndpoints = Effect.fnUntraced(function* (
+  run: string,
+  lease: Duration.Input
+): Effect.fn.Return<{ readonly [path: `/${string}`]: Methods }, never, TrajectoryStore | Scope.Scope> {
+  const store = yield* TrajectoryStore
+  const { disconnectEnvironment, info, register, registerEnvironment, wandbInfo } = Registration.make(store, run)
+  const { batch, latestExample, reset, submitList, submitOne } = yield* Queue.make(run, lease)
+  const { status, statusEnvironment } = makeStatus(store, run)
+
+  return {
+    "/": { GET: always(Effect.succeed(Reply.json({ message: "AtroposLib API" }))) },
+    "/register": { POST: register },
+    "/register-env": { POST: registerEnvironment },
+    "/disconnect-env": { POST: disconnectEnvironment },
+    "/scored_data": { POST: submitOne },
+    "/scored_data_list": { POST: submitList },
+    "/batch": { GET: batch },
+    "/status": { GET: always(status) },
+    "/status-env": { GET: statusEnvironment },
+    "/wandb_info": { GET: always(wandbInfo) },
+    "/info": { GET: always(info) },
+    "/latest_example": { GET: always(latestExample) },
+    "/reset_data": { GET: always(reset), POST: always(reset) }
+  }
+})
 
 export interface Options {
   /** The run of these endpoints. Default: "default". */
@@ -30,7 +108,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     Effect.gen(function* () {
       const root = yield* HttpRouter.HttpRouter
       const router = options.prefix === undefined ? root : root.prefixed(options.prefix)
-      const endpoints: { readonly [path: string]: Endpoints.Methods } = yield* Endpoints.make(
+      const endpoints: { readonly [path: string]: Methods } = yield* makeEndpoints(
         options.run ?? "default",
         options.lease ?? "60 seconds"
       )

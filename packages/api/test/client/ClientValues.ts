@@ -10,15 +10,12 @@ export interface Kind<R> {
   readonly name: string
   /** A client of an unused run. */
   readonly client: (run: string) => Effect.Effect<Client, never, R | TrajectoryStore | Scope.Scope>
-  /** False for the original's endpoints: no keys, leases, saved state or metrics, and one run. */
-  readonly isVersioned: boolean
 }
 
 export type ClientTests<R> = Vitest.MethodsNonLive<R | TrajectoryStore>
 
-/** The run of a test; the original's endpoints have one for all. */
-export const runOf = <R>(kind: Kind<R>, test: string): string =>
-  kind.isVersioned ? `${kind.name.replaceAll(/\W/g, "-")}-${test}` : "default"
+/** The run of a test. */
+export const runOf = <R>(kind: Kind<R>, test: string): string => `${kind.name.replaceAll(/\W/g, "-")}-${test}`
 
 export const spec = (name: string) => ({
   name,

@@ -16,7 +16,6 @@ import {
   started
 } from "./ClientValues.ts"
 
-const states = (client: Client) => Effect.flatMap(client.savedStates, Effect.fromOption)
 const telemetryOf = (client: Client) => Effect.flatMap(client.telemetry, Effect.fromOption)
 
 const report = {
@@ -133,8 +132,6 @@ export const environments = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
     })
   )
 
-  if (!kind.isVersioned) return
-
   it.effect("stores a key once, however often it is sent", () =>
     Effect.gen(function* () {
       const client = yield* kind.client(runOf(kind, "keys"))
@@ -171,14 +168,14 @@ export const environments = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
     Effect.gen(function* () {
       const client = yield* kind.client(runOf(kind, "state"))
       yield* started(client, runOf(kind, "state"))
-      assert.isTrue(Option.isNone(yield* (yield* states(client)).load("add_0")))
-      yield* (yield* states(client)).save("add_0", { step: 3, value: { cursor: 12, own: ["é", null, 0.5] } })
-      yield* (yield* states(client)).save("add_0", { step: 4, value: { cursor: 13, own: ["é", null, 0.5] } })
-      assert.deepStrictEqual(Option.getOrThrow(yield* (yield* states(client)).load("add_0")), {
+      assert.isTrue(Option.isNone(yield* client.savedStates.load("add_0")))
+      yield* client.savedStates.save("add_0", { step: 3, value: { cursor: 12, own: ["é", null, 0.5] } })
+      yield* client.savedStates.save("add_0", { step: 4, value: { cursor: 13, own: ["é", null, 0.5] } })
+      assert.deepStrictEqual(Option.getOrThrow(yield* client.savedStates.load("add_0")), {
         step: 4,
         value: { cursor: 13, own: ["é", null, 0.5] }
       })
-      assert.isTrue(Option.isNone(yield* (yield* states(client)).load("add_1")))
+      assert.isTrue(Option.isNone(yield* client.savedStates.load("add_1")))
     })
   )
 

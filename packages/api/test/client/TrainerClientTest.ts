@@ -49,25 +49,6 @@ export const trainers = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
     })
   )
 
-  if (!kind.isVersioned) {
-    it.effect("says what the original's endpoints cannot do", () =>
-      Effect.gen(function* () {
-        const client = yield* kind.client("default")
-        assert.isTrue(Option.isNone(yield* client.savedStates))
-        assert.isTrue(Option.isNone(yield* client.telemetry))
-        const { message, reason } = yield* Effect.flip(client.registerRun(spec("another")))
-        assert.strictEqual(reason, "unsupported")
-        assert.include(message, "needs a service with the /v1 API")
-        yield* client.ack({ id: "0", leaseToken: "" })
-        yield* client.nack({ id: "0", leaseToken: "" })
-        yield* client.extend({ id: "0", leaseToken: "" }, "1 minute")
-        yield* client.trained({ id: "0", leaseToken: "" })
-        assert.strictEqual(yield* client.begin(0, { underWay: 3, more: 100 }), 100)
-      })
-    )
-    return
-  }
-
   it.effect("lets environments wait at the trainer's bound, and go on when a batch was learned from", () =>
     Effect.gen(function* () {
       const client = yield* kind.client(runOf(kind, "bound"))

@@ -1,11 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { TrajectoryClient, TrajectoryClientAuto, TrajectoryClientHttp, TrajectoryClientV0 } from "@atropos/core"
+import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Ref, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import * as HttpServer from "../../src/http/HttpServer.ts"
 import * as TrajectoryClientInProcess from "../../src/TrajectoryClientInProcess.ts"
-import { TrajectoryStore } from "../../src/store/TrajectoryStore.ts"
-import * as V0 from "../../src/v0/V0.ts"
 import { suite } from "./TrajectoryClientTest.ts"
 import { layer as serviceLayer, ServiceUrl, urlOf } from "../TestService.ts"
 import * as TestStore from "../TestStore.ts"
@@ -13,72 +11,22 @@ import * as TestStore from "../TestStore.ts"
 const client = <R>(layer: Layer.Layer<TrajectoryClient.Clients, never, R>) =>
   Effect.flatMap(Layer.build(Layer.fresh(layer)), (context) => Effect.provide(TrajectoryClient.all, context))
 
-suite(
-  { name: "the store", isVersioned: true, client: (run) => client(TrajectoryClientInProcess.layer({ run })) },
-  TestStore.layer
-)
+suite({ name: "the store", client: (run) => client(TrajectoryClientInProcess.layer({ run })) }, TestStore.layer)
 
 const service = serviceLayer().pipe(Layer.provideMerge(TestStore.layer))
 
 suite(
   {
     name: "the versioned endpoints",
-    isVersioned: true,
     client: (run) => Effect.flatMap(ServiceUrl, (url) => client(TrajectoryClientHttp.layer({ url, run })))
   },
   service
 )
 
-suite(
-  {
-    name: "whichever endpoints there are",
-    isVersioned: true,
-    client: (run) => Effect.flatMap(ServiceUrl, (url) => client(TrajectoryClientAuto.layer({ url, run })))
-  },
-  service
-)
-
-/** The run of the original's endpoints begins anew for every test. */
-const afterReset = <R>(layer: (url: string) => Layer.Layer<TrajectoryClient.Clients, never, R>) =>
-  Effect.gen(function* () {
-    const store = yield* TrajectoryStore
-    yield* Effect.orDie(store.reset("default"))
-    return yield* client(layer(yield* ServiceUrl))
-  })
-
-suite(
-  {
-    name: "the original's endpoints",
-    isVersioned: false,
-    client: () => afterReset((url) => TrajectoryClientV0.layer({ url }))
-  },
-  service
-)
-
-/** A server that has the original's endpoints alone. */
-const original = Layer.effect(ServiceUrl, urlOf).pipe(
-  Layer.provide(HttpServer.layer(V0.layer(), { host: "127.0.0.1", port: 0 })),
-  Layer.provideMerge(TestStore.layer)
-)
-
-suite(
-  {
-    name: "what a server without versioned endpoints has",
-    isVersioned: false,
-    client: () => afterReset((url) => TrajectoryClientAuto.layer({ url }))
-  },
-  original
-)
-
 /** A server that answers everything in one way. */
 const answering = (answer: Effect.Effect<HttpServerResponse.HttpServerResponse>) =>
   Layer.effect(ServiceUrl, urlOf).pipe(
-    Layer.provide(
-      HttpServer.layer(Layer.merge(HttpRouter.add("*", "/v1/*", answer), HttpRouter.add("*", "/scored_data", answer)), {
-        host: "127.0.0.1",
-        port: 0
-      })
-    )
+    Layer.provide(HttpServer.layer(HttpRouter.add("*", "/v1/*", answer), { host: "127.0.0.1", port: 0 }))
   )
 
 const statusEvent = (step: number) => {
@@ -110,14 +58,12 @@ describe("failures of the trajectory service", () => {
   ] as const)("%s with %o is told as %s", ([status, headers, reason, retryAfterMillis]) =>
     Effect.gen(function* () {
       const url = yield* ServiceUrl
-      for (const layer of [TrajectoryClientHttp.layer({ url }), TrajectoryClientV0.layer({ url })]) {
-        const service = yield* client(layer)
-        const error = yield* Effect.flip(service.submit(0, [{ key: crypto.randomUUID(), group }]))
-        assert.strictEqual(error.reason, reason)
-        assert.strictEqual(error.retryAfterMillis, retryAfterMillis)
-        assert.include(error.message, "scores: too odd (field scores)")
-        assert.include(error.message, String(status))
-      }
+      const service = yield* client(TrajectoryClientHttp.layer({ url }))
+      const error = yield* Effect.flip(service.submit(0, [{ key: crypto.randomUUID(), group }]))
+      assert.strictEqual(error.reason, reason)
+      assert.strictEqual(error.retryAfterMillis, retryAfterMillis)
+      assert.include(error.message, "scores: too odd (field scores)")
+      assert.include(error.message, String(status))
     }).pipe(
       Effect.provide(
         answering(
@@ -129,6 +75,17 @@ describe("failures of the trajectory service", () => {
           )
         )
       )
+    )
+  )
+
+  it.live("a server without the versioned endpoints, as the original's, is named as such", () =>
+    Effect.gen(function* () {
+      const service = yield* client(TrajectoryClientHttp.layer({ url: yield* ServiceUrl }))
+      const error = yield* Effect.flip(service.runInfo)
+      assert.strictEqual(error.reason, "unsupported")
+      assert.include(error.message, "no trajectory service with the /v1 API is there")
+    }).pipe(
+      Effect.provide(answering(Effect.succeed(HttpServerResponse.jsonUnsafe({ detail: "Not Found" }, { status: 404 }))))
     )
   )
 
@@ -145,7 +102,7 @@ describe("failures of the trajectory service", () => {
 
   it.live("a server that is away, or too slow, is unreachable", () =>
     Effect.gen(function* () {
-      const away = yield* client(TrajectoryClientAuto.layer({ url: "http://127.0.0.1:9" }))
+      const away = yield* client(TrajectoryClientHttp.layer({ url: "http://127.0.0.1:9" }))
       const error = yield* Effect.flip(away.runInfo)
       assert.strictEqual(error.reason, "unreachable")
       assert.include(error.message, "http://127.0.0.1:9")

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Arrangement from "../../viewer/src/run/Arrangement.ts"
+import { arrange } from "../../viewer/src/run/RunPage.tsx"
 import * as Catalog from "../../viewer/src/chart/Catalog.ts"
 import * as MetricTable from "../../viewer/src/metrics/MetricTable.ts"
-import * as Arrivals from "../../viewer/src/run/Arrivals.ts"
+import { loadArrivals, missingArrivals } from "../../viewer/src/run/StepTimeline.tsx"
 import * as InlineSource from "../../viewer/src/source/InlineSource.ts"
 import type { RolloutRow } from "../../viewer/src/source/Wire.ts"
 import * as Timeline from "../../viewer/src/run/Timeline.ts"
@@ -43,7 +43,7 @@ const groups = (count: number): ReadonlyArray<RolloutRow> =>
   }))
 
 const arrivalsOf = (rows: ReadonlyArray<RolloutRow>, stepFrom: number) =>
-  Arrivals.load(
+  loadArrivals(
     InlineSource.make({ title: "", runs: [{ name: "a", rows, groups: {} }] }),
     "a",
     stepFrom,
@@ -54,14 +54,14 @@ describe("groups of a timeline", () => {
   it("are all those of its steps, on however many pages they come", async () => {
     const arrivals = await arrivalsOf(groups(3500), 16)
     assert.deepStrictEqual([arrivals.rows.length, arrivals.total], [2000, 2000])
-    assert.isNull(Arrivals.missing(arrivals))
+    assert.isNull(missingArrivals(arrivals))
   })
 
   it("are the newest ten thousand of more, which is said", async () => {
     const arrivals = await arrivalsOf(groups(12_000), 1)
     assert.lengthOf(arrivals.rows, 10_000)
     assert.strictEqual(
-      Arrivals.missing(arrivals),
+      missingArrivals(arrivals),
       "Showing the newest 10,000 of 12,000 groups; environment lanes are empty before step 21."
     )
   })
@@ -103,7 +103,7 @@ describe("Timeline", () => {
 
 const arranged = (rows: ReadonlyArray<ReturnType<typeof row>>) => {
   const run = { name: "r", tone: 0, table: MetricTable.make(rows), watched: MetricTable.make() }
-  return Arrangement.of(Catalog.sections([run]), [run]).map(({ charts, title }) => [title, charts.map(({ id }) => id)])
+  return arrange(Catalog.sections([run]), [run]).map(({ charts, title }) => [title, charts.map(({ id }) => id)])
 }
 
 describe("Arrangement", () => {

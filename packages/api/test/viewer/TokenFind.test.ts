@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { find } from "../../viewer/src/groups/tokens/Find.ts"
+import { find } from "../../viewer/src/groups/tokens/TokenSearch.tsx"
 import { stretchesOf } from "../../viewer/src/groups/tokens/Sparkline.tsx"
 import type { Token, TokenModel } from "../../viewer/src/groups/tokens/TokenModel.ts"
 

@@ -13,11 +13,10 @@ interface FlagValues {
   readonly out: string
   readonly score: Option.Option<number>
   readonly agent: string
-  readonly agentVersion: string
   readonly model: Option.Option<string>
 }
 
-const convert = Effect.fnUntraced(function* ({ agent, agentVersion, files, model, out, score }: FlagValues) {
+const convert = Effect.fnUntraced(function* ({ agent, files, model, out, score }: FlagValues) {
   const areDocuments = files.every((file) => file.endsWith(".json"))
   if (!areDocuments && !files.every((file) => file.endsWith(".jsonl"))) {
     return yield* new UsageError({
@@ -31,7 +30,7 @@ const convert = Effect.fnUntraced(function* ({ agent, agentVersion, files, model
     ? yield* Conversion.toGroups(files, out, Option.getOrUndefined(score))
     : yield* Conversion.toDocuments(files, out, {
         name: agent,
-        version: agentVersion,
+        version: "unknown",
         ...(Option.isSome(model) && { modelName: model.value })
       })
   for (const one of passedOver) yield* Console.error(one)
@@ -60,10 +59,6 @@ export const make: MakeCommand = () =>
         agent: Flag.String("agent").pipe(
           Flag.withDescription("agent name in documents [default: atropos]"),
           Flag.withDefault("atropos")
-        ),
-        agentVersion: Flag.String("agent-version").pipe(
-          Flag.withDescription("agent version in documents [default: unknown]"),
-          Flag.withDefault("unknown")
         ),
         model: Flag.String("model").pipe(Flag.withDescription("model name in documents"), Flag.optional)
       },

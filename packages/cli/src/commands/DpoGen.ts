@@ -6,7 +6,6 @@ export const make = SetCommand.make({
   kind: "dpo",
   most: { flag: "save-n-pairs-per-group", description: "pairs to write per group", fallback: 3 },
   minimumDifference: 0.5,
-  tasksPerStep: 8,
   examples: [
     {
       command: "atropos dpo-gen pairs.jsonl --from data/groups.jsonl --save-messages --format trl",

@@ -6,7 +6,7 @@ import { ServerManager, ServerSettings } from "@atropos/core"
 import * as Gateway from "@atropos/core/gateway/Gateway"
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Config, Console, Duration, Effect, Layer, Option } from "effect"
+import { Console, Duration, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { UsageError } from "../base/Failure.ts"
 import * as Flags from "../config/Flags.ts"
@@ -19,14 +19,6 @@ const name: string = "gateway"
 
 const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
 const manager = Flags.fromFields("", ServerSettings.managerFields)
-
-const tokensOf = Effect.gen(function* () {
-  const tokens = yield* Config.option(Config.Redacted(Gateway.tokensSetting))
-  if (Option.isNone(tokens)) return []
-  return yield* Effect.forEach(BearerTokens.entries(tokens.value), (token, index) =>
-    BearerTokens.parse(token, `${Gateway.tokensSetting}, entry ${index + 1}`)
-  )
-})
 
 /** Prints the address and how to use it, once the server is up. */
 const announce = (recorder: Recorder.Recorder | undefined, score: number | undefined) =>
@@ -85,7 +77,7 @@ const serve = Effect.fn("gateway.serve")(function* (options: Options) {
     })
   }
   const servers = ServerManager.layer(yield* settingsOf(options))
-  const tokens = yield* tokensOf
+  const tokens = yield* BearerTokens.configured(Gateway.tokensSetting)
   const recorder = Option.isSome(record) ? yield* Recorder.make(record.value, score) : undefined
   const gateway = Gateway.layer({
     host,

@@ -1,7 +1,7 @@
 /** `atropos openenv --env …`: serves an environment over OpenEnv's protocol, stepped by external trainers. */
 import { Environment, ServerSettings, Settings } from "@atropos/core"
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
-import { Config, Console, Duration, Effect, Layer, Option } from "effect"
+import { Console, Duration, Effect, Layer } from "effect"
 import { Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import packageJson from "../../package.json" with { type: "json" }
@@ -10,14 +10,6 @@ import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import * as Server from "../openenv/Server.ts"
 import * as EnvironmentCommand from "./EnvironmentCommand.ts"
-
-const tokensOf = Effect.gen(function* () {
-  const tokens = yield* Config.option(Config.Redacted(Server.tokensSetting))
-  if (Option.isNone(tokens)) return []
-  return yield* Effect.forEach(BearerTokens.entries(tokens.value), (token, index) =>
-    BearerTokens.parse(token, `${Server.tokensSetting}, entry ${index + 1}`)
-  )
-})
 
 const announce = (name: string, limit: number) =>
   Layer.effectDiscard(
@@ -85,7 +77,7 @@ export const make = EnvironmentCommand.make({
         host,
         port,
         allowInsecure,
-        tokens: yield* tokensOf,
+        tokens: yield* BearerTokens.configured(Server.tokensSetting),
         limit: sessions,
         idle: Duration.seconds(idle),
         about: { name: environment.name, description: chosen.description, version: packageJson.version }

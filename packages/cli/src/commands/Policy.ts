@@ -1,6 +1,7 @@
 /** `atropos policy`: serves a model over the OpenAI API, with token ids and hot swap of adapters, until stopped. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import { OutputFormat } from "@atropos/core"
@@ -8,7 +9,6 @@ import * as Device from "@atropos/trainer/exec/Device"
 import * as QuantizedWeights from "@atropos/trainer/model/QuantizedWeights"
 import type * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
-import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
@@ -46,6 +46,9 @@ const announce = (model: string, device: DeviceKind, swaps: boolean) =>
     })
   )
 
+/** Completions sampled concurrently. */
+const maxRows = 128
+
 interface Options extends ServingMemory.Given {
   readonly model: string
   readonly adapter: Option.Option<string>
@@ -56,7 +59,6 @@ interface Options extends ServingMemory.Given {
   readonly host: string
   readonly port: number
   readonly allowInsecure: boolean
-  readonly maxBatch: number
   readonly maxWaiting: number
   readonly speculativeTokens: number
   readonly weightUpdates: "pinned" | "in-flight"
@@ -88,7 +90,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
     ...serving,
     device,
     quantize: options.quantize,
-    maxRows: options.maxBatch,
+    maxRows,
     separator: "-"
   })
   const loaded = Option.isSome(adapter)
@@ -102,7 +104,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   const found = yield* located(yield* BundledModel.named(loaded, options.model))
   const model = { ...found, name: Option.getOrElse(options.servedModelName, () => found.name) }
   const settings = {
-    maxRows: options.maxBatch,
+    maxRows,
     maxWaiting: options.maxWaiting,
     speculativeTokens: options.speculativeTokens,
     weightUpdates: EngineFlags.updatesOf(options.weightUpdates),
@@ -114,7 +116,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
     host,
     port,
     allowInsecure,
-    tokens: yield* PolicyAuth.configured,
+    tokens: yield* BearerTokens.configured(PolicyServer.tokensSetting),
     readAdapter: yield* PolicyLayers.readAdapter(model)
   })
   return yield* announce(model.name, device, model.adapter !== undefined).pipe(
@@ -178,14 +180,6 @@ export const make: MakeCommand = () =>
         allowInsecure: Flag.Boolean("allow-insecure").pipe(
           Flag.withDescription("serve other machines without tokens; only for trusted networks"),
           Flag.withDefault(false)
-        ),
-        maxBatch: Flag.Int("max-batch").pipe(
-          Flag.filter(
-            (rows) => rows > 0,
-            () => "at least 1"
-          ),
-          Flag.withDescription("completions to sample concurrently [default: 128]"),
-          Flag.withDefault(128)
         ),
         maxWaiting: Flag.Int("max-waiting").pipe(
           Flag.filter(

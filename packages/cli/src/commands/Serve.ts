@@ -2,7 +2,7 @@
  * `atropos serve --env …`: runs an environment against a trajectory service, ours or the original's, until its steps
  * are done.
  */
-import { Environment, Rollout, TrajectoryClientAuto, TrajectoryError } from "@atropos/core"
+import { Environment, Rollout, TrajectoryClientHttp, TrajectoryError } from "@atropos/core"
 import { Config, Console, Effect, Layer, Option } from "effect"
 import { Flag } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
@@ -37,7 +37,7 @@ export const make = EnvironmentCommand.make({
     Effect.gen(function* () {
       const environment = yield* Environment.Environment
       const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
-      const client = TrajectoryClientAuto.layer({
+      const client = TrajectoryClientHttp.layer({
         url: settings.common.rolloutServerUrl,
         run,
         ...(Option.isSome(token) && { token: token.value })

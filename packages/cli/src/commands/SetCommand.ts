@@ -1,5 +1,5 @@
 /** Implements `sft-gen` and `dpo-gen`: selects a source and a row form, and writes the data set. */
-import { SavedGroup, StoredRollouts, Tokenizer, TrajectoryClientV0 } from "@atropos/core"
+import { SavedGroup, StoredRollouts, Tokenizer } from "@atropos/core"
 import { Config, Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as BundledModel from "../config/BundledModel.ts"
@@ -11,7 +11,6 @@ import type * as Sample from "../sets/Sample.ts"
 import * as HelpFlags from "../help/HelpFlags.ts"
 import * as TokenizerMatch from "../sets/TokenizerMatch.ts"
 import type * as RowFile from "../sets/RowFile.ts"
-import * as Batches from "../sets/source/Batches.ts"
 import * as Files from "../sets/source/Files.ts"
 import * as Rollouts from "../sets/source/Rollouts.ts"
 import * as Service from "../sets/source/Service.ts"
@@ -133,24 +132,13 @@ const token = Config.option(Config.Redacted("ATROPOS_TOKEN")).pipe(Effect.orDie)
 const fromElsewhere = Effect.fnUntraced(function* (spec: SetFlags.SetCommand, flags: SetFlags.Values) {
   yield* checked(spec, flags)
   const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(flags.from), load))
-  const { apiUrl, environment, follow, from, run, stepFrom, stepTo, takeBatches } = flags
+  const { apiUrl, environment, follow, from, run, stepFrom, stepTo } = flags
   if (from.length > 0) {
-    if (takeBatches)
-      return yield* new UsageError({ message: "--from and --take-batches cannot be combined: give one source" })
     return yield* generate(spec, flags, form, Files.make(from, { joinsSessions: spec.kind === "dpo" }))
   }
   const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const secret = yield* token
   const service = { url, run, ...(Option.isSome(secret) && { token: secret.value }) }
-  if (takeBatches) {
-    const batches = Batches.make({
-      url,
-      batchSize: flags.groupSize * flags.tasksPerStep,
-      maxTokenLength: Option.getOrElse(flags.maxTokenLength, () => 2048),
-      steps: 2 * flags.number
-    })
-    return yield* generate(spec, flags, form, batches).pipe(Effect.provide(TrajectoryClientV0.layer(service)))
-  }
   const rollouts = Service.make({
     url,
     run,
@@ -207,10 +195,8 @@ export const make =
             handle: (settings, flags) =>
               Effect.gen(function* () {
                 yield* checked(spec, flags)
-                if (flags.from.length > 0 || flags.takeBatches) {
-                  return yield* new UsageError({
-                    message: `--env and ${flags.takeBatches ? "--take-batches" : "--from"} cannot be combined: give one source`
-                  })
+                if (flags.from.length > 0) {
+                  return yield* new UsageError({ message: "--env and --from cannot be combined: give one source" })
                 }
                 const form = yield* formOf(flags, Tokenizer.Tokenizer)
                 yield* generate(spec, flags, form, yield* Rollouts.make(flags.out))

@@ -8,7 +8,6 @@ export interface SetCommand {
   readonly kind: Builder.Kind
   readonly most: { readonly flag: string; readonly description: string; readonly fallback: number }
   readonly minimumDifference: number
-  readonly tasksPerStep: number
   readonly examples: ReadonlyArray<Command.Command.Example>
 }
 
@@ -28,7 +27,7 @@ const whole = (name: string, description: string, fallback: number) =>
 const isOn = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-export const flags = ({ minimumDifference, most, tasksPerStep }: SetCommand) => ({
+export const flags = ({ minimumDifference, most }: SetCommand) => ({
   out: Argument.String("out").pipe(
     Argument.withDescription("output file, .jsonl or .parquet; - writes rows to standard output as they come")
   ),
@@ -55,16 +54,8 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetCommand) => 
     Flag.withDescription("wait for new groups from the service; --no-follow reads only existing ones [default: true]"),
     Flag.withDefault(true)
   ),
-  takeBatches: isOn(
-    "take-batches",
-    "for a Python original's service: register as its trainer and take its batches (the only way to read its groups)"
-  ),
-  tasksPerStep: whole("tasks-per-step", "groups per batch, with --take-batches", tasksPerStep),
-  groupSize: whole("group-size", "sequences per group, with --take-batches", 2),
   maxTokenLength: Flag.Int("max-token-len").pipe(
-    Flag.withDescription(
-      "skip longer sequences, in tokens [default: no limit; with --take-batches, 2048 is announced]"
-    ),
+    Flag.withDescription("skip longer sequences, in tokens [default: no limit]"),
     Flag.optional
   ),
   saveMessages: isOn("save-messages", "write messages instead of text"),
@@ -124,15 +115,7 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetCommand) => 
 
 export type Values = Command.Command.Config.Infer<ReturnType<typeof flags>>
 
-export const booleans = [
-  "follow",
-  "take-batches",
-  "save-messages",
-  "allow-negative-scores",
-  "dedupe",
-  "append-to-previous",
-  "resume"
-]
+export const booleans = ["follow", "save-messages", "allow-negative-scores", "dedupe", "append-to-previous", "resume"]
 
 /** Those that only `--help-all` lists. */
 export const advanced = [
@@ -141,9 +124,6 @@ export const advanced = [
   "validation-fraction",
   "step-from",
   "step-to",
-  "take-batches",
-  "tasks-per-step",
-  "group-size",
   "max-token-len",
   "text-from",
   "minimum-score-diff-max-min",

@@ -6,7 +6,6 @@ export const make = SetCommand.make({
   kind: "sft",
   most: { flag: "save-top-n-per-group", description: "best sequences to write per group", fallback: 3 },
   minimumDifference: 0,
-  tasksPerStep: 64,
   examples: [
     {
       command: "atropos sft-gen sft.jsonl --save-messages --format trl --num-seqs-to-save 1000",

@@ -8,7 +8,6 @@ import * as Device from "@atropos/trainer/exec/Device"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as ServerSettings from "@atropos/trainer/tinker/service/ServerSettings"
-import * as TinkerAuth from "@atropos/trainer/tinker/server/TinkerAuth"
 import * as TinkerServer from "@atropos/trainer/tinker/server/TinkerServer"
 import { Console, Effect, Layer, Option, Path } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -91,7 +90,7 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
     host,
     port,
     allowInsecure,
-    keys: yield* TinkerAuth.configured
+    keys: yield* TinkerServer.keys
   })
   return yield* announce(names, device, folder).pipe(
     Layer.provide(server),
@@ -131,7 +130,7 @@ export const make: MakeCommand = () =>
         ),
         host: Flag.String("host").pipe(
           Flag.withDescription(
-            `address to listen on; to serve other machines, set keys in ${TinkerAuth.setting} [default: 127.0.0.1]`
+            `address to listen on; to serve other machines, set keys in ${TinkerServer.keysSetting} [default: 127.0.0.1]`
           ),
           Flag.withDefault("127.0.0.1")
         ),

@@ -2,7 +2,7 @@
  * `atropos view`: shows saved groups in a browser, live while their files grow, or writes them to one HTML file;
  * without files, opens the viewer of a service.
  */
-import { TrajectoryClientAuto, Tokenizer } from "@atropos/core"
+import { StoredRollouts, Tokenizer } from "@atropos/core"
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import * as SavedGroup from "@atropos/core/service/SavedGroup"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -88,10 +88,9 @@ const serve = Effect.fnUntraced(function* (flags: FlagValues) {
 const point = Effect.fnUntraced(function* ({ apiUrl, open }: FlagValues) {
   const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const token = yield* Effect.orDie(Config.option(Config.Redacted("ATROPOS_TOKEN")))
-  const isOurs = yield* TrajectoryClientAuto.hasVersioned({
-    url,
-    ...(Option.isSome(token) && { token: token.value })
-  }).pipe(
+  const service = StoredRollouts.layer({ url, ...(Option.isSome(token) && { token: token.value }) })
+  yield* Effect.flatMap(StoredRollouts.StoredRollouts, ({ live }) => live).pipe(
+    Effect.provide(service),
     Effect.mapError(
       ({ message }) =>
         new UsageError({
@@ -99,11 +98,6 @@ const point = Effect.fnUntraced(function* ({ apiUrl, open }: FlagValues) {
         })
     )
   )
-  if (!isOurs) {
-    return yield* new UsageError({
-      message: `the service at ${url} is the Python original, which has no viewer: view files of saved groups instead (${CommandLine.of("view groups.jsonl")})`
-    })
-  }
   yield* Console.log(`viewer of the service: ${url}/ui`)
   if (open) yield* Browser.open(`${url}/ui`)
 })

@@ -106,7 +106,9 @@ const wandbOf = Effect.fn("Metrics.wandbOf")(function* (
 const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSettings.MetricsSettings, target: Target) {
   const folder = settings.folder ?? target.folder
   const sinks: Array<Effect.Effect<MetricsSink.Sink, never, Needs | Scope.Scope>> = []
-  if (settings.file) sinks.push(FileSink.make(folder))
+  const wandb = yield* wandbOf(settings, target)
+  // What Weights & Biases misses is uploaded from the file.
+  if (settings.file || Option.isSome(wandb)) sinks.push(FileSink.make(folder))
   if (settings.tensorboard) {
     const TensorBoardSink = yield* Effect.promise(() => import("@atropos/core/metrics/TensorBoardSink"))
     sinks.push(TensorBoardSink.make(folder))
@@ -115,7 +117,6 @@ const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSetting
     const { sink } = yield* Effect.promise(() => import("@atropos/core/metrics/GaugeSink"))
     sinks.push(Effect.succeed(sink))
   }
-  const wandb = yield* wandbOf(settings, target)
   if (Option.isSome(wandb)) {
     const WandbSink = yield* Effect.promise(() => import("@atropos/core/metrics/wandb/WandbSink"))
     sinks.push(

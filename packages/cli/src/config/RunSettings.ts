@@ -5,7 +5,7 @@
  */
 import { EnvironmentSettings, ServerSettings, Settings } from "@atropos/core"
 import { Judge, Opponent, Teacher } from "@atropos/envs"
-import { Effect, Option, Schema, SchemaIssue } from "effect"
+import { Effect, Option, Predicate, Result, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import { Secrets } from "../base/Secrets.ts"
 import { formatValue } from "./FormatValue.ts"
@@ -15,7 +15,53 @@ import type { Chosen } from "./Environments.ts"
 import * as OtherServers from "./OtherServers.ts"
 import * as Precedence from "./Precedence.ts"
 import * as RemovedSettings from "./RemovedSettings.ts"
-import * as Servers from "./Servers.ts"
+
+/**
+ * Resolves the inference servers of a command from the environment's own, the file and the flags.
+ *
+ * Flags cannot change a list of two or more. A single server is merged field by field, flags over file over
+ * environment. Differs from the original's `--openai` resolution, which ignores a single server's address unless it is
+ * in a list, and ignores file and flags in `process` and `evaluate`.
+ */
+type Fields = { readonly [name: string]: unknown }
+
+export interface Sources {
+  /** Name of the section and its flags: `openai`, `judge`, `teacher`. */
+  readonly section: string
+  /** The environment's own servers: a map, a list, or nothing. */
+  readonly environment: unknown
+  readonly file: unknown
+  readonly flags: Fields
+}
+
+const entries = (value: unknown): ReadonlyArray<Fields> =>
+  (Array.isArray(value) ? value : [value]).filter(Predicate.isReadonlyObject)
+
+/** Returns one map, or a list of two or more; an empty map if no source has a server. */
+export const resolveServers = ({
+  environment,
+  file,
+  flags,
+  section
+}: Sources): Result.Result<Fields | ReadonlyArray<Fields>, UsageError> => {
+  const flagged = Object.keys(flags)
+  const inFile = entries(file)
+  const inEnvironment = entries(environment)
+  const refuse = (where: string, count: number) =>
+    Result.fail(
+      new UsageError({
+        message: `--${section}.${flagged[0]}: ${where} lists ${count} servers, but flags can only change a single one; edit the list, or list one server`
+      })
+    )
+  if (inFile.length >= 2)
+    return flagged.length > 0 ? refuse("the file of --config", inFile.length) : Result.succeed(inFile)
+  if (inEnvironment.length >= 2 && inFile.length === 0) {
+    return flagged.length > 0 ? refuse("the environment", inEnvironment.length) : Result.succeed(inEnvironment)
+  }
+  // A single server in the file replaces a list of the environment; merging it into one of several would be a guess.
+  const base = inEnvironment.length === 1 ? inEnvironment[0] : {}
+  return Result.succeed({ ...base, ...inFile[0], ...flags })
+}
 
 type Values = { readonly [name: string]: unknown }
 
@@ -105,7 +151,7 @@ export const make = Effect.fn("RunSettings.make")(function* (
   ) {
     const flagged = flags.servers[section] ?? {}
     const raw = yield* Effect.fromResult(
-      Servers.resolve({ section, environment, file: file.servers[section], flags: flagged })
+      resolveServers({ section, environment, file: file.servers[section], flags: flagged })
     )
     const one = (values: Values, where: string) =>
       kind

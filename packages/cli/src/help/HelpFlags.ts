@@ -69,7 +69,6 @@ export const rare = new Set([
   "lr_floor",
   "adam_beta1",
   "adam_beta2",
-  "adam_epsilon",
   "weight_decay",
   "max_grad_norm",
   "max_non_finite",

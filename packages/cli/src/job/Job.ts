@@ -8,11 +8,44 @@
 import { Environment } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
-import { Cause, Clock, Effect, Exit, Option, Semaphore, type Stream } from "effect"
+import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
 import { CommandFailed, type Failure } from "../base/Failure.ts"
-import * as ItemFeed from "./ItemFeed.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
+
+/**
+ * Hands a job's items to its workers one at a time, each with its index; items finished by an earlier run are skipped.
+ */
+interface NumberedItem<Item> {
+  readonly index: number
+  readonly item: Item
+}
+
+/** The next item, none at the end; `items` begin at the cursor's frontier. */
+const makeItemFeed = Effect.fn("ItemFeed.make")(function* <Item, E, R>(
+  items: Stream.Stream<Item, E, R>,
+  cursor: Pick<Cursor.Cursor, "frontier" | "isFinished">
+) {
+  const pull = yield* Stream.toPull(items)
+  const pulling = yield* Semaphore.make(1)
+  let chunk: ReadonlyArray<Item> = []
+  let at = 0
+  let nextIndex = cursor.frontier()
+  const next: Effect.Effect<Option.Option<NumberedItem<Item>>, E, R> = Effect.gen(function* () {
+    for (;;) {
+      while (at < chunk.length) {
+        const item = chunk[at++]!
+        const index = nextIndex++
+        if (!cursor.isFinished(index)) return Option.some({ item, index })
+      }
+      const more = yield* Pull.catchDone(pull, () => Effect.succeed([]))
+      if (more.length === 0) return Option.none()
+      chunk = more
+      at = 0
+    }
+  }).pipe(pulling.withPermits(1))
+  return next
+})
 
 export interface ItemResult<Line = string> {
   readonly lines: ReadonlyArray<Line>
@@ -128,7 +161,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return file.append(lines, { cursor: cursor.save(), tally })
   }).pipe(writing.withPermits(1), Effect.uninterruptible)
 
-  const next = yield* ItemFeed.make(items(cursor.frontier()), cursor)
+  const next = yield* makeItemFeed(items(cursor.frontier()), cursor)
   const wanted = Math.max(0, target - tally.items)
   // One ticket per missing result: a worker without one waits until a failure returns its ticket, or until the end.
   const tickets = yield* Semaphore.make(Number.isFinite(wanted) ? wanted : Number.MAX_SAFE_INTEGER)
@@ -138,7 +171,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return tickets.release(1)
   })
 
-  const settle = Effect.fnUntraced(function* ({ index, item }: ItemFeed.NumberedItem<Item>, result: ItemResult<Line>) {
+  const settle = Effect.fnUntraced(function* ({ index, item }: NumberedItem<Item>, result: ItemResult<Line>) {
     const now = yield* Clock.currentTimeMillis
     failuresInARow = 0
     tally = { ...Tally.add(tally, result.tally), millis: millisBefore + now - started }

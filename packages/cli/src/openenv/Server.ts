@@ -32,21 +32,21 @@ const open = new Set(["/health"])
 
 /** Requires a token, except for the health check. */
 const guarded = (tokens: ReadonlyArray<Redacted.Redacted>) => {
-  const known = tokens.map((token) => BearerTokens.known("client", token))
+  const refused = HttpServerResponse.jsonUnsafe(
+    { detail: `this server requires a token: send "Authorization: Bearer …" with one of ${tokensSetting}` },
+    { status: 401 }
+  )
+  const authorize = BearerTokens.authorizer(tokens, { missing: refused, unknown: refused })
   return HttpRouter.middleware(
     Effect.succeed((handler) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        const token = BearerTokens.ofHeader(request.headers["authorization"])
-        const isKnown = token !== undefined && BearerTokens.roleOf(known, token) !== undefined
-        return isKnown || open.has(request.url)
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, url }) =>
+        open.has(url)
           ? handler
-          : Effect.succeed(
-              HttpServerResponse.jsonUnsafe(
-                { detail: `this server requires a token: send "Authorization: Bearer …" with one of ${tokensSetting}` },
-                { status: 401 }
-              )
-            )
-      })
+          : Effect.matchEffect(authorize(BearerTokens.ofHeader(headers["authorization"])), {
+              onFailure: Effect.succeed,
+              onSuccess: () => handler
+            })
+      )
     ),
     { global: true }
   )

@@ -9,14 +9,39 @@ import * as Progress from "../base/Progress.ts"
 import * as Builder from "./Builder.ts"
 import * as Counts from "./Counts.ts"
 import * as Layout from "./Layout.ts"
+import type { Row } from "./Layout.ts"
 import * as Report from "./Report.ts"
 import type * as RowFile from "./RowFile.ts"
+import { lineOf } from "./RowFile.ts"
 import type * as Sample from "./Sample.ts"
 import * as SetFiles from "./SetFiles.ts"
 import type { WrittenFile } from "./SetPart.ts"
 import type { Sink, Source } from "./source/Source.ts"
-import * as Stdout from "./Stdout.ts"
 import * as TokenizerMatch from "./TokenizerMatch.ts"
+
+/** Streams rows to standard output; the reader may stop early (`| head`). */
+const isClosed = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED")
+
+/** A write error is passed to its callback and then emitted as an event, which ends the process without a listener. */
+const ignore = (): void => {}
+
+const listen = (): void => {
+  if (!process.stdout.listeners("error").includes(ignore)) process.stdout.on("error", ignore)
+}
+
+/** Writes rows; false once the reader has closed the pipe. */
+const writeStdout = (rows: ReadonlyArray<Row>): Effect.Effect<boolean, CommandFailed> =>
+  rows.length === 0
+    ? Effect.succeed(true)
+    : Effect.callback((resume) => {
+        listen()
+        process.stdout.write(rows.map((row) => `${lineOf(row)}\n`).join(""), (error) => {
+          if (error === null || error === undefined) resume(Effect.succeed(true))
+          else if (isClosed(error)) resume(Effect.succeed(false))
+          else resume(Effect.fail(new CommandFailed({ message: `cannot write to standard output: ${error.message}` })))
+        })
+      })
 
 export interface GenerateOptions {
   readonly command: string
@@ -71,7 +96,7 @@ const sinkOf = (
 const toStdout = Effect.fnUntraced(function* <R>(options: GenerateOptions, source: Source<R>) {
   const builder = Builder.make(options.builder)
   const { faults, sink } = sinkOf(builder, options.builder.form, options.number, (rows) =>
-    Stdout.write(rows.map(({ row }) => row))
+    writeStdout(rows.map(({ row }) => row))
   )
   yield* source.run(sink, Option.none())
   return { builder, faults: faults.first(), files: [] as ReadonlyArray<WrittenFile> }

@@ -1,12 +1,62 @@
 /** Tracks a run of a service from its metrics, queue and environments, and formats it. */
 import type { TrajectoryApi } from "@atropos/core"
 import * as Health from "@atropos/core/health/Health"
-import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import * as StepMetrics from "@atropos/trainer/run/StepMetrics"
 import * as Terminal from "../base/Terminal.ts"
 import { wrap } from "../base/Wrap.ts"
 import * as ProgressDisplay from "../train/ProgressDisplay.ts"
 import * as ProgressFigures from "../train/ProgressFigures.ts"
-import * as Steps from "./Steps.ts"
+
+/**
+ * Reconstructs `StepMetrics` of a trainer's steps from the metrics a service recorded.
+ * Defaults for metrics a third-party trainer may not record.
+ */
+const none = {
+  policyVersion: 0,
+  updates: 0,
+  loss: Number.NaN,
+  lr: 0,
+  rewardMean: Number.NaN,
+  rewardStd: Number.NaN,
+  sequences: 0,
+  groups: 0,
+  constantGroups: 0,
+  unusable: 0,
+  unknownLogprobs: 0,
+  truncatedFraction: 0,
+  truncatedMaskedFraction: 0,
+  trainedTokens: 0,
+  usefulFraction: 0,
+  microBatches: 0,
+  tokensPerSecond: 0,
+  stalenessMean: Number.NaN,
+  stalenessMax: 0,
+  staleDropped: 0,
+  staleMasked: 0,
+  versionUnknown: 0,
+  stepSeconds: 0,
+  waitSeconds: 0,
+  prepareSeconds: 0,
+  computeSeconds: 0,
+  updateSeconds: 0,
+  publishSeconds: 0,
+  saveSeconds: 0
+}
+
+const skippedIn = (values: TrajectoryApi.MetricsRow["values"]): StepMetrics.StepMetrics["skipped"] => {
+  if (values[StepMetrics.skippedNames.nonFinite] === 1) return "nonFinite"
+  return values[StepMetrics.skippedNames.any] === 1 ? "nothingToTrain" : null
+}
+
+/** The step of a trainer's row; undefined for other rows. */
+export const stepOf = ({ step, values }: TrajectoryApi.MetricsRow): StepMetrics.StepMetrics | undefined => {
+  if (values[StepMetrics.wireNames.rewardMean] === undefined) return undefined
+  const told = Object.entries(StepMetrics.wireNames).flatMap(([key, name]) => {
+    const value = values[name]
+    return value === undefined ? [] : [[key, value] as const]
+  })
+  return { ...none, ...Object.fromEntries(told), step, batchId: "", skipped: skippedIn(values) }
+}
 
 export interface Poll {
   readonly run: TrajectoryApi.Run
@@ -64,7 +114,7 @@ export const make = (): State => {
   const { recorded: told, see } = Health.recorder()
   const recorded: Health.Recorded = { ...told, activity: () => last?.activity }
   let rewards: ReadonlyArray<number> = []
-  let recent: ReadonlyArray<StepMetrics> = []
+  let recent: ReadonlyArray<StepMetrics.StepMetrics> = []
   const solved = new Map<string, string>()
   const measured = new Map<string, string>()
   let last: Poll | undefined
@@ -92,7 +142,7 @@ export const make = (): State => {
       for (const row of look.rows) {
         see(row.source, row.step, row.values)
         seeEvaluation(row.source, row.step, row.values)
-        const step = row.source === "trainer" ? Steps.ofRow(row) : undefined
+        const step = row.source === "trainer" ? stepOf(row) : undefined
         if (step === undefined) continue
         rewards = [...rewards.slice(1 - kept), step.rewardMean]
         recent = [...recent.slice(1 - window), step]

@@ -1,6 +1,6 @@
 /** Serves the policy of `up` over HTTP while it is being trained. */
+import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import type { Description } from "@atropos/trainer/model/PretrainedModel"
-import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import { Console, Effect, Layer } from "effect"
@@ -12,7 +12,11 @@ import { HttpServer } from "effect/http"
 export const layer = (model: Description, { host, port }: { readonly host: string; readonly port: number }) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const options = { ...PolicyLayers.served(model), host, tokens: yield* PolicyAuth.configured }
+      const options = {
+        ...PolicyLayers.served(model),
+        host,
+        tokens: yield* BearerTokens.configured(PolicyServer.tokensSetting)
+      }
       const server = PolicyServer.layer({ ...options, port }).pipe(
         Layer.catchTag("ListenError", () => PolicyServer.layer({ ...options, port: 0 }))
       )

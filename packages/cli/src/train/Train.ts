@@ -5,7 +5,7 @@
  * Resumes from the newest checkpoint in `save_path`. When interrupted it saves one and returns the batches it holds.
  */
 import type * as Health from "@atropos/core/health/Health"
-import { type MetricsSettings, Tokenizer, TrajectoryClientAuto } from "@atropos/core"
+import { type MetricsSettings, Tokenizer, TrajectoryClientHttp } from "@atropos/core"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
@@ -142,7 +142,7 @@ export const run = Effect.fn("Train.run")(
     const watch = yield* Watch.make(trainer)
     const board = yield* ProgressDisplay.make({ total: trainer.trainingSteps, done }, watch)
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
-    const client = TrajectoryClientAuto.layer({
+    const client = TrajectoryClientHttp.layer({
       url: trainer.atroposUrl,
       run: trainer.run,
       ...(Option.isSome(token) && { token: token.value })

@@ -6,6 +6,7 @@
  * the same step; without these, all have the file's time.
  */
 import * as JsonLines from "@atropos/core/data/JsonLines"
+import * as FileSink from "@atropos/core/metrics/FileSink"
 import * as Readings from "@atropos/core/service/Readings"
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import { UsageError } from "../base/Failure.ts"
@@ -21,28 +22,15 @@ export interface Row {
 
 const expected = "metrics of a step, as in metrics.jsonl"
 
-/** Fields of a line that are not metrics. */
-const labels: ReadonlySet<string> = new Set(["step", "policy_version", "batch"])
-
 interface Point {
   readonly source: string
   readonly step: number
   readonly values: Row["values"]
 }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const pointOf = (source: string, text: string): Point | undefined => {
-  const value = parsed(text)
-  if (typeof value !== "object" || value === null || !("step" in value) || !Number.isSafeInteger(value.step)) return
-  const figures = Object.fromEntries(Object.entries(value).filter(([name]) => !labels.has(name)))
-  return { source, step: Number(value.step), values: Readings.encode(Readings.decode(figures).values) }
+  const line = FileSink.readLine(text)
+  return line && { source, step: line.step, values: Readings.encode(line.values) }
 }
 
 /** `runs/a/metrics.jsonl` is the trainer's, `runs/a/sums.metrics.jsonl` that of `sums`. */

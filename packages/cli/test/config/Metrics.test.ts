@@ -83,7 +83,7 @@ describe("metrics of a command", () => {
       const run = WandbServer.onlyRun(server)
       const last = WandbServer.rowsOf(run).at(-1)
       assert.strictEqual(last?.["_step"], 2)
-      assert.property(last, "train/rollouts")
+      assert.property(last, "train/scores_mean")
       assert.strictEqual(run.exitcode, 0)
       assert.deepStrictEqual(server.mistakes, [])
       const none = yield* atropos(["wandb-sync", yield* Bin.folder], variables)

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as Precedence from "../../src/config/Precedence.ts"
-import * as Servers from "../../src/config/Servers.ts"
+import { type Sources, resolveServers } from "../../src/config/RunSettings.ts"
 
 const one = { base_url: "http://one/v1", model_name: "one" }
 const two = [{ base_url: "http://a/v1" }, { base_url: "http://b/v1" }]
 
-const resolve = (environment: unknown, file: unknown, flags: Servers.Sources["flags"] = {}) =>
-  Result.getOrUndefined(Servers.resolve({ section: "openai", environment, file, flags }))
+const resolve = (environment: unknown, file: unknown, flags: Sources["flags"] = {}) =>
+  Result.getOrUndefined(resolveServers({ section: "openai", environment, file, flags }))
 
 describe("Servers", () => {
   it("takes a list of two or more from the file over everything else", () => {
@@ -42,7 +42,7 @@ describe("Servers", () => {
       [undefined, two, "file of --config"],
       [two, undefined, "environment"]
     ] as const) {
-      const result = Servers.resolve({ section: "judge", environment, file, flags: { model_name: "x" } })
+      const result = resolveServers({ section: "judge", environment, file, flags: { model_name: "x" } })
       assert.isTrue(Result.isFailure(result))
       if (Result.isFailure(result)) {
         assert.include(result.failure.message, "--judge.model_name")

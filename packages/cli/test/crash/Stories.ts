@@ -115,7 +115,7 @@ export const train = Effect.fnUntraced(function* (
 /** The story that the environment would go on with, as the service has it. */
 export const savedFrontier = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.map(
-    Effect.flatMap(Effect.flatMap(client.savedStates, Effect.fromOption), ({ load }) => load("arithmetic-stories")),
+    client.savedStates.load("arithmetic-stories"),
     Option.match({
       onNone: () => 0,
       // What the environment's checkpoint looks like is its own business, but for this.

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Correlation from "../../src/evaluate/Correlation.ts"
 import * as Paired from "../../../core/src/evaluation/Paired.ts"
 import type { Sample } from "../../src/evaluate/Samples.ts"
 import * as SuiteFigures from "../../src/evaluate/SuiteFigures.ts"
@@ -93,7 +92,7 @@ describe("SuiteFigures", () => {
 
 describe("Correlation", () => {
   it("knows order, ties and what does not vary", () => {
-    const { kendall, pearson, spearman } = Correlation.all([
+    const { kendall, pearson, spearman } = SuiteFigures.correlations([
       [1, 1],
       [2, 8],
       [3, 27],
@@ -103,7 +102,7 @@ describe("Correlation", () => {
     assert.approximately(kendall ?? 0, 5 / Math.sqrt(5 * 6), 1e-12)
     assert.isTrue((pearson ?? 0) > 0.8 && (pearson ?? 0) < 0.95)
     assert.strictEqual(
-      Correlation.all([
+      SuiteFigures.correlations([
         [1, 1],
         [1, 2]
       ])["pearson"],

@@ -1,9 +1,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { type EnvironmentClient, ScoredGroup, TrajectoryClient, TrajectoryClientV0 } from "@atropos/core"
-import { Effect, FileSystem, Layer, Option } from "effect"
+import { type EnvironmentClient, ScoredGroup, type TrajectoryClient } from "@atropos/core"
+import { Effect, FileSystem, Option } from "effect"
 import { randomUUID } from "node:crypto"
-import * as Waits from "../../../core/test/base/Waits.ts"
 import * as TestStore from "../../../api/test/TestStore.ts"
 import * as V0Server from "../../../api/test/v0/V0Server.ts"
 import * as Ports from "../../../core/test/base/Ports.ts"
@@ -65,12 +64,6 @@ const environment = (client: TrajectoryClient.TrajectoryClient) =>
       minBatchAllocation: null
     }),
     Option.map(({ envId }) => envId)
-  )
-
-/** Over the original's endpoints. */
-const clientOf = (url: string) =>
-  Effect.flatMap(Layer.build(TrajectoryClientV0.layer({ url })), (context) =>
-    Effect.provide(TrajectoryClient.all, context)
   )
 
 const submit = (client: TrajectoryClient.TrajectoryClient, envId: number, from: number, count: number) =>
@@ -187,42 +180,13 @@ layer(NodeServices.layer, { excludeTestServices: true })("data sets of a service
     })
   )
 
-  it.effect("of a service of the original come from its batches alone, when asked for and when nobody trains", () =>
+  it.effect("of a service of the original are refused", () =>
     Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
       yield* InProcess.folder
       const url = `http://127.0.0.1:${yield* V0Server.port}`
-      const words = [
-        "sft-gen",
-        "set.jsonl",
-        ...fromService(url),
-        "--save-top-n-per-group",
-        "1",
-        "--num-seqs-to-save",
-        "4"
-      ]
-      const refused = yield* InProcess.run(words)
-      assert.strictEqual(refused.code, 2)
-      assert.include(refused.stderr, "is the Python original, which cannot serve stored groups")
-      assert.include(refused.stderr, "use --take-batches")
-
-      const client = yield* clientOf(url)
-      yield* register(client)
-      const taking = [...words, "--take-batches", "--group-size", "4", "--tasks-per-step", "2"]
-      const disturbing = yield* InProcess.run(taking)
-      assert.strictEqual(disturbing.code, 2)
-      assert.include(disturbing.stderr, "a trainer is already registered")
-      assert.include(disturbing.stderr, "W&B project theirs")
-      yield* V0Server.get("/reset_data")
-
-      const running = yield* InProcess.start(taking)
-      // An environment is let in once the reader has asked for a batch.
-      const envId = Option.getOrThrow(yield* Waits.until("the reader", environment(client), Option.isSome))
-      assert.deepStrictEqual(yield* client.runInfo, { batchSize, maxTokenLength: 2048 })
-      yield* submit(client, envId, 0, 4)
-      const { code, stderr } = yield* running.ended
-      assert.strictEqual(code, 0, stderr)
-      assert.deepStrictEqual(questions(rowsIn(yield* fs.readFileString("set.jsonl"))), upTo(4))
+      const refused = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(url)])
+      assert.strictEqual(refused.code, 1)
+      assert.include(refused.stderr, "no trajectory service with the /v1 API is there (the Python original has none)")
     }).pipe(Effect.provide(V0Server.layer(TestStore.layer)))
   )
 })

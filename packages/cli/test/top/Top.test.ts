@@ -6,7 +6,6 @@ import { Effect } from "effect"
 import { stripVTControlCharacters } from "node:util"
 import * as InProcess from "../InProcess.ts"
 import * as State from "../../src/top/State.ts"
-import * as Steps from "../../src/top/Steps.ts"
 import { step } from "../train/Steps.ts"
 
 const post = (url: string, path: string, body: unknown) =>
@@ -55,7 +54,7 @@ describe("atropos top", () => {
   it("has every figure of a step as the trainer told it", () => {
     const told = step(3, { skipped: "nonFinite", kl: 0.5, publishSeconds: 2 })
     const row = { id: "1", source: "trainer", step: 3, at: 0, values: StepMetrics.values(told) }
-    const { batchId: _, ...read } = Steps.ofRow(row)!
+    const { batchId: _, ...read } = State.stepOf(row)!
     const { batchId: __, ...expected } = told
     assert.deepStrictEqual(read, expected)
   })

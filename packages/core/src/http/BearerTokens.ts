@@ -5,7 +5,7 @@
  * outcome. No message ever contains a token. A server without tokens listens on loopback only, unless configured
  * otherwise.
  */
-import { Effect, Redacted, Schema } from "effect"
+import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as BrowserGuard from "./BrowserGuard.ts"
 
@@ -34,6 +34,13 @@ export const parse = (token: string, entry: string): Effect.Effect<Redacted.Reda
     ? Effect.fail(new AuthConfigError({ message: `${entry}: a token must have at least 8 characters and no spaces` }))
     : Effect.succeed(Redacted.make(token))
 
+/** The tokens of a comma-separated setting; empty if it is unset. */
+export const configured = Effect.fnUntraced(function* (setting: string) {
+  const tokens = yield* Config.option(Config.Redacted(setting))
+  if (Option.isNone(tokens)) return []
+  return yield* Effect.forEach(entries(tokens.value), (token, index) => parse(token, `${setting}, entry ${index + 1}`))
+})
+
 export const known = <Role>(role: Role, token: Redacted.Redacted): KnownToken<Role> => ({
   role,
   digest: digestOf(Redacted.value(token))
@@ -45,6 +52,19 @@ export const roleOf = <Role>(tokens: ReadonlyArray<KnownToken<Role>>, token: str
   let role: Role | undefined
   for (const one of tokens) if (timingSafeEqual(one.digest, digest)) role = one.role
   return role
+}
+
+/** Fails with one of the failures unless a client's token is one of these; without any, every client is allowed. */
+export const authorizer = <E>(
+  tokens: ReadonlyArray<Redacted.Redacted>,
+  failures: { readonly missing: E; readonly unknown: E }
+): ((token: string | undefined) => Effect.Effect<void, E>) => {
+  const all = tokens.map((token) => known("client", token))
+  return (token) => {
+    if (all.length === 0) return Effect.void
+    if (token === undefined || token === "") return Effect.fail(failures.missing)
+    return roleOf(all, token) === undefined ? Effect.fail(failures.unknown) : Effect.void
+  }
 }
 
 const bearer = /^Bearer +(\S+) *$/i

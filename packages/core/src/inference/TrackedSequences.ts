@@ -11,7 +11,7 @@
  * `choice.sequence` is the sequence an answer ended. Calls may be concurrent. A backend without token-level answers
  * gives the tokenizer's tokens, without logprobs.
  */
-import { Clock, Effect, Result } from "effect"
+import { Clock, Effect, Result, Struct } from "effect"
 import type { Backend } from "./backend/Backend.ts"
 import * as TextSequences from "./TextSequences.ts"
 import {
@@ -29,6 +29,7 @@ import * as Formats from "./format/Formats.ts"
 import * as ToolSupport from "./format/ToolSupport.ts"
 import type { Setting } from "./format/OutputFormat.ts"
 import type { Message } from "../trajectory/Message.ts"
+import * as SamplingSettings from "../trajectory/SamplingSettings.ts"
 import * as PromptEncoder from "./tokenizer/PromptEncoder.ts"
 import * as Recordings from "./Recordings.ts"
 import * as Relation from "./session/Relation.ts"
@@ -183,23 +184,5 @@ const prepare = (
     )
   )
 
-const samplingOf = (request: ChatRequest | TextRequest): SamplingOptions => {
-  const { extra, maxTokens, minP, n, seed, split, stop, temperature, topK, topP } = request
-  const { frequencyPenalty, logitBias, presencePenalty, repetitionPenalty } = request
-  return {
-    ...(extra !== undefined && { extra }),
-    ...(maxTokens !== undefined && { maxTokens }),
-    ...(minP !== undefined && { minP }),
-    ...(n !== undefined && { n }),
-    ...(seed !== undefined && { seed }),
-    ...(split !== undefined && { split }),
-    ...(stop !== undefined && { stop }),
-    ...(temperature !== undefined && { temperature }),
-    ...(topK !== undefined && { topK }),
-    ...(topP !== undefined && { topP }),
-    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
-    ...(logitBias !== undefined && { logitBias }),
-    ...(presencePenalty !== undefined && { presencePenalty }),
-    ...(repetitionPenalty !== undefined && { repetitionPenalty })
-  }
-}
+const samplingOf = (request: ChatRequest | TextRequest): SamplingOptions =>
+  Struct.pick(request, [...SamplingSettings.parameters, "extra", "n", "split"])

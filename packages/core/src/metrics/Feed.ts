@@ -38,7 +38,7 @@ const sizeOf = (entry: Entry): number => {
 }
 
 /** 0 for success, 255 for interruption, else 1, as the original's client sends. */
-const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number =>
+export const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number =>
   Exit.isSuccess(exit) ? 0 : Exit.hasInterrupts(exit) ? 255 : 1
 
 /** Connects a source to a sink until the scope closes. */

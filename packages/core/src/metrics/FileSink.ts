@@ -15,8 +15,28 @@ import { type Entry, type Sink, SinkError, type Source } from "./Sink.ts"
 /** Keeps letters, digits, dots and dashes; replaces all else by `_`. */
 export const fileName = (name: string): string => name.replaceAll(/[^\w.-]/g, "_")
 
-const nameOf = ({ kind, key }: Source): string =>
+/** The file of a source. */
+export const nameOf = ({ kind, key }: Pick<Source, "key" | "kind">): string =>
   kind === "trainer" ? "metrics.jsonl" : `${fileName(key)}.metrics.jsonl`
+
+/** Fields of a line that are not metrics. */
+const labels: ReadonlySet<string> = new Set(["step", "policy_version", "batch"])
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The step and the metrics of a line; undefined if it is something else. */
+export const readLine = (text: string): { readonly step: number; readonly values: Readings.Values } | undefined => {
+  const value = parsed(text)
+  if (typeof value !== "object" || value === null || !("step" in value) || !Number.isSafeInteger(value.step)) return
+  const figures = Object.fromEntries(Object.entries(value).filter(([name]) => !labels.has(name)))
+  return { step: Number(value.step), values: Readings.decode(figures).values }
+}
 
 const lineOf = (entry: Entry): string =>
   entry._tag === "Table"

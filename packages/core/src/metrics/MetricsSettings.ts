@@ -54,7 +54,7 @@ export const metricsFields = {
   wandbMode: field(
     Schema.NullOr(Schema.Literals(["online", "offline", "disabled"])),
     null,
-    "offline writes only a folder, for atropos wandb-sync; if unset, WANDB_MODE, or online with a key and offline without"
+    "offline only writes the metrics file, for atropos wandb-sync; if unset, WANDB_MODE, or online with a key and offline without"
   ),
   wandbRunId: field(
     Schema.NullOr(

@@ -1,6 +1,6 @@
 /**
  * Sends metrics and the settings of their source to the trajectory service, which stores them for its viewer and for
- * Prometheus. The original's service accepts neither, and an older one no settings: that is not a failure.
+ * Prometheus. An older service accepts no settings: that is not a failure.
  */
 import { Effect, Option } from "effect"
 import type { SourceSettings } from "../service/TrajectoryApi.ts"

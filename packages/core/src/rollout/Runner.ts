@@ -4,11 +4,11 @@ import type { EnvironmentShape } from "../Environment.ts"
 import * as Concurrency from "./Concurrency.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as GroupSender from "./GroupSender.ts"
-import * as ItemOutcomes from "./ItemOutcomes.ts"
 import { type Complete, failing, type Summary } from "./Options.ts"
 import * as Outbox from "./Outbox.ts"
 import * as Permits from "./Permits.ts"
 import * as WorkerPool from "./pool/WorkerPool.ts"
+import type { Outcomes } from "./pool/WorkerPool.ts"
 import * as QueueView from "./QueueView.ts"
 import * as Capacity from "./Capacity.ts"
 import * as Session from "./Session.ts"
@@ -16,6 +16,55 @@ import * as Shutdown from "./Shutdown.ts"
 import * as StepFigures from "./StepFigures.ts"
 import * as TrainerStep from "./TrainerStep.ts"
 import * as Heartbeat from "./Heartbeat.ts"
+import * as LogThrottle from "../base/LogThrottle.ts"
+import type { Failure, Task } from "./pool/Task.ts"
+import type { Viewers } from "./submit/Viewers.ts"
+
+/**
+ * Handles finished items: counts them, sends their groups, logs and shows failures, and writes dead letters for
+ * abandoned ones. Each then reports progress, so that a restart repeats only unfinished items.
+ */
+const makeItemOutcomes = (
+  { deadLetters, metrics, progress }: Session.Session,
+  groups: GroupSender.GroupSender,
+  viewers: Pick<Viewers, "failed">
+): Outcomes => {
+  const reasons = LogThrottle.make()
+
+  const onFailure = Effect.fnUntraced(function* (
+    task: Task,
+    { cause, kind, reason }: Failure,
+    millis: number,
+    isFinal: boolean
+  ) {
+    const { failures, index, work } = task
+    metrics.item(kind, millis)
+    const times = reasons.count(reason)
+    if (LogThrottle.isWorthLogging(times)) {
+      yield* Effect.logWarning("rollout failed", { item: work.label, kind, reason, attempt: failures, times })
+    }
+    yield* Effect.logDebug("cause of the failed rollout", cause)
+    yield* viewers.failed(`${work.label}: ${reason}`)
+    if (!isFinal) return
+    metrics.item("given_up", millis)
+    yield* deadLetters.item({ index, item: work.label, attempts: failures, reason })
+    progress.end(task)
+  })
+
+  return {
+    onStart: progress.begin,
+    onDone: (task, rolledOut, millis) => {
+      metrics.item("succeeded", millis)
+      return groups.send(task, rolledOut)
+    },
+    onUnscorable: (task, error, millis) => {
+      metrics.item("unscorable", millis)
+      progress.end(task)
+      return groups.skip(task.work.label, error)
+    },
+    onFailure
+  }
+}
 
 /** Min consecutive failures before rollouts slow down. */
 const minFailuresBeforeSlowdown = 8
@@ -141,7 +190,7 @@ const assemble = Effect.fnUntraced(function* (
       progress: () => ({ step: step.now(), totalSteps }),
       maxAttempts: options.maxItemAttempts,
       failuresBeforeSlowdown: Math.max(minFailuresBeforeSlowdown, workers),
-      outcomes: ItemOutcomes.make(session, groups, viewers)
+      outcomes: makeItemOutcomes(session, groups, viewers)
     },
     workScope
   )

@@ -5,13 +5,22 @@
 import { Deferred, Effect, type Scope } from "effect"
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import type { Evaluations } from "./Evaluations.ts"
-import * as EvaluationSchedule from "./EvaluationSchedule.ts"
 import { InferenceShare } from "./InferenceShare.ts"
 import type { Permits } from "./Permits.ts"
 import type { QueueView } from "./QueueView.ts"
 import type { Session } from "./Session.ts"
 import * as StatusFollower from "./submit/StatusFollower.ts"
 import type { Submitter } from "./submit/Submitter.ts"
+
+/**
+ * Decides when to evaluate: at every multiple of `steps_per_eval` that the trainer's step reaches or passes.
+ *
+ * The original compares remainders (`a mod N > b mod N`), which never fires for N = 1 and misses multiples if the step
+ * jumps.
+ * True if a multiple of `every` lies in (previous, step]; never if `every` is 0 or less.
+ */
+export const isEvaluationDue = (previous: number, step: number, every: number): boolean =>
+  every > 0 && Math.floor(step / every) > Math.floor(previous / every)
 
 export interface TrainerStep {
   /** As far as known here. */
@@ -48,7 +57,7 @@ export const make = Effect.fnUntraced(function* (
     if (step > previous) {
       // In a separate fiber: a slow answer must not delay the next status.
       yield* Effect.forkIn(record(step), scope)
-      if (EvaluationSchedule.isDue(previous, step, settings.stepsPerEval)) evaluations.request(step)
+      if (isEvaluationDue(previous, step, settings.stepsPerEval)) evaluations.request(step)
     }
     if (step >= totalSteps) yield* Deferred.succeed(last, undefined)
     onChange()

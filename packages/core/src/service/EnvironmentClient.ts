@@ -1,7 +1,7 @@
 /**
  * The trajectory service's API for environments: register, follow the queue, submit groups and save state.
  *
- * Submissions have a key: sending twice stores once, except at the original's service, which does not know keys.
+ * Submissions have a key: sending twice stores once.
  */
 import { Context, Duration, Effect, Option, Stream } from "effect"
 import { Sse } from "effect/encoding"
@@ -45,7 +45,7 @@ export interface EnvironmentClientShape extends RunReader.RunReader {
    */
   readonly begin: (envId: number, request: Api.Begin) => Effect.Effect<number, TrajectoryError>
   /** None if the service stores no states (the original's). */
-  readonly savedStates: Effect.Effect<Option.Option<SavedStates>, TrajectoryError>
+  readonly savedStates: SavedStates
 }
 
 export class EnvironmentClient extends Context.Service<EnvironmentClient, EnvironmentClientShape>()(
@@ -122,7 +122,7 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Envir
     statusChanges: (envId) => statusEvents(envId).pipe(Stream.retry(reconnecting), Stream.changes),
     begin: (envId, payload) =>
       Effect.map(call(api.environments.begin({ params: { run, envId }, payload })), ({ granted }) => granted),
-    savedStates: Effect.succeedSome<SavedStates>({
+    savedStates: {
       load: (environment) =>
         call(api.environments.loadState({ params: { run, environment } })).pipe(
           Effect.asSome,
@@ -132,6 +132,6 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Envir
           )
         ),
       save: (environment, state) => call(api.environments.saveState({ params: { run, environment }, payload: state }))
-    })
+    }
   }
 }

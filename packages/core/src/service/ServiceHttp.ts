@@ -47,6 +47,7 @@ export interface ServiceHttp {
   ) => Effect.Effect<HttpClientResponse.HttpClientResponse, TrajectoryError, Scope.Scope>
 }
 
+/** The body of an error; one without a `message` is of another server. */
 const ErrorBody = Schema.fromJsonString(
   Schema.Struct({
     message: Schema.optionalKey(Schema.String),
@@ -98,6 +99,12 @@ const fromStatus = Effect.fnUntraced(function* (where: string, answer: Answer) {
   const header = answer.headers["retry-after"] ?? said.retry_after_seconds?.toString()
   const retryAfter = RetryAfter.millis(header, yield* Clock.currentTimeMillis)
   const field = said.field === undefined ? "" : ` (field ${said.field})`
+  if (answer.status === 404 && said.message === undefined) {
+    return yield* new TrajectoryError({
+      reason: "unsupported",
+      message: `${where} answered 404, so no trajectory service with the /v1 API is there (the Python original has none). Start one with: atropos api`
+    })
+  }
   return yield* new TrajectoryError({
     reason: reasonOf(answer.status, retryAfter),
     message: `${where} answered ${answer.status}: ${said.message ?? (text.trim() === "" ? "no text" : text.trim())}${field}`,

@@ -1,27 +1,25 @@
 /**
- * Reads stored rollouts of a trajectory service, queued or consumed, over its versioned endpoints. Reading claims and
- * removes nothing, so trainers and other readers are not affected. A service of the original has no such endpoints
- * (`isThere`).
+ * Reads stored rollouts of a trajectory service, queued or consumed. Reading claims and removes nothing, so trainers
+ * and other readers are not affected.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Context, Effect, Layer, Option, Result } from "effect"
-import { type HttpClient, HttpClientRequest } from "effect/http"
+import { HttpClientRequest } from "effect/http"
 import * as PackedGroup from "./PackedGroup.ts"
 import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import * as ServiceApi from "./ServiceApi.ts"
 import { packedContentType, type RolloutPage, type RolloutQuery } from "./TrajectoryApi.ts"
 import { TrajectoryError } from "./TrajectoryError.ts"
-import * as TrajectoryClientAuto from "./TrajectoryClientAuto.ts"
 
-export type Options = TrajectoryClientAuto.Options
+export type Options = ServiceApi.Options
 
 export interface StoredRolloutsShape {
   readonly page: (query: RolloutQuery) => Effect.Effect<RolloutPage, TrajectoryError>
   /** None if the service no longer has it. */
   readonly group: (id: string) => Effect.Effect<Option.Option<ScoredGroup>, TrajectoryError>
   readonly runs: Effect.Effect<ReadonlyArray<string>, TrajectoryError>
-  /** False if the service cannot be read, as the original's. */
-  readonly isThere: Effect.Effect<boolean, TrajectoryError>
+  /** Fails unless a service answers. */
+  readonly live: Effect.Effect<void, TrajectoryError>
 }
 
 export class StoredRollouts extends Context.Service<StoredRollouts, StoredRolloutsShape>()(
@@ -30,7 +28,6 @@ export class StoredRollouts extends Context.Service<StoredRollouts, StoredRollou
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const { api, call, http, run } = yield* ServiceApi.make(options)
-  const context = yield* Effect.context<HttpClient.HttpClient>()
   const rollouts = `/v1/runs/${encodeURIComponent(run)}/rollouts`
   return {
     page: (query) => call(api.reading.rollouts({ params: { run }, query })),
@@ -55,7 +52,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         )
       ),
     runs: Effect.map(call(api.reading.runs()), ({ runs }) => runs.map(({ name }) => name)),
-    isThere: Effect.provideContext(TrajectoryClientAuto.hasVersioned(options), context)
+    live: Effect.asVoid(http.send(HttpClientRequest.get("/v1/health/live")))
   } satisfies StoredRolloutsShape
 })
 

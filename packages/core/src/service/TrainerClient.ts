@@ -1,9 +1,6 @@
 /**
  * The trajectory service's API for trainers: register a run and train on batches, which are leased. A batch that is not
  * acknowledged in time goes to the next claimer.
- *
- * The original's service has no leases: a batch is gone once handed out. Its batches have an empty `leaseToken`, and
- * `ack`, `nack` and `extend` do nothing for them.
  */
 import { Context, Duration, Effect, Option, Result, Schema } from "effect"
 import { HttpClientRequest } from "effect/http"

@@ -2,9 +2,8 @@
  * Combines all clients of a trajectory service in one value, which each client layer implements. Callers take the
  * client they need from the context: `EnvironmentClient`, `TrainerClient`, `TelemetryClient`.
  *
- * Layers: HTTP against our versioned endpoints (`TrajectoryClientHttp`), HTTP against the original's, for Python
- * servers (`TrajectoryClientV0`), automatic choice between both (`TrajectoryClientAuto`), in memory
- * (`MemoryTrajectoryClient`), and in process without HTTP (in `@atropos/api`).
+ * Layers: over HTTP (`TrajectoryClientHttp`), in memory (`MemoryTrajectoryClient`), and in process without HTTP (in
+ * `@atropos/api`).
  */
 import { Context, Effect, Layer } from "effect"
 import { EnvironmentClient, type EnvironmentClientShape } from "./EnvironmentClient.ts"

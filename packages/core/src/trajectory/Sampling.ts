@@ -5,7 +5,8 @@
  * in `overrides[i]` if the sequences of a group were sampled differently (`temperature` is the original's key there,
  * the others are vLLM's names).
  */
-import { Equal, Schema } from "effect"
+import { Equal, Schema, Struct } from "effect"
+import * as SamplingSettings from "./SamplingSettings.ts"
 
 /**
  * Definition of a sampled token's logprob, with z the model's raw logits:
@@ -20,23 +21,10 @@ import { Equal, Schema } from "effect"
 export const LogprobsMode = Schema.Literals(["raw", "tempered", "processed"])
 export type LogprobsMode = typeof LogprobsMode.Type
 
-export interface Sampling {
-  /** 0: greedy; logprobs are then at temperature 1. */
-  readonly temperature: number
-  /** 1: all tokens. */
-  readonly topP: number
-  /** 0: all tokens. */
-  readonly topK: number
-  /** Min probability as a fraction of the most likely token's; 0: all tokens. */
-  readonly minP: number
-  /** Divides positive logits of tokens in the prompt or answer, multiplies negative ones. Absent: 1, off. */
-  readonly repetitionPenalty?: number
-  /** Subtracted from the logits of tokens already in the answer. Absent: 0, off. */
-  readonly presencePenalty?: number
-  /** Subtracted once per occurrence in the answer. Absent: 0, off. */
-  readonly frequencyPenalty?: number
-  /** Added to the logits of these tokens, by id. Absent: none. */
-  readonly logitBias?: LogitBias
+type Adjustments = Pick<SamplingSettings.Distribution, (typeof SamplingSettings.adjustments)[number]>
+
+/** Adjustments are absent if they are off. */
+export interface Sampling extends Required<Omit<SamplingSettings.Distribution, keyof Adjustments>>, Adjustments {
   /** True if a grammar or a JSON schema masked tokens. Absent: no. */
   readonly isConstrained?: true
   readonly logprobs: LogprobsMode
@@ -48,15 +36,7 @@ export interface LogitBias {
 }
 
 /** The fields of a request that determine its sampling. */
-export interface Asked {
-  readonly temperature?: number
-  readonly topP?: number
-  readonly topK?: number
-  readonly minP?: number
-  readonly repetitionPenalty?: number
-  readonly presencePenalty?: number
-  readonly frequencyPenalty?: number
-  readonly logitBias?: LogitBias
+export interface Asked extends SamplingSettings.Distribution {
   /** Server-specific names, which take precedence as in the request. */
   readonly extra?: { readonly [key: string]: unknown }
 }
@@ -114,12 +94,8 @@ export const ofRequest = (asked: Asked, logprobs: LogprobsMode): Sampling => {
 }
 
 /** True if logits were changed individually or tokens were masked by a constraint: a trainer cannot reproduce that. */
-export const isShifted = (sampling: Omit<Sampling, "temperature" | "topP" | "topK" | "minP" | "logprobs">): boolean =>
-  sampling.repetitionPenalty !== undefined ||
-  sampling.presencePenalty !== undefined ||
-  sampling.frequencyPenalty !== undefined ||
-  sampling.logitBias !== undefined ||
-  sampling.isConstrained === true
+export const isShifted = (sampling: Adjustments & Pick<Sampling, "isConstrained">): boolean =>
+  sampling.isConstrained === true || SamplingSettings.adjustments.some((name) => sampling[name] !== undefined)
 
 export const areEqual = (a: Sampling | undefined, b: Sampling | undefined): boolean => a === b || Equal.equals(a, b)
 
@@ -144,17 +120,10 @@ export const describe = (sampling: Sampling): string =>
   ].join(", ")
 
 /** The record as keys of `generation_params` or `overrides[i]`; fields other than the first five are absent if off. */
-export const toSwitches = (sampling: Sampling) => ({
-  temperature: sampling.temperature,
-  top_p: sampling.topP,
-  top_k: sampling.topK,
-  min_p: sampling.minP,
-  ...(sampling.repetitionPenalty !== undefined && { repetition_penalty: sampling.repetitionPenalty }),
-  ...(sampling.presencePenalty !== undefined && { presence_penalty: sampling.presencePenalty }),
-  ...(sampling.frequencyPenalty !== undefined && { frequency_penalty: sampling.frequencyPenalty }),
-  ...(sampling.logitBias !== undefined && { logit_bias: sampling.logitBias }),
-  ...(sampling.isConstrained === true && { constrained: true }),
-  logprobs_mode: sampling.logprobs
+export const toSwitches = ({ isConstrained, logprobs, ...parameters }: Sampling) => ({
+  ...Struct.renameKeys(parameters, SamplingSettings.wireNames),
+  ...(isConstrained === true && { constrained: true }),
+  logprobs_mode: logprobs
 })
 
 export const isMode = Schema.is(LogprobsMode)

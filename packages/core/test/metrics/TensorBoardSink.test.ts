@@ -2,7 +2,6 @@ import { BinaryReader } from "@bufbuild/protobuf/wire"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Schema } from "effect"
-import { crc32c, masked } from "../../src/metrics/Crc32c.ts"
 import * as EventFile from "../../src/metrics/EventFile.ts"
 import * as TensorBoardSink from "../../src/metrics/TensorBoardSink.ts"
 import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
@@ -13,9 +12,9 @@ const records = (bytes: Uint8Array): ReadonlyArray<Uint8Array> => {
   const found: Array<Uint8Array> = []
   for (let at = 0; at < bytes.length;) {
     const length = Number(view.getBigUint64(at, true))
-    assert.strictEqual(view.getUint32(at + 8, true), masked(crc32c(bytes.subarray(at, at + 8))))
+    assert.strictEqual(view.getUint32(at + 8, true), EventFile.masked(EventFile.crc32c(bytes.subarray(at, at + 8))))
     const record = bytes.subarray(at + 12, at + 12 + length)
-    assert.strictEqual(view.getUint32(at + 12 + length, true), masked(crc32c(record)))
+    assert.strictEqual(view.getUint32(at + 12 + length, true), EventFile.masked(EventFile.crc32c(record)))
     found.push(record)
     at += 16 + length
   }
@@ -50,9 +49,9 @@ const text = (message: Fields, number: number): string =>
 describe("crc32c", () => {
   it("gives the check value of its definition, and TensorFlow's masked one", () => {
     const digits = new TextEncoder().encode("123456789")
-    assert.strictEqual(crc32c(digits), 0xe3069283)
-    assert.strictEqual(crc32c(new Uint8Array(32)), 0x8a9136aa)
-    assert.strictEqual(masked(0xe3069283), 0xc78ab0e5)
+    assert.strictEqual(EventFile.crc32c(digits), 0xe3069283)
+    assert.strictEqual(EventFile.crc32c(new Uint8Array(32)), 0x8a9136aa)
+    assert.strictEqual(EventFile.masked(0xe3069283), 0xc78ab0e5)
   })
 })
 

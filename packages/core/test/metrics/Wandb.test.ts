@@ -1,6 +1,7 @@
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Logger, Redacted, References, Schema, type Scope } from "effect"
+import * as FileSink from "../../src/metrics/FileSink.ts"
 import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
 import * as Rows from "../../src/metrics/wandb/Rows.ts"
 import * as WandbSink from "../../src/metrics/wandb/WandbSink.ts"
@@ -46,7 +47,8 @@ const record = <E>(
   Effect.scoped(
     Effect.gen(function* () {
       const sink = yield* WandbSink.make(given)
-      const recorder = yield* MetricsSink.make([sink], { flushWithin }).open(from)
+      const file = yield* FileSink.make(given.folder)
+      const recorder = yield* MetricsSink.make([file, sink], { flushWithin }).open(from)
       return yield* Effect.exit(use(recorder))
     })
   )
@@ -178,7 +180,7 @@ describe("Weights & Biases", () => {
       assert.strictEqual(run.exitcode, 0)
       assert.strictEqual(server.requests.length, before, "a run that is there is not sent again")
       assert.deepStrictEqual(server.mistakes, [])
-      assert.deepStrictEqual(yield* fs.readDirectory(at), ["wandb"])
+      assert.deepStrictEqual((yield* fs.readDirectory(at)).toSorted(), ["add.metrics.jsonl", "wandb"])
     }).pipe(Effect.provide(parts))
   )
 
@@ -189,20 +191,18 @@ describe("Weights & Biases", () => {
         const at = yield* folder
         const server = yield* WandbServer.make
         const end = yield* record(options(at), source(), (recorder) =>
-          Effect.andThen(
-            recorder.table(3, { name: "t", columns: ["text"], rows: [["a | b"]] }),
-            Effect.andThen(steps(recorder, 3, 4), Effect.fail("broken"))
-          )
+          Effect.andThen(steps(recorder, 3, 4), Effect.fail("broken"))
         )
         assert.isTrue(Exit.isFailure(end))
         assert.strictEqual(server.requests.length, 0)
         // As a process leaves it that was killed: no end, half a line.
         const fs = yield* FileSystem.FileSystem
         const [run] = yield* fs.readDirectory(`${at}/wandb`)
-        const records = `${at}/wandb/${run}/records.jsonl`
-        const lines = (yield* fs.readFileString(records)).trim().split("\n")
-        assert.deepInclude(JSON.parse(lines.at(-1)!), { exit: 0 })
-        yield* fs.writeFileString(records, `${lines.slice(0, -1).join("\n")}\n{"step":5,"at":1,"val`)
+        const identity = `${at}/wandb/${run}/run.json`
+        const kept = JSON.parse(yield* fs.readFileString(identity))
+        assert.deepInclude(kept, { exit: 0, uploaded: null })
+        yield* fs.writeFileString(identity, JSON.stringify({ ...kept, exit: null }))
+        yield* fs.writeFileString(`${at}/add.metrics.jsonl`, '{"step":5,"train/sco', { flag: "a" })
         const access = { baseUrl: server.url, apiKey: Redacted.make(WandbServer.apiKey) }
         yield* WandbSync.run(at, access, () => Effect.void)
         const uploaded = WandbServer.onlyRun(server)
@@ -210,7 +210,6 @@ describe("Weights & Biases", () => {
           WandbServer.rowsOf(uploaded).map((row) => row["_step"]),
           [3, 4]
         )
-        assert.strictEqual(uploaded.files.size, 1)
         assert.strictEqual(uploaded.exitcode, 1)
         assert.deepStrictEqual(server.mistakes, [])
       }).pipe(Effect.provide(parts))
@@ -238,6 +237,26 @@ describe("Weights & Biases", () => {
         _step: 3,
         "add_0_train/scores_mean": 0.3
       })
+      assert.deepStrictEqual(server.mistakes, [])
+    }).pipe(Effect.provide(parts))
+  )
+
+  it.live("sends first what an outage left, when it is resumed, and a new run none of it", () =>
+    Effect.gen(function* () {
+      const at = yield* folder
+      const server = yield* WandbServer.make
+      const trainer = source({ kind: "trainer", name: "trainer", key: "trainer", prefix: "" })
+      server.fault = () => ({ status: 503 })
+      yield* record(options(at, server), trainer, (recorder) => steps(recorder, 1, 4), 200)
+      server.fault = () => undefined
+      yield* record(options(at, server), { ...trainer, isResumed: true }, (recorder) => steps(recorder, 3, 6))
+      const stepsOf = (run: WandbServer.Run) => WandbServer.rowsOf(run).map((row) => row["_step"])
+      assert.deepStrictEqual(stepsOf(WandbServer.onlyRun(server)), [1, 2, 3, 4, 5, 6])
+      yield* record(options(at, server), trainer, (recorder) => steps(recorder, 1, 2))
+      assert.deepStrictEqual([...server.runs.values()].map(stepsOf), [
+        [1, 2, 3, 4, 5, 6],
+        [1, 2]
+      ])
       assert.deepStrictEqual(server.mistakes, [])
     }).pipe(Effect.provide(parts))
   )
@@ -305,11 +324,11 @@ describe("Rows", () => {
     [Schema.Array(Schema.Natural)],
     ([given]) => {
       const ordered = given.map((step) => step % 8).toSorted((a, b) => a - b)
-      const rows = Rows.make()
+      const rows = Rows.make({ kind: "environment", prefix: "" })
       const closed = ordered.flatMap(
-        (step, index) => rows.add({ step, at: index, values: { [`k${index}`]: index } }) ?? []
+        (step, index) => rows.add({ _tag: "Figures", step, at: index, values: { [`k${index}`]: index } }) ?? []
       )
-      const last = rows.add({ exit: 0, at: 99 })
+      const last = rows.end()
       const all = last === undefined ? closed : [...closed, last]
       assert.deepStrictEqual(
         all.map(({ step }) => step),
@@ -319,7 +338,7 @@ describe("Rows", () => {
         Object.assign({}, ...all.map(({ values }) => values)),
         Object.fromEntries(ordered.map((_, index) => [`k${index}`, index]))
       )
-      assert.isFalse(rows.isOpen())
+      assert.isUndefined(rows.end())
     }
   )
 })

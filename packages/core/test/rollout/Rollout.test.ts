@@ -992,11 +992,7 @@ const runSpec = {
   wandbProject: ""
 }
 
-const savedState = (client: TrajectoryClient.TrajectoryClient) =>
-  Effect.flatMap(
-    client.savedStates,
-    Option.match({ onNone: () => Effect.succeedNone, onSome: ({ load }) => load("numbers") })
-  )
+const savedState = (client: TrajectoryClient.TrajectoryClient) => client.savedStates.load("numbers")
 
 /** The first environment's id, once it is there. */
 const waitForRegistration = (client: TrajectoryClient.TrajectoryClient) =>

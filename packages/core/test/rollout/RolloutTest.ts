@@ -96,13 +96,10 @@ export const behindNetwork = (
       status: (envId) => through("status", service.status(envId)),
       statusChanges: (envId) =>
         Stream.mapEffect(service.statusChanges(envId), (status) => Effect.as(gate("status"), status)),
-      savedStates: Effect.map(
-        service.savedStates,
-        Option.map(({ load, save }) => ({
-          load: (name) => through("loadState", load(name)),
-          save: (name, state) => through("saveState", save(name, state))
-        }))
-      ),
+      savedStates: {
+        load: (name) => through("loadState", service.savedStates.load(name)),
+        save: (name, state) => through("saveState", service.savedStates.save(name, state))
+      },
       telemetry: Effect.map(
         service.telemetry,
         Option.map((telemetry) => ({

@@ -3,10 +3,56 @@ import { hint } from "@atropos/core/base/Nearest"
 import { SeededRandom } from "@atropos/core"
 import * as ItemSource from "../kit/ItemSource.ts"
 import { Stream } from "effect"
-import * as Composed from "./Composed.ts"
 import { formats as known } from "./Formats.ts"
 import * as Questions from "./Questions.ts"
-import type { Domain, Format } from "./Rule.ts"
+import type { Domain, Format, Rule, Section } from "./Rule.ts"
+
+/**
+ * Composes random formats: three to five parts in XML, JSON, YAML or TOML. The original defined but disabled them, as
+ * its patterns could not parse them.
+ */
+const parts = [
+  "restatement",
+  "context",
+  "requirements",
+  "assumptions",
+  "insights",
+  "considerations",
+  "plan",
+  "approach",
+  "strategy",
+  "steps",
+  "verification",
+  "reflection",
+  "limits",
+  "sources"
+] as const
+
+type Keys = readonly [first: string, ...others: ReadonlyArray<string>]
+
+const linesOf = ([first, ...others]: Keys, separator: string, value: "yaml" | "quoted"): Rule => {
+  const line = (key: string) => ({ key, separator, value })
+  return { kind: "lines", lines: [line(first), ...others.map(line), line("answer")] }
+}
+
+const section = (key: string): Section => ({ tag: key.toUpperCase(), for: `the ${key}` })
+
+const written: { readonly [name: string]: (keys: Keys) => Rule } = {
+  "composed-xml": ([first, ...others]) => ({
+    kind: "sections",
+    sections: [section(first), ...others.map(section), { tag: "ANSWER", isAnswer: true }]
+  }),
+  "composed-json": ([first, ...others]) => ({ kind: "json", shape: "object", keys: [first, ...others, "answer"] }),
+  "composed-yaml": (keys) => linesOf(keys, ": ", "yaml"),
+  "composed-toml": (keys) => linesOf(keys, " = ", "quoted")
+}
+
+export const composedNames: ReadonlyArray<string> = Object.keys(written)
+
+export const drawComposed = (name: string, random: SeededRandom.SeededRandom): Format => {
+  const [first, ...others] = random.sample(parts, random.between(2, 4))
+  return { name, rule: written[name]!([first!, ...others]) }
+}
 
 export interface Item {
   readonly question: string
@@ -18,7 +64,7 @@ export interface Item {
 /** A row: a question with or without its answer. */
 export type Asked = Pick<Item, "question" | "gold">
 
-const composed: ReadonlyArray<Format> = Composed.names.map((name) => Composed.draw(name, SeededRandom.seeded(0, 0)))
+const composed: ReadonlyArray<Format> = composedNames.map((name) => drawComposed(name, SeededRandom.seeded(0, 0)))
 
 /** The formats selected by name, all if none is named; the user's own are always included. */
 export const chosen = (names: ReadonlyArray<string>, own: ReadonlyArray<Format>): ReadonlyArray<Format> => {
@@ -38,7 +84,7 @@ const isLetter = ({ rule }: Format): boolean => rule.kind === "between" && rule.
 
 /** The format of one item; composed ones are drawn again for each. */
 const drawnAs = (format: Format, random: SeededRandom.SeededRandom): Format =>
-  Composed.names.includes(format.name) ? Composed.draw(format.name, random) : format
+  composedNames.includes(format.name) ? drawComposed(format.name, random) : format
 
 const questionFor = (format: Format, random: SeededRandom.SeededRandom): Questions.Question => {
   if (isLetter(format)) return Questions.choice(random)

@@ -4,7 +4,42 @@
  * lines. A fence inside a triple-quoted string, as in docstrings, does not end a block of Python. Linear.
  */
 import * as Html from "./Html.ts"
-import * as Quotes from "./Quotes.ts"
+
+/**
+ * Tracks Python's triple-quoted strings from line to line.
+ * The quotes of the string that is open at the end of a line.
+ */
+type QuoteState = '"""' | "'''" | undefined
+
+/** The state after a line. Linear. */
+const quoteStateAfter = (line: string, before: QuoteState): QuoteState => {
+  let open = before
+  let at = 0
+  while (at < line.length) {
+    const one = line[at]
+    if (one === "\\") at += 2
+    else if (open !== undefined) {
+      const isEnd = line.startsWith(open, at)
+      at += isEnd ? 3 : 1
+      if (isEnd) open = undefined
+    } else if (one === "#") return undefined
+    else if (one === '"' || one === "'") {
+      const triple = one === '"' ? '"""' : "'''"
+      if (line.startsWith(triple, at)) {
+        open = triple
+        at += 3
+      } else at = afterString(line, at)
+    } else at += 1
+  }
+  return open
+}
+
+/** The position after a string of one line. */
+const afterString = (line: string, start: number): number => {
+  let at = start + 1
+  while (at < line.length && line[at] !== line[start]) at += line[at] === "\\" ? 2 : 1
+  return at + 1
+}
 
 export interface Block {
   readonly language: string
@@ -27,7 +62,7 @@ interface Fence {
 
 interface Open extends Fence {
   readonly lines: Array<string>
-  quote: Quotes.State
+  quote: QuoteState
   /** True if a fence was read as part of a string. */
   isFenceQuoted: boolean
 }
@@ -121,7 +156,7 @@ const blocksFrom = (
     if (code === undefined || isQuoted) {
       open.isFenceQuoted ||= code !== undefined
       open.lines.push(withoutIndent(line, open.indent))
-      if (readsStrings && hasStrings(open)) open.quote = Quotes.after(line, open.quote)
+      if (readsStrings && hasStrings(open)) open.quote = quoteStateAfter(line, open.quote)
       continue
     }
     if (code !== "") open.lines.push(withoutIndent(code, open.indent))
@@ -155,7 +190,7 @@ const bareOf = (lines: ReadonlyArray<string>, start: RegExp): Open | undefined =
     language: "",
     isBare: true,
     lines: code,
-    quote: code.reduce<Quotes.State>((quote, line) => Quotes.after(line, quote), undefined),
+    quote: code.reduce<QuoteState>((quote, line) => quoteStateAfter(line, quote), undefined),
     isFenceQuoted: false
   }
 }

@@ -3,13 +3,41 @@
  * exit code. `auto` tries them in this order; the exit code counts only if no other source has a reward and the program
  * ended by itself: a stopped program has none, so that a limit never becomes a made-up zero.
  */
-import { Effect, FileSystem, Option, Result } from "effect"
+import { Effect, FileSystem, Option, Result, Schema } from "effect"
 import * as Outcome from "../agent/Outcome.ts"
 import type { Judged } from "../agent/SessionGroup.ts"
 import type { RewardFrom } from "./CommandSettings.ts"
 import type * as Program from "./Program.ts"
-import * as Verdict from "./Verdict.ts"
 import type { ProgramError } from "./ProcessSupervisor.ts"
+import { RewardComponents } from "@atropos/core"
+
+/**
+ * Parses a program's reward: a JSON number, or numbers by name (`{"correct": 1, "format": 0.5}`), from a reward file or
+ * a scorer's output.
+ */
+type Verdict = number | RewardComponents.Rewards
+
+const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
+
+const shown = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
+
+/** The verdict of a text, or what is wrong with it. */
+const readVerdict = (text: string): Result.Result<Verdict, string> => {
+  const trimmed = text.trim()
+  if (trimmed === "") return Result.fail("it is empty")
+  const parsed = parse(trimmed)
+  const wanted = 'expected a JSON number, or numbers by name, such as {"correct": 1, "format": 0.5}'
+  if (Result.isFailure(parsed)) return Result.fail(`${shown(trimmed)} is not JSON; ${wanted}`)
+  const value = parsed.success
+  if (typeof value === "number") return Result.succeed(value)
+  const fault = RewardComponents.faultOfScore(value)
+  if (fault === undefined && RewardComponents.isRewards(value)) return Result.succeed(value)
+  return Result.fail(`${shown(trimmed)}: ${fault ?? "a component is not finite"}; ${wanted}`)
+}
+
+/** The verdict of a scorer's output: its last line, so that it may print more before. */
+const readPrinted = (printed: string): Result.Result<Verdict, string> =>
+  Result.mapError(readVerdict(printed.trimEnd().split("\n").at(-1) ?? ""), (fault) => `its last line: ${fault}`)
 
 export interface Options<R> {
   readonly reward: RewardFrom
@@ -21,7 +49,7 @@ export interface Options<R> {
   readonly scorer: Effect.Effect<Program.Printed, ProgramError, R> | undefined
 }
 
-type Said = Result.Result<Option.Option<Verdict.Verdict>, string>
+type Said = Result.Result<Option.Option<Verdict>, string>
 
 const nothing: Said = Result.succeed(Option.none())
 
@@ -60,7 +88,7 @@ const ofScorer = ({ complaint, ending, stdout }: Program.Printed): Said => {
   if (ending === undefined) return Result.fail(`the scorer timed out (scorer_timeout)${told}`)
   if (ending._tag === "Stopped") return Result.fail(`the scorer ${ending.why}${told}`)
   if (ending.code !== 0) return Result.fail(`the scorer exited with ${ending.code}${told}`)
-  return Result.mapBoth(Verdict.readPrinted(stdout), {
+  return Result.mapBoth(readPrinted(stdout), {
     onSuccess: Option.some,
     onFailure: (fault) => `the scorer's output is not a reward; ${fault}`
   })
@@ -76,7 +104,7 @@ const ofFile = Effect.fnUntraced(
     if (type !== "File" || size > longestFile) {
       return Result.fail(`REWARD_FILE is not a file of up to ${longestFile} bytes (${type}, ${size} bytes)`)
     }
-    return Result.mapBoth(Verdict.read(yield* fs.readFileString(path)), {
+    return Result.mapBoth(readVerdict(yield* fs.readFileString(path)), {
       onSuccess: Option.some,
       onFailure: (fault) => `the reward file does not contain a reward; ${fault}`
     })

@@ -11,14 +11,60 @@ import * as Episode from "../kit/Episode.ts"
 import * as GameEnvironment from "../kit/GameEnvironment.ts"
 import * as Thinking from "../kit/Thinking.ts"
 import { Effect } from "effect"
-import * as WordleRules from "./WordleRules.ts"
 import { words } from "./Words.ts"
+
+/**
+ * Implements the rules of Wordle: guess a hidden word of five letters within six guesses; each letter is marked as
+ * right, elsewhere or absent.
+ *
+ * Pure. A letter that occurs once in the hidden word is marked once, right places first. `known` is the share of
+ * information gained so far, by the logarithm of the number of words left. It depends on the marks alone, never on the
+ * hidden word.
+ */
+const length = 5
+const maxGuesses = 6
+
+/** g: right place, y: elsewhere in the word, x: not (or not once more) in it. */
+type Marks = string
+
+export const mark = (guess: string, hidden: string): Marks => {
+  const left = Array.from(hidden)
+  const marks = Array.from(guess, (letter, at) => {
+    if (hidden[at] !== letter) return "x"
+    left[at] = ""
+    return "g"
+  })
+  return marks
+    .map((one, at) => {
+      const elsewhere = one === "x" ? left.indexOf(guess[at]!) : -1
+      if (elsewhere === -1) return one
+      left[elsewhere] = ""
+      return "y"
+    })
+    .join("")
+}
+
+interface Guess {
+  readonly word: string
+  readonly marks: Marks
+}
+
+/** The words consistent with every guess so far. */
+export const candidates = (guesses: ReadonlyArray<Guess>): ReadonlyArray<string> =>
+  words.filter((word) => guesses.every((guess) => mark(guess.word, word) === guess.marks))
+
+const isWord: ReadonlySet<string> = new Set(words)
+const isKnown = (word: string): boolean => isWord.has(word)
+
+/** Share of the information gained so far, 0 (none) to 1 (one word is left). */
+const known = (guesses: ReadonlyArray<Guess>): number =>
+  1 - Math.log2(Math.max(1, candidates(guesses).length)) / Math.log2(words.length)
 
 export const settings = Environment.settings(GameEnvironment.fields)
 
 export interface State {
   readonly hidden: string
-  readonly guesses: ReadonlyArray<WordleRules.Guess>
+  readonly guesses: ReadonlyArray<Guess>
   /** Number of answers so far, including those without a word. */
   readonly turn: number
 }
@@ -29,7 +75,7 @@ export const guessOf = (answer: string): string | undefined =>
     .at(-1)?.[1]!
     .toLowerCase()
 
-const isSolved = ({ guesses }: State): boolean => guesses.at(-1)?.marks === "g".repeat(WordleRules.length)
+const isSolved = ({ guesses }: State): boolean => guesses.at(-1)?.marks === "g".repeat(length)
 
 const rule: RewardComponents.Rule = { weights: { solved: 0.7, known: 0.3, late: -0.1 } }
 
@@ -38,7 +84,7 @@ const rule: RewardComponents.Rule = { weights: { solved: 0.7, known: 0.3, late: 
  */
 const parts = (state: State): RewardComponents.Rewards => ({
   solved: isSolved(state) ? 1 : 0,
-  known: WordleRules.known(state.guesses),
+  known: known(state.guesses),
   late: isSolved(state) ? state.turn - 1 : 0
 })
 
@@ -48,19 +94,19 @@ const guess = (state: State, answer: string): { readonly state: State; readonly 
   const word = guessOf(answer)
   const next = { ...state, turn: state.turn + 1 }
   if (word === undefined) return { state: next, told: "No word of five letters between <guess> tags." }
-  if (!WordleRules.isKnown(word)) return { state: next, told: `${word} is not in the list.` }
-  const marks = WordleRules.mark(word, state.hidden)
+  if (!isKnown(word)) return { state: next, told: `${word} is not in the list.` }
+  const marks = mark(word, state.hidden)
   return { state: { ...next, guesses: [...state.guesses, { word, marks }] }, told: `${word}: ${marks}.` }
 }
 
 export const game: GameEnvironment.PlayableGame<State> = {
-  maxTurns: WordleRules.maxGuesses,
+  maxTurns: maxGuesses,
   start: (random) => ({ hidden: random.pick(words), guesses: [], turn: 0 }),
   opening: () => [Message.system(rules), Message.user("Your first guess?")],
   step: (before, answer) => {
     const { state, told } = guess(before, answer)
-    const isOver = isSolved(state) || state.turn === WordleRules.maxGuesses
-    const observation = `${told} ${WordleRules.maxGuesses - state.turn} left.`
+    const isOver = isSolved(state) || state.turn === maxGuesses
+    const observation = `${told} ${maxGuesses - state.turn} left.`
     return { state, isOver, reward: isOver ? worth(state) : 0, observation }
   },
   // The information so far, minus a small cost for every used guess.

@@ -8,13 +8,13 @@
 import { Context, Effect, Layer, Option, Schema, Struct } from "effect"
 import { field, fromFields } from "@atropos/core/base/Settings"
 import type { ChatRequest, Choice } from "@atropos/core/inference/backend/Inference"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import type { InferenceError } from "@atropos/core/inference/backend/Inference"
 import type { Answer } from "@atropos/core/inference/backend/Backend"
 import * as AnswerCache from "./AnswerCache.ts"
+import * as SecondModel from "./SecondModel.ts"
 import * as Platform from "@atropos/core/base/Platform"
-import * as NotConfigured from "@atropos/core/base/NotConfigured"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
-import * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"
+import type * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"
 import type { SlurmError } from "@atropos/core/inference/backend/Slurm"
 import type { TokenizerError } from "@atropos/core/inference/tokenizer/Tokenizer"
 
@@ -43,24 +43,15 @@ export interface JudgeShape {
 
 export class Judge extends Context.Service<Judge, JudgeShape>()("@atropos/envs/kit/Judge") {}
 
-/** The judge; fails if none is configured. */
-export const required = Effect.filterOrFail(
-  Judge,
-  ({ isConfigured }) => isConfigured,
-  () => missing
-)
+const role = SecondModel.absent("judge", "any OpenAI-compatible server")
 
-const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
+/** The judge; fails if none is configured. */
+export const required = role.required(Judge)
 
 /** Settings of a judge: `--judge.<field>`, and the map or list `judge:` of a file. */
 export const settings = fromFields({
-  baseUrl: field(Schema.String, "", "URL of the judge's server, including /v1; if empty, none"),
-  apiKey,
-  modelName,
-  timeout,
-  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "concurrent requests to the judge"),
-  nKwargIsIgnored,
-  healthCheck,
+  ...SecondModel.fields("judge", "URL of the judge's server, including /v1; if empty, none"),
+  nKwargIsIgnored: SecondModel.nKwargIsIgnored,
   cacheSize: field(
     Schema.Natural,
     10_000,
@@ -84,16 +75,10 @@ export const settings = fromFields({
 })
 export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
 
-const missing = NotConfigured.make(
-  "judge",
-  "--judge.base_url http://host:port/v1 --judge.model_name NAME (any OpenAI-compatible server), or judge: in the file of --config"
-)
-
 /** Placeholder without a configured judge: every request fails and states how to configure one. */
 export const layerNone: Layer.Layer<Judge> = Layer.succeed(Judge, {
-  isConfigured: false,
-  modelName: "none",
-  ask: () => Effect.fail(new InferenceError({ reason: "noServer", server: "judge", message: missing.message })),
+  ...role.none,
+  ask: () => role.refuse,
   usage: Effect.succeed({ asked: 0, calls: 0, promptTokens: 0, completionTokens: 0, cost: 0 }),
   metrics: Effect.succeed({})
 })
@@ -106,16 +91,8 @@ export const layer = (
   const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
   const [first] = all
   if (first === undefined) return layerNone
-  const own = ServerManager.layer({
-    ...manager,
-    isTrainedOn: false,
-    servers: all.map(Struct.omit(["cacheFile", "cacheSize", "completionPrice", "promptPrice"]))
-  })
-  return layerNoDeps(first).pipe(
-    // Its own manager, not the policy's.
-    Layer.provide(Layer.fresh(own)),
-    Layer.provide(Platform.layer)
-  )
+  const own = all.map(Struct.omit(["cacheFile", "cacheSize", "completionPrice", "promptPrice"]))
+  return layerNoDeps(first).pipe(Layer.provide(SecondModel.servers(manager, own)), Layer.provide(Platform.layer))
 }
 
 export const layerScripted = (

@@ -4,15 +4,15 @@
  * It has its own servers and limits, like a judge, and is never trained. `player` assigns it to a player slot of
  * `Players`. Its answers are sampled, and never cached. An environment that depends on one uses `required`.
  */
-import { Context, Effect, Layer, Schema } from "effect"
-import { field, fromFields } from "@atropos/core/base/Settings"
+import { Context, Effect, Layer } from "effect"
+import { fromFields } from "@atropos/core/base/Settings"
 import { type ChatRequest, InferenceError, type SamplingOptions } from "@atropos/core/inference/backend/Inference"
 import type { Message } from "@atropos/core/trajectory/Message"
-import * as NotConfigured from "@atropos/core/base/NotConfigured"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
-import * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"
+import type * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"
 import type { SlurmError } from "@atropos/core/inference/backend/Slurm"
 import type { TokenizerError } from "@atropos/core/inference/tokenizer/Tokenizer"
+import * as SecondModel from "./SecondModel.ts"
 
 export interface OpponentShape {
   readonly isConfigured: boolean
@@ -24,41 +24,25 @@ export interface OpponentShape {
 
 export class Opponent extends Context.Service<Opponent, OpponentShape>()("@atropos/envs/kit/Opponent") {}
 
-const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
+const role = SecondModel.absent("opponent", "any OpenAI-compatible server")
 
 /** Settings of an opponent: `--opponent.<field>`, and the map or list `opponent:` of a file. */
 export const settings = fromFields({
-  baseUrl: field(
-    Schema.String,
-    "",
+  ...SecondModel.fields(
+    "opponent",
     "URL of the server of the opponent or simulated user, including /v1; if empty, none"
   ),
-  apiKey,
-  modelName,
-  timeout,
-  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "concurrent requests to the opponent"),
-  nKwargIsIgnored,
-  healthCheck
+  nKwargIsIgnored: SecondModel.nKwargIsIgnored
 })
 export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
 
-const missing = NotConfigured.make(
-  "opponent",
-  "--opponent.base_url http://host:port/v1 --opponent.model_name NAME (any OpenAI-compatible server), or opponent: in the file of --config"
-)
-
 /** The opponent; fails if none is configured. */
-export const required = Effect.filterOrFail(
-  Opponent,
-  ({ isConfigured }) => isConfigured,
-  () => missing
-)
+export const required = role.required(Opponent)
 
 /** Placeholder without a configured opponent: every request fails and states how to configure one. */
 export const layerNone: Layer.Layer<Opponent> = Layer.succeed(Opponent, {
-  isConfigured: false,
-  modelName: "none",
-  say: () => Effect.fail(new InferenceError({ reason: "noServer", server: "opponent", message: missing.message })),
+  ...role.none,
+  say: () => role.refuse,
   metrics: Effect.succeed({})
 })
 
@@ -69,8 +53,7 @@ export const layer = (
 ): Layer.Layer<Opponent, SlurmError | TokenizerError> => {
   const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
   if (all.length === 0) return layerNone
-  // Its own manager, not the policy's.
-  return Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layer({ ...manager, servers: all, isTrainedOn: false })))
+  return Layer.provide(layerNoDeps, SecondModel.servers(manager, all))
 }
 
 export const layerScripted = (script: Parameters<typeof ServerManager.layerScripted>[0]): Layer.Layer<Opponent> =>

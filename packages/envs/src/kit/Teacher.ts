@@ -11,9 +11,8 @@ import { Context, Effect, Layer, Schema } from "effect"
 import type { RolloutGroup } from "@atropos/core/Environment"
 import { field, fromFields } from "@atropos/core/base/Settings"
 import { InferenceError, type PromptRequest, type PromptLogprobs } from "@atropos/core/inference/backend/Inference"
-import * as NotConfigured from "@atropos/core/base/NotConfigured"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
-import * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"
+import type * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"
 import type { SlurmError } from "@atropos/core/inference/backend/Slurm"
 import {
   bytes,
@@ -22,6 +21,7 @@ import {
   TokenizerError,
   type TokenizerShape
 } from "@atropos/core/inference/tokenizer/Tokenizer"
+import * as SecondModel from "./SecondModel.ts"
 
 export interface TeacherShape {
   readonly isConfigured: boolean
@@ -38,47 +38,30 @@ export class VocabularyMismatch extends Schema.TaggedError<VocabularyMismatch>()
   message: Schema.String
 }) {}
 
-const { apiKey, healthCheck, modelName, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
+const role = SecondModel.absent("teacher", "a server whose /generate returns prompt logprobs: vLLM's or atropos policy")
 
 /** Settings of a teacher: `--teacher.<field>`, and the map or list `teacher:` of a file. */
 export const settings = fromFields({
-  baseUrl: field(
-    Schema.String,
-    "",
+  ...SecondModel.fields(
+    "teacher",
     "URL of the teacher's server, including /v1; its /generate must return prompt logprobs (vLLM, atropos policy); if empty, none"
   ),
-  apiKey,
-  modelName,
   tokenizerName: field(
     Schema.String,
     "none",
     "the teacher's tokenizer, with the same vocabulary as the policy's; none means that of model_name"
-  ),
-  timeout,
-  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "concurrent requests to the teacher"),
-  healthCheck
+  )
 })
 export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
 
-const missing = NotConfigured.make(
-  "teacher",
-  "--teacher.base_url http://host:port/v1 --teacher.model_name NAME (a server whose /generate returns prompt logprobs: vLLM's or atropos policy), or teacher: in the file of --config"
-)
-
 /** The teacher; fails if none is configured. */
-export const required = Effect.filterOrFail(
-  Teacher,
-  ({ isConfigured }) => isConfigured,
-  () => missing
-)
+export const required = role.required(Teacher)
 
 /** Placeholder without a configured teacher. */
 export const layerNone: Layer.Layer<Teacher> = Layer.succeed(Teacher, {
-  isConfigured: false,
-  modelName: "none",
+  ...role.none,
   tokenizer: bytes,
-  promptLogprobs: () =>
-    Effect.fail(new InferenceError({ reason: "noServer", server: "teacher", message: missing.message }))
+  promptLogprobs: () => role.refuse
 })
 
 /** The teacher on one or several servers; the placeholder if no server has an address. */
@@ -90,11 +73,7 @@ export const layer = (
   const [first] = all
   if (first === undefined) return layerNone
   const name = first.tokenizerName === "none" ? first.modelName : first.tokenizerName
-  const own = ServerManager.layer({
-    ...manager,
-    isTrainedOn: false,
-    servers: all.map((server) => ({ ...server, serverType: "vllm" as const, tokenizerName: "none" }))
-  })
+  const own = all.map((server) => ({ ...server, serverType: "vllm" as const, tokenizerName: "none" }))
   const tokenizer = layerNamed(name).pipe(
     Layer.catch((error) =>
       Layer.effect(
@@ -109,7 +88,7 @@ export const layer = (
       )
     )
   )
-  return layerNoDeps.pipe(Layer.provide(Layer.fresh(own)), Layer.provide(Layer.fresh(tokenizer)))
+  return layerNoDeps.pipe(Layer.provide(SecondModel.servers(manager, own)), Layer.provide(Layer.fresh(tokenizer)))
 }
 
 /** The servers in the context as a teacher, with the context's tokenizer, for example a model in this process. */

@@ -5,9 +5,43 @@
  */
 import * as ChoiceAnswer from "../verify/choice/Choice.ts"
 import * as Thinking from "../kit/Thinking.ts"
-import * as AnswerLine from "./AnswerLine.ts"
 import * as Boxed from "./Boxed.ts"
 import type { Reading } from "./ScoreSpec.ts"
+
+/**
+ * Reads the letter of a line `ANSWER: B`, as inspect_ai does (`parse_answers` of its `multiple_choice`, MIT): the last
+ * line with nothing else, or else the last `ANSWER: …` anywhere. Markup around it is ignored, and only a single valid
+ * letter counts.
+ * Marks around letters, digits, spaces and commas.
+ */
+const marked = [/\$([A-Za-z\d\s,]{1,120})\$/g, /\*\*([A-Za-z\d\s,]{1,120})\*\*/g]
+const inside = /^[A-Za-z\d][A-Za-z\d ,]*$/
+const bracketed = /(^|[:,])(\s{0,20})\(([A-Za-z\d])\)(?=\s{0,20}(?:,|\.|\n|$))/g
+
+const unmarked = (text: string): string =>
+  marked
+    .reduce(
+      (written, pattern) =>
+        written.replaceAll(pattern, (whole, words: string) => (inside.test(words.trim()) ? words.trim() : whole)),
+      text
+    )
+    .replaceAll(bracketed, "$1$2$3")
+
+const onLine = /^ANSWER\s{0,20}:\s{0,20}([A-Za-z\d ,]{1,200}?)[^\S\n]{0,20}(?:\n|\.|$)/gim
+const anywhere = /ANSWER\s{0,20}:\s{0,20}([A-Za-z\d ,]{1,200})(?:[^\w]|$)/gi
+
+const readAnswerLine = (text: string, letters: ReadonlyArray<string>): string | undefined => {
+  const plain = unmarked(text)
+  const strict = Array.from(plain.matchAll(onLine))
+  const found = (strict.length > 0 ? strict : Array.from(plain.matchAll(anywhere))).at(-1)?.[1]
+  const tokens = (found ?? "")
+    .trim()
+    .toUpperCase()
+    .split(",")
+    .filter((token) => token !== "")
+  const [only, ...more] = tokens
+  return only !== undefined && more.length === 0 && letters.includes(only) ? only : undefined
+}
 
 /** Maximum characters, from the end, that patterns are matched against. */
 const mostText = 50_000
@@ -50,7 +84,7 @@ const ways: {
   tag: (text) => Thinking.taggedAnswer(text),
   /** The choice that the text announces (`ChoiceAnswer`). */
   announced: (text, { letters, texts }) => ChoiceAnswer.extractLabel(text, letters, texts)?.label,
-  answer_line: (text, { letters }) => AnswerLine.read(text, letters)
+  answer_line: (text, { letters }) => readAnswerLine(text, letters)
 }
 
 export const spoken = (completion: string): string => Thinking.visibleText(completion)

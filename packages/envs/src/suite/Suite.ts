@@ -5,9 +5,8 @@
  * one; the others are its components, the same names in every sample. Samples have stable ids, the reference and the
  * extracted answer. A truncated answer is scored unchanged.
  */
-import { Dataset, Environment, Evaluation, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
+import { Dataset, Environment, Evaluation, Message, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
-import * as Asking from "./Asking.ts"
 import type { Item } from "./Item.ts"
 import * as Items from "./Items.ts"
 import * as Likelihood from "./Likelihood.ts"
@@ -15,6 +14,53 @@ import * as Reading from "./Reading.ts"
 import * as Scores from "./Scores.ts"
 import { Suite } from "./Spec.ts"
 import type { Verdict } from "./Verdict.ts"
+
+/** Asks the model an item: one question, or several in one chat, each answered before the next. */
+interface Chosen {
+  readonly samples: number
+  readonly temperature: number
+  readonly topP: number
+  readonly maxTokenLength: number
+}
+
+/** Trajectories of an item, one per sample. */
+const makeAsking =
+  (servers: Pick<ServerManager.ServerManagerShape, "chat">, { stop }: Suite, chosen: Chosen) =>
+  (item: Item) => {
+    const ask = (messages: ReadonlyArray<Message.Message>, n: number) =>
+      servers.chat({
+        messages,
+        n,
+        temperature: chosen.temperature,
+        ...(chosen.topP < 1 && { topP: chosen.topP }),
+        ...(stop !== undefined && stop.length > 0 && { stop }),
+        maxTokens: chosen.maxTokenLength,
+        split: "eval"
+      })
+    const goOn = Effect.fnUntraced(function* (first: Trajectory.Trajectory) {
+      let last = first
+      for (const question of item.later) {
+        const [next] = yield* ask([...last.messages, Message.user(question)], 1)
+        last = next ?? last
+      }
+      return last
+    })
+    return Effect.flatMap(ask(item.messages, chosen.samples), (answers) =>
+      item.later.length === 0 ? Effect.succeed(answers) : Effect.forEach(answers, goOn, { concurrency: "unbounded" })
+    )
+  }
+
+/** The model's answers, turn by turn, without those of solved examples. */
+const answersOf = (
+  item: Pick<Item, "messages">,
+  { completion, messages }: Trajectory.Trajectory
+): ReadonlyArray<string> => {
+  const said = messages
+    .slice(item.messages.length)
+    .filter(({ role }) => role === "assistant")
+    .map(Message.text)
+  return said.length === 0 ? [completion] : [...said.slice(0, -1), completion]
+}
 
 export { Suite } from "./Spec.ts"
 export { asksJudge } from "./Scores.ts"
@@ -129,9 +175,9 @@ export const environment = (suite: Suite) =>
       }
 
       const scores = yield* Effect.forEach(Object.entries(suite.score), ([name, spec]) => Scores.make(name, spec))
-      const ask = Asking.make(servers, suite, chosen)
+      const ask = makeAsking(servers, suite, chosen)
       const judge = Effect.fn("Suite.judge")(function* (item: Item, trajectory: Trajectory.Trajectory) {
-        const turns = Asking.answersOf(item, trajectory).map(Reading.spoken)
+        const turns = answersOf(item, trajectory).map(Reading.spoken)
         const answer = { text: turns.at(-1) ?? "", turns, isCut: trajectory.finishReason === "length" }
         const verdicts: ReadonlyArray<Verdict> = yield* Effect.forEach(scores, (score) => score(item, answer), {
           concurrency: 4

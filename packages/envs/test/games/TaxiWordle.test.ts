@@ -3,7 +3,6 @@ import { Episode } from "@atropos/envs"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as TaxiRules from "../../src/games/TaxiRules.ts"
-import * as WordleRules from "../../src/games/WordleRules.ts"
 import { words } from "../../src/games/Words.ts"
 import * as Taxi from "../../src/games/Taxi.ts"
 import * as Wordle from "../../src/games/Wordle.ts"
@@ -77,16 +76,16 @@ describe("Taxi", () => {
 
 describe("Wordle", () => {
   it("marks right places first, and a letter no more often than it occurs", () => {
-    assert.strictEqual(WordleRules.mark("crane", "crane"), "ggggg")
-    assert.strictEqual(WordleRules.mark("about", "crane"), "yxxxx")
-    assert.strictEqual(WordleRules.mark("speed", "erase"), "yxyyx")
-    assert.strictEqual(WordleRules.mark("geese", "these"), "xxggg")
-    assert.strictEqual(WordleRules.mark("allow", "label"), "yyyxx")
+    assert.strictEqual(Wordle.mark("crane", "crane"), "ggggg")
+    assert.strictEqual(Wordle.mark("about", "crane"), "yxxxx")
+    assert.strictEqual(Wordle.mark("speed", "erase"), "yxyyx")
+    assert.strictEqual(Wordle.mark("geese", "these"), "xxggg")
+    assert.strictEqual(Wordle.mark("allow", "label"), "yyyxx")
   })
 
   it.prop("the hidden word stays among what the marks allow", [index(words.length), index(words.length)], ([a, b]) => {
     const [hidden, word] = [words[a]!, words[b]!]
-    assert.include(WordleRules.candidates([{ word, marks: WordleRules.mark(word, hidden) }]), hidden)
+    assert.include(Wordle.candidates([{ word, marks: Wordle.mark(word, hidden) }]), hidden)
   })
 
   it("the list holds words of five letters, each once", () => {

@@ -9,19 +9,69 @@ import * as Reason from "@atropos/core/base/Reason"
 import type * as Ort from "onnxruntime-common"
 import type { OnnxModel } from "../graph/Onnx.ts"
 import {
+  type DeviceTensor,
   ExecutorError,
   type HostTensor,
   isDeviceTensor,
   type LoadOptions,
-  type DeviceTensor,
   type Results,
   type RunOptions,
   type TensorType
 } from "./Executor.ts"
 import * as Feeds from "./Feeds.ts"
 import * as Library from "./Library.ts"
-import * as OrtDeviceTensors from "./OrtDeviceTensors.ts"
 import * as OrtSession from "./OrtSession.ts"
+import type { GpuMemory } from "./GpuMemory.ts"
+
+/** Holds the tensors that stay with an executor between runs: in GPU memory if available, else in host memory. */
+interface OrtDeviceTensors {
+  /** Throws an `ExecutorError` that starts with `name` if the resident does not exist. */
+  readonly get: (resident: DeviceTensor, name: string) => Ort.Tensor
+  readonly add: (tensor: Ort.Tensor) => Promise<DeviceTensor>
+  /** Replaces a resident's tensor; it may be the same one, written in place. */
+  readonly replace: (resident: DeviceTensor, tensor: Ort.Tensor) => Promise<void>
+  /** A tensor with readable numbers: a copy, unless it is in host memory. */
+  readonly toHostMemory: (tensor: Ort.Tensor) => Promise<Ort.Tensor>
+  readonly free: (resident: DeviceTensor) => void
+  readonly freeAll: () => void
+}
+
+/** Without `memory` they are in host memory. */
+const makeDeviceTensors = (memory: GpuMemory | undefined): OrtDeviceTensors => {
+  const tensors = new Map<number, Ort.Tensor>()
+  let lastId = 0
+  const settle = async (tensor: Ort.Tensor): Promise<Ort.Tensor> =>
+    memory === undefined ? tensor : memory.upload(tensor)
+  return {
+    get: ({ id }, name) => {
+      const tensor = tensors.get(id)
+      if (tensor !== undefined) return tensor
+      const message = `${name}: this device tensor was freed, or belongs to another executor`
+      throw new ExecutorError({ reason: "input", message })
+    },
+    add: async (tensor) => {
+      const settled = await settle(tensor)
+      const id = ++lastId
+      tensors.set(id, settled)
+      return { id, dtype: settled.type as TensorType, shape: settled.dims }
+    },
+    replace: async ({ id }, tensor) => {
+      const settled = await settle(tensor)
+      const old = tensors.get(id)
+      if (old !== settled) old?.dispose()
+      tensors.set(id, settled)
+    },
+    toHostMemory: async (tensor) => (memory === undefined ? tensor : memory.download(tensor)),
+    free: ({ id }) => {
+      tensors.get(id)?.dispose()
+      tensors.delete(id)
+    },
+    freeAll: () => {
+      for (const tensor of tensors.values()) tensor.dispose()
+      tensors.clear()
+    }
+  }
+}
 
 export interface Runtime {
   readonly load: (model: OnnxModel, options?: LoadOptions) => Promise<number>
@@ -78,7 +128,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
         })
       : undefined
 
-  const residents = OrtDeviceTensors.make(memory)
+  const residents = makeDeviceTensors(memory)
   const toTensor = ({ data, dtype, shape }: HostTensor): Ort.Tensor => new ort.Tensor(dtype, data, shape)
 
   const load = async ({ external, inputs, onnx }: OnnxModel, loadOptions: LoadOptions = {}): Promise<number> => {

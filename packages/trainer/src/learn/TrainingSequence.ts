@@ -4,10 +4,45 @@
  * Arrays are aligned by position, unpadded, T entries each; entry t belongs to the prediction of token t, so entry 0 is
  * unused. Logprobs are nats of the distribution at `temperature`.
  */
-import { Sampling, Trajectory, type ScoreAdvantage, type ScoredGroup } from "@atropos/core"
+import { Sampling, ScoreAdvantage, type ScoredGroup, Trajectory } from "@atropos/core"
 import type { SequenceSettings } from "../loss/SequenceSettings.ts"
 import * as Advantages from "./Advantages.ts"
-import * as Pairs from "./Pairs.ts"
+
+/**
+ * Builds pairs of sequences within groups, for objectives that compare a better answer with a worse one.
+ *
+ * Each group gives at most one pair: the first sequence with the highest score and the first with the lowest. Sequences
+ * without trained tokens are ignored; groups with equal scores, or fewer than two such sequences, give none.
+ * Index of the paired sequence in the batch, and 1 if this one is better, else -1.
+ */
+interface Pair {
+  readonly partner: number
+  readonly preference: 1 | -1
+}
+
+interface Candidate {
+  /** (T) 1 where trained, else 0. */
+  readonly mask: Uint8Array
+  readonly score: number
+}
+
+const firstWith = <S extends Candidate>(sequences: ReadonlyArray<S>, isBetter: (a: number, b: number) => boolean): S =>
+  sequences.reduce((best, sequence) => (isBetter(sequence.score, best.score) ? sequence : best))
+
+const pairOf = <S extends Candidate>(group: ReadonlyArray<S>): ReadonlyArray<S> => {
+  const trained = group.filter(({ mask }) => mask.subarray(1).includes(1))
+  if (trained.length < 2 || ScoreAdvantage.areEqual(trained.map(({ score }) => score))) return []
+  return [firstWith(trained, (a, b) => a > b), firstWith(trained, (a, b) => a < b)]
+}
+
+/** Sequences of all pairs, the better one first; each holds its partner's index among them. */
+const pairsOf = <S extends Candidate>(
+  groups: ReadonlyArray<ReadonlyArray<S>>
+): ReadonlyArray<S & { readonly pair: Pair }> =>
+  groups.flatMap(pairOf).map((sequence, index) => ({
+    ...sequence,
+    pair: index % 2 === 0 ? { partner: index + 1, preference: 1 } : { partner: index - 1, preference: -1 }
+  }))
 
 export interface TrainingSequence {
   /** (T) */
@@ -28,7 +63,7 @@ export interface TrainingSequence {
   readonly distillLogprobs?: ReadonlyArray<Float32Array>
   /** ((T - 1) W) packed expert indices of its positions at sampling, as in `ScoredGroup`. */
   readonly routedExperts?: Int32Array
-  readonly pair?: Pairs.Pair
+  readonly pair?: Pair
   readonly temperature: number
   readonly sampling?: Sampling.Sampling
   readonly score: number
@@ -137,7 +172,7 @@ export const ofGroups = (
   const read = groups.map((group, index) => ofGroup(group, index, settings, usualTemperature, advantages, batch))
   const kept = read.filter(({ isConstant }) => !(settings.dropConstantGroups && isConstant))
   const bySequences = kept.map((group) => group.sequences)
-  const sequences = settings.needsPairs ? Pairs.ofGroups(bySequences) : bySequences.flat()
+  const sequences = settings.needsPairs ? pairsOf(bySequences) : bySequences.flat()
   return {
     sequences,
     counts: {

@@ -14,17 +14,47 @@ import * as QuantizedStack from "../graph/QuantizedStack.ts"
 import type { Value } from "../graph/Value.ts"
 import type { DecodableModel } from "./DecodableModel.ts"
 import * as Decoder from "./Decoder.ts"
+import type { Attention } from "./Decoder.ts"
 import * as Experts from "./Experts.ts"
 import * as Lora from "./Lora.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
 import type { ModelError } from "./ModelError.ts"
 import * as BlockAttention from "./BlockAttention.ts"
-import * as PackedAttention from "./PackedAttention.ts"
 import * as PackedDelta from "./PackedDelta.ts"
 import * as RoutedExperts from "./part/RoutedExperts.ts"
 import type { Layout } from "./Parameters.ts"
 import type { Policy, TrainableModel } from "./TrainableModel.ts"
 import * as Weights from "./Weights.ts"
+import * as Scores from "./part/Scores.ts"
+
+/**
+ * Attention for training: causal, over rows that may hold several consecutive sequences.
+ * softmax(k Q Kᵀ) V, where a token sees itself and earlier tokens of its own segment, within the window if any.
+ * `segmentIds` and `positionIds` are int32 [B, T]; positions restart with every segment.
+ */
+export const packedAttention = (graph: Graph, segmentIds: Value, positionIds: Value): Attention => {
+  const [rows, width] = segmentIds.shape as [Dim, Dim]
+  const asQuery = (ids: Value) => graph.reshape(ids, [rows, 1, 1, width, 1])
+  const asKey = (ids: Value) => graph.reshape(ids, [rows, 1, 1, 1, width])
+  const isOwn = graph.equal(asQuery(segmentIds), asKey(segmentIds))
+  const biasOf = Scores.byWindow((window) =>
+    graph.outside(() =>
+      Scores.bias(graph, graph.and(isOwn, Scores.isVisible(graph, asQuery(positionIds), asKey(positionIds), window)))
+    )
+  )
+  return ({ cap, scale, sinks, window }, queries, keys, values) => {
+    const [, heads, , size] = queries.shape as [Dim, number, Dim, number]
+    const kvHeads = keys.shape[1] as number
+    const perKv = heads / kvHeads
+    // Queries that share keys are stacked, so that keys are not repeated.
+    const stacked = [rows, kvHeads, graph.dimMul(perKv, width)]
+    const grouped = graph.reshape(graph.scale(queries, scale), [...stacked, size])
+    const scores = Scores.capped(graph, graph.matmul(grouped, graph.transpose(keys, [0, 1, 3, 2])), cap)
+    const visible = graph.add(graph.reshape(scores, [rows, kvHeads, perKv, width, width]), biasOf(window))
+    const weights = graph.reshape(Scores.weights(graph, visible, sinks), [...stacked, width])
+    return graph.reshape(graph.matmul(weights, values), [rows, heads, width, size])
+  }
+}
 
 export interface Model {
   /** Folder or hub id; the base named in checkpoints. */
@@ -129,7 +159,7 @@ export const policy = (model: Built): Policy => ({
       attention:
         attention === "blocks"
           ? BlockAttention.make(graph, segmentIds, positionIds, model.config.heads)
-          : PackedAttention.make(graph, segmentIds, positionIds),
+          : packedAttention(graph, segmentIds, positionIds),
       ...(model.config.delta && { recurrence: PackedDelta.make(graph, segmentIds, positionIds) }),
       remat,
       feedForwardChunks,

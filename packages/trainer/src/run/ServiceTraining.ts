@@ -6,19 +6,107 @@
  * or else to the service only. No lease remains when the stream ends. Survives an engine that loses its weights
  * (`EngineRecovery`).
  */
-import { type Batch, MetricsSink, TelemetryClient, TrainerClient } from "@atropos/core"
-import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
+import { type Batch, MetricsSink, TelemetryClient, TrainerClient, TrajectoryError } from "@atropos/core"
+import { Effect, type FileSystem, Option, type Path, Result, type Scope, Stream } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
 import * as BatchSubscription from "./BatchSubscription.ts"
 import * as LogprobRecords from "./LogprobRecords.ts"
-import * as EngineRecovery from "./EngineRecovery.ts"
 import * as ServiceWait from "./ServiceWait.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 import type { Trainer } from "./Trainer.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
 import * as TrainerValues from "./TrainerValues.ts"
-import * as Waiting from "./Waiting.ts"
+import type { Hooks } from "./TrainingStep.ts"
+
+/**
+ * Recovers from an engine that lost its weights (`engineLost`, for example a restarted server): returns to the last
+ * checkpoint within the same process. Batches trained since are redelivered. Fails after `most` losses in a row without
+ * a newer checkpoint.
+ * Max losses in a row.
+ */
+export const maxLosses = 5
+
+/** Returns to the last checkpoint after a loss. Create once per run. */
+const makeEngineRecovery = (trainer: Pick<Trainer, "reopen" | "step">) => {
+  let losses = 0
+  let from = -1
+  return Effect.fn("EngineRecovery.afterLoss")(function* (loss: TrainerError) {
+    let cause = loss
+    for (;;) {
+      losses++
+      yield* Effect.logWarning("engine lost its weights; returning to the last checkpoint", {
+        message: cause.message,
+        step: yield* trainer.step
+      })
+      const reopened = yield* Effect.result(trainer.reopen)
+      if (Result.isFailure(reopened) && reopened.failure.reason !== "engineLost") return yield* reopened.failure
+      if (Result.isFailure(reopened)) cause = reopened.failure
+      const step = yield* trainer.step
+      if (Result.isSuccess(reopened) && step > from) {
+        losses = 1
+        from = step
+      }
+      if (losses > maxLosses) {
+        return yield* new TrainerError({
+          reason: "engineLost",
+          message:
+            `${cause.message}; ${losses} times since the last checkpoint (of step ` +
+            `${step}): lower checkpoint_interval, or find out why the engine loses its weights`,
+          cause
+        })
+      }
+      if (Result.isSuccess(reopened)) {
+        yield* Effect.logInfo("training resumed", { step })
+        return
+      }
+    }
+  })
+}
+
+/**
+ * Reports trained batches to the service for `on_stale wait`, in the background and with retries, once the samplers
+ * have their weights; environments waiting at a staleness bound then continue.
+ */
+const makeWaiting: Effect.Effect<Hooks["published"], never, TrainerClient.TrainerClient | Scope.Scope> = Effect.gen(
+  function* () {
+    const client = yield* TrainerClient.TrainerClient
+    const scope = yield* Effect.scope
+    let isTaken = true
+    return (batch) =>
+      Effect.suspend(() => (isTaken ? client.trained(batch) : Effect.void)).pipe(
+        Effect.retry(TrajectoryError.reconnecting),
+        Effect.catch(({ message, reason }) => {
+          // The trainer that now holds the batch will report it.
+          if (reason === "leaseLost") return Effect.void
+          // Older services lack this endpoint and never delay environments.
+          isTaken = reason !== "notFound"
+          const log = isTaken ? Effect.logWarning : Effect.logDebug
+          return log("could not report a trained batch to the service", {
+            batch: batch.id,
+            reason,
+            message
+          })
+        }),
+        Effect.forkIn(scope),
+        Effect.asVoid
+      )
+  }
+)
+
+/** Warns if the service does not let environments wait. */
+const checkWaiting = Effect.fnUntraced(function* (
+  info: Effect.Effect<{ readonly waitAtStaleness?: number | null }, unknown>,
+  bound: number
+) {
+  const { waitAtStaleness } = yield* Effect.orElseSucceed(info, () => ({ waitAtStaleness: bound }))
+  if (waitAtStaleness === bound) return
+  yield* Effect.logWarning("this service cannot make environments wait; sequences that are too old are dropped", {
+    on_stale: "wait",
+    max_staleness: bound,
+    because: "it is an earlier version, or the original's; start a newer one: npx @atropos/cli api"
+  })
+})
 
 export interface Options {
   readonly settings: TrainerSettings.TrainerSettings
@@ -71,7 +159,7 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
       ...(waitAtStaleness !== null && { waitAtStaleness })
     })
   )
-  if (waitAtStaleness !== null) yield* Waiting.check(client.runInfo, waitAtStaleness)
+  if (waitAtStaleness !== null) yield* checkWaiting(client.runInfo, waitAtStaleness)
   if (isNew) return Option.some(first)
   const written = Option.flatMap(journal, ({ firstStep }) => Option.fromNullishOr(firstStep))
   const expected = [written, yield* trainer.nextBatchStep].flatMap(Option.toArray)
@@ -111,7 +199,7 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
         announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
       })
       const recordLogprobs = yield* LogprobRecords.make()
-      const published = boundOf(options) === null ? undefined : yield* Waiting.make
+      const published = boundOf(options) === null ? undefined : yield* makeWaiting
       return trainer.steps(Stream.tap(deliveries.batches, onBatch), {
         settle: deliveries.settle,
         ...(published && { published }),
@@ -125,7 +213,7 @@ const untilLost = (trainer: Trainer, options: Options): Steps =>
 /** Metrics of every step, trained from the service. A step that was lost with its weights is reported again. */
 export const steps = (trainer: Trainer, options: Options): Steps =>
   Stream.suspend(() => {
-    const afterLoss = EngineRecovery.make(trainer)
+    const afterLoss = makeEngineRecovery(trainer)
     const training: Steps = Stream.catchIf(
       untilLost(trainer, options),
       ({ reason }) => reason === "engineLost",

@@ -88,7 +88,6 @@ export const trainerFields = {
   lrFloor: field(share, 0.1, "final learning rate of the cosine and linear schedules, as a fraction of lr"),
   adamBeta1: field(beta, 0.9, "AdamW beta1: decay of the running mean of gradients"),
   adamBeta2: field(beta, 0.999, "AdamW beta2: decay of the running mean of squared gradients"),
-  adamEpsilon: field(positiveNumber, 1e-8, "AdamW epsilon: added to the denominator"),
   weightDecay: field(notNegative, 0.01, "AdamW weight decay, for matrices only; norms and biases have none"),
   maxGradNorm: field(Schema.NullOr(positiveNumber), 1, "clip the gradient to this norm; if unset, no clipping"),
   maxNonFinite: field(

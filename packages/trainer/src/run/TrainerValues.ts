@@ -33,7 +33,7 @@ export interface Resolved {
 const optimizerOf = ({ trainer }: TrainerSettings.TrainerSettings): OptimizerSettings => ({
   beta1: trainer.adamBeta1,
   beta2: trainer.adamBeta2,
-  epsilon: trainer.adamEpsilon,
+  epsilon: 1e-8,
   weightDecay: trainer.weightDecay,
   maxNorm: trainer.maxGradNorm
 })

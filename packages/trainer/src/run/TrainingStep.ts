@@ -5,15 +5,13 @@
  * The updates and their bookkeeping are atomic under interruption: a step interrupted after them is still recorded. A
  * failed step is not recorded, and is repeated on resume. For NaN, infinite loss and unusable weights see `Trainer`.
  */
-import type { Batch, PackedLogprobs } from "@atropos/core"
+import type { Batch, PackedLogprobs, ScoredGroup } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import { Cause, Clock, Effect, Exit } from "effect"
-import type { LearnerEngineShape } from "../learn/LearnerEngine.ts"
-import type { LogprobCallback } from "../learn/LearnerEngine.ts"
+import type { LearnerEngineShape, LogprobCallback } from "../learn/LearnerEngine.ts"
 import * as LogprobSample from "../learn/LogprobSample.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
-import * as BatchPreparation from "./BatchPreparation.ts"
 import * as BatchUpdates from "./BatchUpdates.ts"
 import * as GroupOrder from "./GroupOrder.ts"
 import type { Resumed, RunFolder, Settle } from "./RunFolder.ts"
@@ -22,7 +20,52 @@ import type { StepClock } from "./StepClock.ts"
 import * as StepFigures from "./StepFigures.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 import type * as TrainerSettings from "./TrainerSettings.ts"
+import type { TrainerFields } from "./TrainerSettings.ts"
 import type { Resolved } from "./TrainerValues.ts"
+import type { Rule } from "../learn/Advantages.ts"
+import * as Staleness from "../learn/Staleness.ts"
+import * as TrainingSequence from "../learn/TrainingSequence.ts"
+import * as WeightedBatch from "../learn/WeightedBatch.ts"
+import type { Objective } from "../loss/Objective.ts"
+
+/**
+ * Turns the groups of a batch into training data: applies the staleness rule and temperatures, computes advantages, and
+ * selects trainable sequences.
+ */
+interface PreparationOptions {
+  readonly model: Pick<LearnerEngineShape["model"], "vocabSize">
+  readonly settings: TrainerFields
+  readonly objective: Objective
+  /** Default: the objective's rule. */
+  readonly advantages?: Rule
+}
+
+interface PreparedBatch extends WeightedBatch.Chosen {
+  readonly counts: TrainingSequence.SequenceCounts
+  readonly staleness: Staleness.Figures
+}
+
+export const makePreparation =
+  ({ advantages, model, objective, settings }: PreparationOptions) =>
+  (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, policyVersion: number): PreparedBatch => {
+    const { maxStaleness, onStale, seqLen, temperature, tooLong } = settings
+    const { figures, groups: fresh } = Staleness.apply(groups, policyVersion, {
+      maxStaleness,
+      // `wait` keeps environments from producing stale groups; any that still arrive (another run's, a slow rollout)
+      // are dropped.
+      action: onStale === "mask" ? "mask" : "drop",
+      isAbsolute: objective.baseline === "none" || objective.baseline === "batch" || !objective.isPolicyGradient,
+      isUnknownStale: objective.isPolicyGradient
+    })
+    const { counts, sequences } = TrainingSequence.ofGroups(fresh, objective, temperature, advantages ?? objective)
+    const chosen = WeightedBatch.choose(sequences, objective, {
+      maxLength: seqLen,
+      tooLong,
+      vocabSize: model.vocabSize,
+      skipZeroAdvantage: objective.isAdvantageOnly
+    })
+    return { ...chosen, counts, staleness: figures }
+  }
 
 export interface Options {
   readonly model: LearnerEngineShape["model"]
@@ -62,14 +105,14 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
   const { objective, rate } = resolved
   const { learner, progress, save } = resumed
   const sampler = MismatchGuard.make(settings, objective, model)
-  const prepare = BatchPreparation.make({ model, settings, ...resolved })
+  const prepare = makePreparation({ model, settings, ...resolved })
   const updating = BatchUpdates.make(learner, settings.updatesPerBatch)
 
   /** Computes the gradient and makes the updates; calls `onUpdate` with them immediately, even if interrupted. */
   const learn = Effect.fnUntraced(function* (
     batch: Batch.Batch,
     claimed: Batch.Batch | undefined,
-    { batch: weighted }: BatchPreparation.Prepared,
+    { batch: weighted }: PreparedBatch,
     lr: number,
     clock: StepClock,
     onUpdate: (update: Update) => void

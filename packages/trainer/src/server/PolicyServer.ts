@@ -21,7 +21,6 @@ import * as AdapterApi from "./AdapterApi.ts"
 import * as ChatCompletions from "./ChatCompletions.ts"
 import type { Engine } from "../engine/Engine.ts"
 import * as ApiError from "./OpenAiApiError.ts"
-import * as PolicyAuth from "./PolicyAuth.ts"
 import * as PolicyMetrics from "./PolicyMetrics.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
@@ -61,6 +60,9 @@ const health = ({ engine }: ServedPolicy.ServedPolicy): Handler =>
     })
   )
 
+/** The setting with the tokens of clients, which may also swap adapters; without it no token is needed. */
+export const tokensSetting = "ATROPOS_POLICY_TOKENS"
+
 /** The endpoints, for the caller's own router. */
 export const layerRoutes = (
   options: RoutesOptions
@@ -68,7 +70,10 @@ export const layerRoutes = (
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const served = yield* ServedPolicy.make(options)
-      const authorize = PolicyAuth.make(options.tokens ?? [])
+      const authorize = BearerTokens.authorizer(options.tokens ?? [], {
+        missing: ApiError.unauthorized("this server requires a token: send the header `Authorization: Bearer <token>`"),
+        unknown: ApiError.unauthorized("unknown token")
+      })
       const readAdapter = options.readAdapter ?? noReader
       const add = (method: "GET" | "POST" | "*", path: `/${string}`, handler: Handler) =>
         router.add(
@@ -77,7 +82,8 @@ export const layerRoutes = (
           Effect.gen(function* () {
             const startedAt = performance.now()
             const { headers } = yield* HttpServerRequest.HttpServerRequest
-            const authorized = path === "/health" ? Effect.void : authorize(headers["authorization"])
+            const authorized =
+              path === "/health" ? Effect.void : authorize(BearerTokens.ofHeader(headers["authorization"]))
             const answer = yield* sound(ApiError.answered(Effect.andThen(authorized, handler)))
             const elapsed = (performance.now() - startedAt) / 1000
             yield* PolicyMetrics.answered(path, answer.status, elapsed)
@@ -139,7 +145,7 @@ const guard = ({ host, tokens = [] }: Options) =>
     ? Layer.empty
     : BrowserGuard.layer({
         host,
-        tokens: PolicyAuth.setting,
+        tokens: tokensSetting,
         refuse: (message) => ApiError.toResponse(ApiError.forbidden(message))
       })
 
@@ -157,7 +163,7 @@ export const layer = (
         host: options.host,
         hasTokens: (options.tokens ?? []).length > 0,
         allowInsecure: options.allowInsecure ?? false,
-        setting: PolicyAuth.setting
+        setting: tokensSetting
       })
       const app = yield* Serving.app(Layer.merge(layerRoutes(options), guard(options)))
       const server = Listening.makeServer()

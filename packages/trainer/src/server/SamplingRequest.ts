@@ -2,7 +2,8 @@
  * Sampling parameters of a request in the engine's terms, both from HTTP (read by `OpenAiApiParameters`) and in process
  * (`PolicyBackend`). The engine checks ranges; the limits here are the server's.
  */
-import { Effect } from "effect"
+import * as SamplingSettings from "@atropos/core/trajectory/SamplingSettings"
+import { Effect, Struct } from "effect"
 import type * as Completions from "./Completions.ts"
 import { InvalidRequest } from "../engine/EngineRequests.ts"
 
@@ -10,20 +11,9 @@ export const maxChoices = 128
 export const maxStops = 4
 
 /** Omitted fields have their default. */
-export interface SamplingRequest {
+export interface SamplingRequest extends Omit<SamplingSettings.SamplingSettings, "stop"> {
   readonly model?: string
   readonly n?: number
-  readonly maxTokens?: number
-  readonly temperature?: number
-  readonly topP?: number
-  /** 0 and -1: all. */
-  readonly topK?: number
-  readonly minP?: number
-  readonly repetitionPenalty?: number
-  readonly presencePenalty?: number
-  readonly frequencyPenalty?: number
-  readonly logitBias?: { readonly [tokenId: string]: number }
-  readonly seed?: number
   /** A JSON schema, as text. */
   readonly schema?: string
   readonly stop?: string | ReadonlyArray<string>
@@ -51,20 +41,14 @@ export const toCompletions = (
   request: SamplingRequest,
   served: { readonly modelName: string; readonly endTokenIds: ReadonlyArray<number> }
 ): Omit<Completions.Request, "promptTokens" | "maxTokens"> => {
-  const { ignoreEos, model, seed, stop, stopTokenIds = [], topK = 0 } = request
-  const { frequencyPenalty, logitBias, presencePenalty, repetitionPenalty } = request
+  const { ignoreEos, model, stop, stopTokenIds = [], topK = 0 } = request
   return {
     n: request.n ?? 1,
     temperature: request.temperature ?? 1,
     topP: request.topP ?? 1,
     topK: topK === -1 ? 0 : topK,
     minP: request.minP ?? 0,
-    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
-    ...(logitBias !== undefined && { logitBias }),
-    ...(presencePenalty !== undefined && { presencePenalty }),
-    ...(repetitionPenalty !== undefined && { repetitionPenalty }),
-    ...(seed !== undefined && { seed }),
-    ...(request.schema !== undefined && { schema: request.schema }),
+    ...Struct.pick(request, [...SamplingSettings.adjustments, "seed", "schema"]),
     ...(isNamed(model, served.modelName) && { policy: model }),
     stop: typeof stop === "string" ? [stop] : (stop ?? []),
     stopTokenIds: [...(ignoreEos === true ? [] : served.endTokenIds), ...stopTokenIds],

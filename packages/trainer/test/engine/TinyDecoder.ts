@@ -5,7 +5,7 @@ import { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 import * as Decoder from "../../src/model/Decoder.ts"
 import * as ModelConfig from "../../src/model/ModelConfig.ts"
-import * as PackedAttention from "../../src/model/PackedAttention.ts"
+import { packedAttention } from "../../src/model/Model.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 import * as CounterRandom from "../../src/base/CounterRandom.ts"
@@ -63,7 +63,7 @@ export const logprobs = Effect.fnUntraced(function* (
   const ids = (name: string) => graph.input(name, "int32", ["B", "T"])
   const [inputIds, positionIds, segmentIds] = [ids("input_ids"), ids("position_ids"), ids("segment_ids")]
   const slots = new Map(model.layout.slots.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]))
-  const attention = PackedAttention.make(graph, segmentIds, positionIds)
+  const attention = packedAttention(graph, segmentIds, positionIds)
   const { head, hidden } = model.build(graph, (name) => slots.get(name), { inputIds, positionIds, attention })
   graph.output("logprobs", graph.logSoftmax(graph.scale(graph.gemm(hidden, head, false, true), 1 / temperature)))
   const program = yield* executor.load(toOnnx(graph))

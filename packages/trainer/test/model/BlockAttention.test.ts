@@ -4,7 +4,7 @@ import { grad } from "../../src/graph/Autodiff.ts"
 import type { DType } from "../../src/graph/DType.ts"
 import { Graph } from "../../src/graph/Graph.ts"
 import * as BlockAttention from "../../src/model/BlockAttention.ts"
-import * as PackedAttention from "../../src/model/PackedAttention.ts"
+import { packedAttention } from "../../src/model/Model.ts"
 import { load, noise } from "../graph/RunGraph.ts"
 
 const heads = 4
@@ -30,7 +30,7 @@ const graphOf = (kind: Kind, real: DType, most: { readonly maxQueries?: number }
   const sinks = own.hasSinks === true ? graph.input("sinks", real, [heads]) : undefined
   const attention =
     kind === "whole"
-      ? PackedAttention.make(graph, segmentIds, positionIds)
+      ? packedAttention(graph, segmentIds, positionIds)
       : BlockAttention.make(graph, segmentIds, positionIds, heads, most)
   const attended = graph.checkpoint([q, k, v], () =>
     attention({ layer: 0, scale: 0.3, cap: own.cap, window: own.window, sinks }, q, k, v)

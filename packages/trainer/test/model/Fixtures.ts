@@ -11,7 +11,6 @@ import { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 import * as Decoder from "../../src/model/Decoder.ts"
 import * as Model from "../../src/model/Model.ts"
-import * as PackedAttention from "../../src/model/PackedAttention.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
 
 export const names = ["llama", "smollm", "qwen2", "qwen3"] as const
@@ -154,7 +153,7 @@ export const gradientOf = Effect.fnUntraced(function* (
     Model.source(graph, model, (name) => parameters.get(name)),
     {
       ...ids,
-      attention: PackedAttention.make(graph, ids.segmentIds, ids.positionIds),
+      attention: Model.packedAttention(graph, ids.segmentIds, ids.positionIds),
       remat
     }
   )

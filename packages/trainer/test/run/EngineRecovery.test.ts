@@ -5,7 +5,6 @@ import { TrajectoryClient } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
 import * as TrainerState from "../../src/checkpoint/TrainerState.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
-import * as EngineRecovery from "../../src/run/EngineRecovery.ts"
 import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
 import * as LosingEngine from "./LosingEngine.ts"
 import * as Toy from "./ToyTraining.ts"
@@ -102,7 +101,7 @@ layer(layerTest, { excludeTestServices: true })("a trainer whose engine loses th
       assert.strictEqual(metrics._tag, "Failure")
       if (metrics._tag !== "Failure") return
       assert.strictEqual(metrics.failure.reason, "engineLost")
-      assert.include(metrics.failure.message, `${EngineRecovery.maxLosses + 1} times since the last checkpoint`)
+      assert.include(metrics.failure.message, `${ServiceTraining.maxLosses + 1} times since the last checkpoint`)
       assert.include(metrics.failure.message, `step ${interval}`)
       assert.strictEqual(state?.step, interval)
       assert.strictEqual(left, interval + 1)

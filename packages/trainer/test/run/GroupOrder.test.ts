@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { ScoredGroup } from "@atropos/core"
 import { Result, Schema } from "effect"
-import * as BatchPreparation from "../../src/run/BatchPreparation.ts"
+import { makePreparation } from "../../src/run/TrainingStep.ts"
 import * as GroupOrder from "../../src/run/GroupOrder.ts"
 import * as Preset from "../../src/loss/Preset.ts"
 import { uniforms } from "../loss/ToyPolicy.ts"
 import * as Toy from "./ToyTraining.ts"
 
 const { loss, trainer } = Toy.settings("unused", { maxStaleness: 3 })
-const prepare = BatchPreparation.make({
+const prepare = makePreparation({
   model: Toy.model,
   settings: trainer,
   objective: Result.getOrThrow(Preset.resolve(loss))

@@ -12,11 +12,84 @@ import type { SqlError } from "effect/sql/SqlError"
 import { Database } from "../../database/Database.ts"
 import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
-import * as PayloadRows from "./PayloadRows.ts"
 import * as Rows from "../base/Rows.ts"
 import * as GroupTexts from "./GroupTexts.ts"
+import type { StoredRow } from "./GroupTexts.ts"
 import type { Objects } from "../base/Objects.ts"
-import * as TextFrontier from "./TextFrontier.ts"
+import type { StoreError } from "../../store/TrajectoryStore.ts"
+
+/**
+ * Tracks the progress of text extraction: all ids up to the frontier are settled. It follows the newest id with a
+ * delay, since a lower id may not be committed yet.
+ */
+interface TextFrontier {
+  readonly at: () => bigint
+  /** Never decreases. */
+  readonly advance: (id: bigint) => void
+  /** Starts below the oldest group. */
+  readonly toOldest: Effect.Effect<void, SqlError>
+  /** The newest id, and the id up to which all groups are visible. */
+  readonly survey: Effect.Effect<{ readonly last: bigint; readonly settled: bigint }, SqlError>
+}
+
+/** A group is visible to all this long after it got its id. */
+const settling = Duration.toMillis("15 seconds")
+
+const makeTextFrontier: Effect.Effect<TextFrontier, never, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  let frontier = 0n
+  /** Past values of the newest id, oldest first. */
+  const newest: Array<{ readonly at: number; readonly id: bigint }> = []
+
+  return {
+    at: () => frontier,
+    advance: (id) => {
+      if (id > frontier) frontier = id
+    },
+    toOldest: Effect.map(sql<{ id: bigint | null }>`select min(id) as id from grp`, ([row]) => {
+      frontier = (row?.id ?? 1n) - 1n
+    }),
+    survey: Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const [row] = yield* sql<{ newest: bigint | null }>`select max(id) as newest from grp`
+      const last = row?.newest ?? 0n
+      newest.push({ at: now, id: last })
+      while (newest.length > 1 && newest[1]!.at <= now - settling) newest.shift()
+      const [oldest] = newest
+      return { last, settled: oldest !== undefined && oldest.at <= now - settling ? oldest.id : 0n }
+    })
+  }
+})
+
+/**
+ * Fetches the payloads of stored groups for text extraction, from the row or object storage, without lost ones.
+ * Fails if a payload is temporarily unavailable.
+ */
+const loadPayloads = (
+  objects: Objects,
+  rows: ReadonlyArray<StoredRow>
+): Effect.Effect<ReadonlyArray<StoredRow>, SqlError | StoreError> =>
+  Effect.map(
+    Effect.forEach(
+      rows,
+      (row) =>
+        objects.bring(row).pipe(
+          Effect.catchTag("StoreError", (error) =>
+            error.isTransient
+              ? Effect.fail(error)
+              : Effect.as(
+                  Effect.logWarning("payload of a group lost; searches skip it", {
+                    group: row.id,
+                    reason: error.message
+                  }),
+                  undefined
+                )
+          )
+        ),
+      { concurrency: "unbounded" }
+    ),
+    (rows) => rows.filter((row) => row !== undefined)
+  )
 
 export interface TextIndex {
   /** Number of groups of these runs that may have text but are not searchable yet. */
@@ -51,7 +124,7 @@ export const make = Effect.fnUntraced(function* (
   const database = yield* Database
   const self = Uuid.v7()
   const texts = yield* GroupTexts.make
-  const frontier = yield* TextFrontier.make
+  const frontier = yield* makeTextFrontier
 
   const isWaiting = sql.literal(
     "has_messages is distinct from false and not exists (select from grp_text where group_id = grp.id)"
@@ -70,7 +143,7 @@ export const make = Effect.fnUntraced(function* (
     Effect.flatMap(
       sql<GroupTexts.StoredRow>`
         select id, encoding, payload from grp where id = any(${Rows.array("int8", ids)}::bigint[]) order by id`,
-      (rows) => PayloadRows.bring(objects, rows)
+      (rows) => loadPayloads(objects, rows)
     )
 
   /** Returns true if this process may work: one of those on the same database does. */
@@ -137,7 +210,7 @@ export const make = Effect.fnUntraced(function* (
         ) as grp where bytes <= ${previewBytes} order by id desc`
       // A page is useful without previews.
       const previews = yield* texts.find(
-        yield* Effect.catchTag(PayloadRows.bring(objects, rows), "StoreError", () => Effect.succeed([]))
+        yield* Effect.catchTag(loadPayloads(objects, rows), "StoreError", () => Effect.succeed([]))
       )
       return new Map(previews.map(({ id, preview }) => [id, preview]))
     }),

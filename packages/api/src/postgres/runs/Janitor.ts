@@ -11,10 +11,58 @@ import type { StoreError } from "../../store/TrajectoryStore.ts"
 import type { Notifications } from "../base/Notifications.ts"
 import * as Failure from "../base/Failure.ts"
 import type { LastSeen } from "./LastSeen.ts"
-import * as ObjectSweep from "./ObjectSweep.ts"
 import * as Retention from "./Retention.ts"
 import type { Settings } from "../base/Settings.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
+import { ObjectStore } from "../../store/ObjectStore.ts"
+import * as Objects from "../base/Objects.ts"
+import * as Rows from "../base/Rows.ts"
+
+/**
+ * Removes unreferenced objects: those of dropped groups, and of writes that never became a row. Only objects of long
+ * past hours are checked, to which nothing is written any more (`Objects`).
+ * A write takes seconds, clocks differ by less than minutes, and a reader of a row fetches its object immediately.
+ */
+const patience = Duration.toMillis("2 hours")
+const removedAtOnce = 8
+
+const makeObjectSweep: Effect.Effect<
+  (now: number) => Effect.Effect<void, SqlError | StoreError>,
+  never,
+  SqlClient.SqlClient
+> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const store = yield* ObjectStore
+
+  return Effect.fnUntraced(function* (now: number) {
+    if (store === undefined) return
+    const prefix = yield* Effect.provideService(Objects.home, SqlClient.SqlClient, sql)
+    let after: string | undefined
+    for (;;) {
+      const names = yield* store.list(prefix, after)
+      after = names.at(-1)
+      if (after === undefined) return
+      const old = names.flatMap((name) => {
+        const identity = Objects.identityIn(name.slice(prefix.length))
+        return identity !== undefined && Objects.hourOf(identity) <= now - patience ? [{ name, identity }] : []
+      })
+      // Names are sorted by hour.
+      if (old.length === 0) return
+      const referred = yield* sql<{ identity: Uint8Array }>`
+        select substring(payload for 36) as identity from grp
+        where encoding > 3 and substring(payload for 36) = any(${Rows.array(
+          "bytea",
+          old.map(({ identity }) => identity)
+        )}::bytea[])`
+      const living = new Set(referred.map(({ identity }) => Objects.nameOf(identity)))
+      yield* Effect.forEach(
+        old.filter(({ identity }) => !living.has(Objects.nameOf(identity))),
+        ({ name }) => store.remove(name),
+        { concurrency: removedAtOnce, discard: true }
+      )
+    }
+  })
+})
 
 const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<void, SqlError | StoreError>) =>
   Effect.suspend(() => {
@@ -46,7 +94,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, never, SqlClient.SqlClient | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
   const { dropConsumed, dropDeleted, dropUnreachable, forgetKeys } = yield* Retention.make(settings)
-  const sweepObjects = yield* ObjectSweep.make
+  const sweepObjects = yield* makeObjectSweep
   let lastTick: number | undefined
 
   const releaseBuffered = Effect.fnUntraced(function* (now: number) {

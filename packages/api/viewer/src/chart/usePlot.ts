@@ -8,11 +8,55 @@ import type { Chart } from "./Catalog.ts"
 import * as Curves from "./Curves.ts"
 import type { PageView } from "./PageView.ts"
 import type { RunMetrics } from "../metrics/RunMetrics.ts"
-import * as Frames from "./Frames.ts"
 import { make, type Plot } from "./Plot.ts"
 import type { Mark, PlotStyle } from "./PlotStyle.ts"
 import * as Readout from "./Readout.ts"
-import * as Walk from "./Walk.ts"
+import * as Line from "./Line.ts"
+
+/**
+ * Spreads work over animation frames: each frame runs requested work, oldest first, until its time budget is used up.
+ * Work requested again before its turn runs once.
+ */
+const budgetMillis = 3
+
+const waiting = new Set<() => void>()
+let frame: number | null = null
+
+const turn = (): void => {
+  const end = performance.now() + budgetMillis
+  for (const work of waiting) {
+    waiting.delete(work)
+    work()
+    if (performance.now() >= end) break
+  }
+  frame = waiting.size === 0 ? null : requestAnimationFrame(turn)
+}
+
+const requestTurn = (work: () => void): void => {
+  waiting.add(work)
+  frame ??= requestAnimationFrame(turn)
+}
+
+const cancelTurn = (work: () => void): void => void waiting.delete(work)
+
+/** Moves the crosshair by keyboard between the values of a curve. Pure. */
+const moves: { readonly [key: string]: number } = {
+  ArrowRight: 1,
+  ArrowLeft: -1,
+  PageUp: 10,
+  PageDown: -10,
+  Home: Number.NEGATIVE_INFINITY,
+  End: Number.POSITIVE_INFINITY
+}
+
+/** The target of a key from `x`, or from outside (null); undefined for other keys and without values. */
+const walkTo = (key: string, xs: Float64Array, x: number | null): number | undefined => {
+  const by = moves[key]
+  if (by === undefined || xs.length === 0) return undefined
+  const outside = by > 0 ? -1 : xs.length
+  const at = x === null ? outside : Line.nearest({ xs, ys: xs }, x)!
+  return xs[Math.min(xs.length - 1, Math.max(0, at + by))]
+}
 
 interface PlotInput {
   readonly chart: Chart
@@ -75,7 +119,7 @@ export const usePlot = (input: PlotInput) => {
     const pick = (entry: Curves.Entry, x: number) => latest.current.onPick(Curves.picked(entry, x, axis))
     keys.current = (event) => {
       const [first] = curves
-      const to = first === undefined ? undefined : Walk.to(event.key, first.line.xs, crosshair)
+      const to = first === undefined ? undefined : walkTo(event.key, first.line.xs, crosshair)
       if (to !== undefined) plot?.point(to)
       else if (event.key === "Enter" && crosshair !== null && first !== undefined)
         latest.current.onPick(Curves.picked(first.entry, crosshair, axis))
@@ -124,11 +168,11 @@ export const usePlot = (input: PlotInput) => {
     }
 
     element.addEventListener(drawEvent, draw)
-    redraw.current = () => Frames.request(work)
+    redraw.current = () => requestTurn(work)
     const visibility = new IntersectionObserver(
       ([entry]) => {
         isVisible = entry?.isIntersecting === true
-        if (isVisible && isDue) Frames.request(work)
+        if (isVisible && isDue) requestTurn(work)
       },
       { root: element.closest(".main"), rootMargin: "240px" }
     )
@@ -142,7 +186,7 @@ export const usePlot = (input: PlotInput) => {
       visibility.disconnect()
       size.disconnect()
       redraw.current = () => {}
-      Frames.cancel(work)
+      cancelTurn(work)
       plot?.destroy()
     }
   }, [beside, chart, entries, findings, hidden, isLogX, isLogY, axis, metrics, style, legend])

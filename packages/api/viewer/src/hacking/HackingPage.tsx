@@ -2,11 +2,11 @@
  * Shows signs of reward hacking in a run with links to the rollouts: length against score, repeated answers, and
  * phrases linked to high scores.
  */
-import { useMemo, useState } from "react"
+import { useEffect, useMemo, useState } from "react"
 import { Link, useLocation } from "wouter"
 import * as Filter from "../query/Filter.ts"
 import * as Guilty from "../health/Guilty.ts"
-import { type Chart } from "../chart/Catalog.ts"
+import type { Chart } from "../chart/Catalog.ts"
 import { ChartCard } from "../chart/ChartCard.tsx"
 import { usePlotStyle } from "../chart/usePlotStyle.ts"
 import * as StaticMetrics from "../metrics/StaticMetrics.ts"
@@ -18,11 +18,70 @@ import { useTitle } from "../ui/useTitle.ts"
 import { Phrases } from "./Phrases.tsx"
 import { Scatter } from "./Scatter.tsx"
 import * as Signs from "./Signs.ts"
-import { type GroupRows, useGroupRows } from "./useGroupRows.ts"
 import "uplot/dist/uPlot.min.css"
 import "../run/run.css"
 import "../health/health.css"
 import "./hacking.css"
+import { SourceError } from "../source/Source.ts"
+import type * as Wire from "../source/Wire.ts"
+import { useSession, useSource } from "../state/SourceContext.tsx"
+
+/**
+ * Loads the rows of a run's groups, at most the newest ones, page by page, with an update after each.
+ * Max groups, the newest ones.
+ */
+const mostRows = 10_000
+const pageRows = 1000
+
+interface GroupRows {
+  /** Newest first. */
+  readonly rows: ReadonlyArray<Wire.RolloutRow>
+  readonly total: number
+  readonly unindexed: number
+  readonly isDone: boolean
+  readonly error: SourceError | null
+}
+
+const nothing: GroupRows = { rows: [], total: 0, unindexed: 0, isDone: false, error: null }
+
+const useGroupRows = (run: string): GroupRows & { readonly reload: () => void } => {
+  const source = useSource()
+  const { epoch, reportUnauthorized } = useSession()
+  const [round, setRound] = useState(0)
+  const key = JSON.stringify([run, epoch, round])
+  const [loaded, setLoaded] = useState({ key, value: nothing })
+
+  useEffect(() => {
+    const abort = new AbortController()
+    const tell = (value: GroupRows) => {
+      if (!abort.signal.aborted) setLoaded({ key, value })
+    }
+    const load = async () => {
+      const rows: Array<Wire.RolloutRow> = []
+      let [before, total, unindexed] = [undefined as string | undefined, 0, 0]
+      do {
+        const query = { newest_run: "true" as const, limit: pageRows, ...(before !== undefined && { before }) }
+        const page = await source.browse(run, query, abort.signal)
+        rows.push(...page.rows)
+        total = page.total ?? total
+        unindexed = page.unindexed ?? unindexed
+        before = page.next ?? undefined
+        const isDone = before === undefined || rows.length >= mostRows
+        tell({ rows: [...rows], total, unindexed, isDone, error: null })
+      } while (before !== undefined && rows.length < mostRows)
+    }
+    load().catch((cause: unknown) => {
+      if (abort.signal.aborted) return
+      const error = cause instanceof SourceError ? cause : new SourceError("failed", String(cause))
+      if (error.kind === "unauthorized") reportUnauthorized()
+      tell({ ...nothing, isDone: true, error })
+    })
+    return () => abort.abort()
+  }, [source, run, key, reportUnauthorized])
+
+  const value = loaded.key === key ? loaded.value : nothing
+  return { ...value, reload: () => setRound((round) => round + 1) }
+}
 
 export const HackingPage = () => {
   const run = useRun()

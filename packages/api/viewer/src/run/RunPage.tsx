@@ -15,22 +15,71 @@ import { useRun, useRuns } from "../state/useRun.tsx"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { AllMetrics } from "./AllMetrics.tsx"
-import * as Arrangement from "./Arrangement.ts"
 import * as Catalog from "../chart/Catalog.ts"
+import type { Chart, Section } from "../chart/Catalog.ts"
 import { ChartCard } from "../chart/ChartCard.tsx"
 import * as Curves from "../chart/Curves.ts"
+import type { RunData } from "../chart/Curves.ts"
 import { DeleteRun } from "./DeleteRun.tsx"
 import { Headlines } from "./Headlines.tsx"
 import type { RunState } from "../metrics/RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
 import { SettingsSection } from "./SettingsSection.tsx"
-import { usePageView } from "./usePageView.ts"
 import { usePlotStyle } from "../chart/usePlotStyle.ts"
 import { useRunMetrics, useRunShapes } from "../metrics/useRunMetrics.ts"
 import { ViewTools } from "./ViewTools.tsx"
 import { Waiting } from "./Waiting.tsx"
 import "uplot/dist/uPlot.min.css"
 import "./run.css"
+import { useSearch, useSetSearch } from "../route/useHash.ts"
+import { type PageView, read, write } from "../chart/PageView.ts"
+
+/**
+ * Orders the charts of the run page by importance: the main charts first, then the sections. Each chart appears once,
+ * and redundant ones are dropped. Pure.
+ */
+interface Arranged extends Section {
+  readonly isMain: boolean
+}
+
+/** In this order; only the first chart of evaluations. */
+const mainIds: ReadonlyArray<string> = ["reward", "scores", "eval/", "kl", "entropy", "lengths"]
+
+/** With a single environment its scores duplicate the trainer's reward. */
+const isToldTwice = ({ id, traces }: Chart, runs: ReadonlyArray<Pick<RunData, "table">>): boolean =>
+  id === "scores" &&
+  runs.every(
+    ({ table }) =>
+      table.sourcesOf("reward/mean").length > 0 && traces.every(({ metric }) => table.sourcesOf(metric).length <= 1)
+  )
+
+export const arrange = (
+  sections: ReadonlyArray<Section>,
+  runs: ReadonlyArray<Pick<RunData, "table">>
+): ReadonlyArray<Arranged> => {
+  const all = sections.flatMap(({ charts }) => charts.filter((chart) => !isToldTwice(chart, runs)))
+  const hasReward = all.some(({ id }) => id === "reward")
+  const main = mainIds
+    .filter((id) => id !== "scores" || !hasReward)
+    .flatMap((wanted) => all.find(({ id }) => (wanted.endsWith("/") ? id.startsWith(wanted) : id === wanted)) ?? [])
+  const others = sections.map(({ charts, title }) => ({
+    title,
+    isMain: false,
+    charts: charts.filter((chart) => all.includes(chart) && !main.includes(chart))
+  }))
+  return [{ title: "Overview", isMain: true, charts: main }, ...others].filter(({ charts }) => charts.length > 0)
+}
+
+/** Stores the view of the run page in the address. */
+const usePageView = (): readonly [PageView, (changes: Partial<PageView>) => void] => {
+  const search = useSearch()
+  const setSearch = useSetSearch()
+  const view = useMemo(() => read(search), [search])
+  // Ranges in steps and seconds are incompatible, so changing the axis resets the zoom.
+  const change = (changes: Partial<PageView>) =>
+    setSearch(write({ ...view, ...(changes.axis === undefined ? {} : { range: null }), ...changes }), { replace: true })
+  return [view, change]
+}
 
 export const RunPage = () => {
   const run = useRun()
@@ -52,7 +101,7 @@ const Charts = ({ run }: { readonly run: string }) => {
   const [, states] = useRunShapes(metrics)
   const style = usePlotStyle()
   const names = useMemo(() => Catalog.namesOf(states), [states])
-  const sections = useMemo(() => Arrangement.of(Catalog.sections(states), states), [states])
+  const sections = useMemo(() => arrange(Catalog.sections(states), states), [states])
   const own = runs.find(({ name }) => name === run)
   const findings = useHealth(metrics, run, own?.activity)
   const [, navigate] = useLocation()

@@ -10,9 +10,47 @@ import { useRunStates } from "../metrics/useRunMetrics.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useRemote } from "../state/useRemote.ts"
 import { useWidth } from "../ui/useSize.ts"
-import * as Arrivals from "./Arrivals.ts"
 import * as Timeline from "./Timeline.ts"
 import "../timeline/timeline.css"
+import type { Source } from "../source/Source.ts"
+import { count } from "../ui/Format.ts"
+
+/** Loads the groups whose arrival a timeline shows: those of its steps, newest first, up to a max number. */
+interface Arrivals {
+  /** Newest first. */
+  readonly rows: ReadonlyArray<Wire.RolloutRow>
+  readonly total: number
+}
+
+const pageRows = 1000
+const maxRows = 10_000
+
+export const loadArrivals = async (
+  source: Source,
+  run: string,
+  stepFrom: number,
+  signal: AbortSignal
+): Promise<Arrivals> => {
+  const rows: Array<Wire.RolloutRow> = []
+  let total = 0
+  let before: string | undefined
+  do {
+    const query = { newest_run: "true" as const, step_from: stepFrom, limit: pageRows }
+    const page = await source.browse(run, { ...query, ...(before !== undefined && { before }) }, signal)
+    rows.push(...page.rows)
+    total = page.total ?? total
+    before = page.next ?? undefined
+  } while (before !== undefined && rows.length < maxRows)
+  return { rows, total }
+}
+
+/** Describes the groups not shown; null if all are. */
+export const missingArrivals = ({ rows, total }: Arrivals): string | null => {
+  if (rows.length >= total) return null
+  const first = rows.at(-1)?.step ?? null
+  const where = first === null ? "" : `; environment lanes are empty before step ${count(first)}`
+  return `Showing the newest ${count(rows.length)} of ${count(total)} groups${where}.`
+}
 
 const most = 20
 const noRows: ReadonlyArray<Wire.RolloutRow> = []
@@ -35,9 +73,9 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
   const version = table?.version() ?? 0
   const last = table?.points("trainer", "train/step_time").steps.at(-1) ?? null
   const groups = useRemote(last === null ? null : `arrivals ${run} ${last}`, (source, signal) =>
-    Arrivals.load(source, run, Math.max(0, (last ?? 0) - most), signal)
+    loadArrivals(source, run, Math.max(0, (last ?? 0) - most), signal)
   )
-  const missing = groups.value === null ? null : Arrivals.missing(groups.value)
+  const missing = groups.value === null ? null : missingArrivals(groups.value)
   const rows = groups.value?.rows ?? noRows
   const timeline = useMemo(
     () => (table === undefined ? null : Timeline.of(table, rows, most)),

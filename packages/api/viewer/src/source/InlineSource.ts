@@ -4,11 +4,36 @@
  */
 import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
-import * as InlineEvaluations from "./InlineEvaluations.ts"
 import * as Reach from "./Reach.ts"
 import * as RowFilter from "./RowFilter.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
+
+/**
+ * Reads evaluations in a saved page: their samples' chats are those of the page's groups.
+ * `chatOf` returns the unpacked chat of a run's group.
+ */
+const makeEvaluations = (
+  { evaluations: all = [] }: Wire.StaticData,
+  chatOf: (run: string, group: string) => unknown
+): Pick<Source, "evaluations" | "evaluation" | "evaluationSamples" | "evaluationSample"> => {
+  const find = (id: string) => {
+    const found = all.find(({ row }) => row.id === id)
+    if (found === undefined) throw new SourceError("not-found", `Evaluation ${id} not found in this page.`)
+    return found
+  }
+  return {
+    evaluations: async () => all.map(({ row }) => row),
+    evaluation: async (id) => find(id).row,
+    evaluationSamples: async (id) => find(id).samples.map(({ head }) => head),
+    evaluationSample: async (id, number) => {
+      const { row, samples } = find(id)
+      const sample = samples.find(({ head }) => head.number === number)
+      if (sample === undefined) throw new SourceError("not-found", `Evaluation ${id} has no sample ${number}.`)
+      return { ...sample.fields, messages: chatOf(row.run ?? "", sample.group) }
+    }
+  }
+}
 
 export const open = async (base64: string): Promise<Source> => {
   try {
@@ -118,7 +143,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
     administration: null,
     environments: () => absent("environments"),
     environmentNames: async (name) => [...new Set(find(name).rows.flatMap(({ environment }) => environment ?? []))],
-    ...InlineEvaluations.make(data, (run, group) => {
+    ...makeEvaluations(data, (run, group) => {
       const chats = messagesOf(unpack({ messages: messagesOf(runs.get(run)?.groups[group]) }))
       return Array.isArray(chats) ? (chats[0] as unknown) : undefined
     }),

@@ -62,11 +62,6 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
     run: Effect.fn("Service.run")(
       function* (sink, from) {
         const rollouts = yield* StoredRollouts.StoredRollouts
-        if (!(yield* rollouts.isThere)) {
-          return yield* new UsageError({
-            message: `the service at ${url} is the Python original, which cannot serve stored groups. Take its batches instead: use --take-batches while no trainer is registered`
-          })
-        }
         yield* rollouts.page({ ...query, limit: 1 }).pipe(
           Effect.catchIf(
             ({ reason }) => reason === "notFound",

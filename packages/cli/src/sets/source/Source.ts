@@ -1,4 +1,4 @@
-/** Defines the source of a data set's groups: files, a service, an environment, or a service's batches. */
+/** Defines the source of a data set's groups: files, a service or an environment. */
 import type { ScoredGroup } from "@atropos/core"
 import type { Effect, Option } from "effect"
 import type { Failure } from "../../base/Failure.ts"

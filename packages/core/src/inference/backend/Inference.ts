@@ -6,7 +6,8 @@
 import { type Effect, Schema } from "effect"
 import type { Message, ToolCall } from "../../trajectory/Message.ts"
 import type { Figures } from "./RollingBuffer.ts"
-import type { LogitBias, Sampling } from "../../trajectory/Sampling.ts"
+import type { Sampling } from "../../trajectory/Sampling.ts"
+import type { SamplingSettings } from "../../trajectory/SamplingSettings.ts"
 import type { FinishReason, Trajectory } from "../../trajectory/Trajectory.ts"
 import type { Relations } from "../session/Relation.ts"
 
@@ -38,26 +39,9 @@ export class InferenceError extends Schema.TaggedError<InferenceError>()("Infere
 /** Training and evaluation requests have separate limits. */
 export type Split = "train" | "eval"
 
-export interface SamplingOptions {
+export interface SamplingOptions extends SamplingSettings {
   /** Number of completions. Default 1. */
   readonly n?: number
-  readonly maxTokens?: number
-  readonly temperature?: number
-  readonly topP?: number
-  /** Number of most likely tokens; 0: all. */
-  readonly topK?: number
-  /** Min probability as a fraction of the most likely token's; 0: all. */
-  readonly minP?: number
-  /** Divides positive logits of tokens in the prompt or answer, multiplies negative ones; 1: off. */
-  readonly repetitionPenalty?: number
-  /** Subtracted from the logits of tokens already in the answer; 0: off. */
-  readonly presencePenalty?: number
-  /** Subtracted once per occurrence in the answer; 0: off. */
-  readonly frequencyPenalty?: number
-  /** Added to logits, by token id. */
-  readonly logitBias?: LogitBias
-  readonly stop?: ReadonlyArray<string>
-  readonly seed?: number
   /** Default "train". */
   readonly split?: Split
   /** Server-specific keys, merged into the request body. */

@@ -1,66 +1,86 @@
 /**
- * Builds rows of a run's history from the recorded parts: parts of one step form one row, which is closed by a part of
- * a later step or by the end of the process. Only closed rows are sent, so that a line never changes.
+ * Builds the rows of a run's history, with the original's names: entries of one step form one row, which is closed by a
+ * later step or by the end of the source. Only closed rows are sent, so that a line never changes.
  */
-import { Schema } from "effect"
+import { createHash } from "node:crypto"
+import * as Readings from "../../service/Readings.ts"
+import type { Entry, Table } from "../Sink.ts"
+import type { WandbRun } from "./WandbRun.ts"
 
-/** A line of the journal: metrics and tables of a step, or the end of a process with its exit code. */
-export const Part = Schema.Union([
-  Schema.Struct({
-    step: Schema.Finite,
-    at: Schema.Finite,
-    values: Schema.Record(Schema.String, Schema.Unknown),
-    /** Files referenced by the values, in the folder `files`. */
-    files: Schema.optionalKey(Schema.Array(Schema.String))
-  }),
-  Schema.Struct({ exit: Schema.Int, at: Schema.Finite })
-])
-export type Part = typeof Part.Type
+export interface TableFile {
+  readonly name: string
+  readonly bytes: Uint8Array
+}
 
 export interface Row {
   readonly step: number
   readonly at: number
   readonly values: { readonly [name: string]: unknown }
-  readonly files: ReadonlyArray<string>
+  /** Tables that the values reference. */
+  readonly files: ReadonlyArray<TableFile>
 }
 
 export interface Rows {
-  /** The row that this part closed, if any. */
-  readonly add: (part: Part) => Row | undefined
-  readonly step: () => number | undefined
-  readonly isOpen: () => boolean
-  /** Exit code, if the last record was the end of a process. */
-  readonly exit: () => number | undefined
+  /** The row that this entry closed, if any. */
+  readonly add: (entry: Entry) => Row | undefined
+  /** Closes the last row. */
+  readonly end: () => Row | undefined
 }
 
-export const make = (): Rows => {
+/** A table as a file of the run, and as referenced by the row. */
+const tableFile = ({ columns, name, rows, step }: Table, prefix: string) => {
+  const bytes = new TextEncoder().encode(JSON.stringify({ columns, data: rows }))
+  const sha256 = createHash("sha256").update(bytes).digest("hex")
+  const file = `media/table/${prefix}${name}_${step}_${sha256.slice(0, 20)}.table.json`
+  const value = {
+    _type: "table-file",
+    path: file,
+    sha256,
+    size: bytes.length,
+    ncols: columns.length,
+    nrows: rows.length
+  }
+  return { files: [{ name: file, bytes }], values: { [`${prefix}${name}`]: value } }
+}
+
+const prefixed = (prefix: string, values: Readings.Values): { readonly [name: string]: number | string } =>
+  Object.fromEntries(
+    Object.entries(Readings.encode(values)).map(([name, value]) => [
+      name.startsWith("server/") ? name : `${prefix}${name}`,
+      value
+    ])
+  )
+
+/**
+ * Rows with increasing steps, after those up to `before`: an entry of an earlier step is added to the newest row, with
+ * a note. A trainer's entries up to `before` are skipped, because they repeat work that is already recorded.
+ */
+export const make = ({ kind, prefix }: Pick<WandbRun, "kind" | "prefix">, before = Number.NEGATIVE_INFINITY): Rows => {
   let open: Row | undefined
-  let step: number | undefined
-  let exit: number | undefined
+  let newest = before
   return {
-    add: (part) => {
-      const before = open
-      if ("exit" in part) {
-        open = undefined
-        exit = part.exit
-        return before
-      }
-      exit = undefined
-      step = part.step
-      if (before === undefined || part.step > before.step) {
-        open = { step: part.step, at: part.at, values: part.values, files: part.files ?? [] }
-        return before
-      }
+    add: (entry) => {
+      if (kind === "trainer" && entry.step <= before) return undefined
+      // A row that the server has is not reopened.
+      const step = Math.max(entry.step, newest === before && Number.isFinite(before) ? before + 1 : newest)
+      newest = step
+      const { files, values } =
+        entry._tag === "Table" ? tableFile(entry, prefix) : { files: [], values: prefixed(prefix, entry.values) }
+      const late = step > entry.step ? { [`${prefix}recorded_for_step`]: entry.step } : {}
+      const closed = open === undefined || step > open.step ? open : undefined
+      const earlier = open !== undefined && step === open.step ? open : { values: {}, files: [] }
       open = {
-        step: before.step,
-        at: part.at,
-        values: { ...before.values, ...part.values },
-        files: [...before.files, ...(part.files ?? [])]
+        step,
+        at: entry.at,
+        values: { ...earlier.values, ...values, ...late },
+        files: [...earlier.files, ...files]
       }
-      return undefined
+      return closed
     },
-    step: () => step,
-    isOpen: () => open !== undefined,
-    exit: () => exit
+    end: () => {
+      const closed = open
+      open = undefined
+      return closed
+    }
   }
 }

@@ -1,16 +1,17 @@
 /**
- * Uploads runs stored in folders: recorded offline, or left over while their server was unavailable.
+ * Uploads runs from their metrics files: recorded offline, or left over while their server was unavailable.
  *
- * A run whose process died without recording its end is uploaded as failed. Folders in use by a running process are
+ * A run whose process died without recording its end is uploaded as failed. Runs in use by a running process are
  * skipped. Uploading again has no effect.
  */
-import { Clock, Effect, type FileSystem, type Path, type PlatformError } from "effect"
+import { Effect, FileSystem, Path, type PlatformError } from "effect"
 import type { HttpClient } from "effect/http"
 import * as Retry from "../../base/Retry.ts"
-import { urlOf } from "./BackgroundUpload.ts"
-import * as Journal from "./Journal.ts"
-import * as Uploader from "./Uploader.ts"
+import * as FileSink from "../FileSink.ts"
+import * as Replay from "./Replay.ts"
+import * as Upload from "./Upload.ts"
 import * as WandbApi from "./WandbApi.ts"
+import * as WandbRun from "./WandbRun.ts"
 
 export interface Synced {
   readonly folder: string
@@ -22,12 +23,10 @@ export interface Synced {
 const attempts = 5
 
 type Needs = FileSystem.FileSystem | HttpClient.HttpClient | Path.Path
+type Failure = WandbApi.WandbError | PlatformError.PlatformError
 
 /** Retries as often as it makes sense. */
-const patiently = <A>(
-  effect: Effect.Effect<A, WandbApi.WandbError | PlatformError.PlatformError>,
-  attempt = 1
-): Effect.Effect<A, WandbApi.WandbError | PlatformError.PlatformError> =>
+const patiently = <A, R>(effect: Effect.Effect<A, Failure, R>, attempt = 1): Effect.Effect<A, Failure, R> =>
   effect.pipe(
     Effect.catchIf(
       (error): error is WandbApi.WandbError =>
@@ -39,16 +38,23 @@ const patiently = <A>(
     )
   )
 
-const upload = Effect.fnUntraced(function* (folder: string, options: WandbApi.Options) {
-  const journal = yield* Journal.reopen(folder)
-  const api = yield* WandbApi.make(options)
-  const uploader = Uploader.make(journal, api)
-  yield* patiently(uploader.push)
-  if (!uploader.hasEnded()) {
-    yield* journal.append([{ exit: 1, at: yield* Clock.currentTimeMillis }])
-  }
-  const place = yield* patiently(uploader.complete)
-  return { url: urlOf(options.baseUrl, place), rows: uploader.progress().uploaded }
+/** `to`: where the source's next run begins in the metrics file. */
+const uploadOf = Effect.fnUntraced(function* (
+  { folder, run }: WandbRun.Stored,
+  to: number | undefined,
+  options: WandbApi.Options
+) {
+  yield* WandbRun.hold(folder)
+  const path = yield* Path.Path
+  const upload = Upload.make(run, yield* WandbApi.make(options))
+  const { place } = yield* patiently(upload.connect)
+  yield* Replay.into(upload, run, path.join(folder, "..", "..", FileSink.nameOf(run)), to)
+  yield* patiently(upload.send)
+  const exit = run.exit ?? 1
+  yield* patiently(upload.complete(exit))
+  const uploaded = { url: Upload.urlOf(options.baseUrl, place), rows: upload.rows() }
+  yield* WandbRun.save({ folder, run: { ...run, exit, uploaded } })
+  return uploaded
 }, Effect.scoped)
 
 /** Uploads all runs in a folder, one after the other; reports each outcome immediately. */
@@ -62,13 +68,18 @@ export const run = Effect.fn("WandbSync.run")(function* (
     outcomes.push(synced)
     return onSynced(synced)
   }
-  const journals = yield* Journal.find(folder, ({ message }) =>
-    tell({ folder, name: "?", outcome: { failure: message } })
-  )
-  for (const { folder, run } of journals) {
-    const outcome = yield* upload(folder, options).pipe(
-      Effect.catch(({ message }) => Effect.succeed({ failure: message }))
-    )
+  const path = yield* Path.Path
+  const runs = yield* WandbRun.find(folder, ({ message }) => tell({ folder, name: "?", outcome: { failure: message } }))
+  for (const [index, one] of runs.entries()) {
+    const { folder, run } = one
+    const next = runs
+      .slice(index + 1)
+      .find((other) => other.run.key === run.key && path.dirname(other.folder) === path.dirname(folder))
+    const outcome = run.uploaded
+      ? run.uploaded
+      : yield* uploadOf(one, next?.run.from, options).pipe(
+          Effect.catch(({ message }) => Effect.succeed({ failure: message }))
+        )
     yield* tell({ folder, name: run.name ?? run.id, outcome })
   }
   return outcomes

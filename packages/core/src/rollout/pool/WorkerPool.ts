@@ -11,10 +11,41 @@ import { type EnvironmentError, isUnusable, type RolledOut, Unscorable } from ".
 import * as SequenceLimit from "../../inference/SequenceLimit.ts"
 import * as TrainingProgress from "../../definition/TrainingProgress.ts"
 import * as Trace from "../../base/Trace.ts"
-import * as Backlog from "./Backlog.ts"
 import * as CircuitBreaker from "./CircuitBreaker.ts"
 import * as ItemFeed from "./ItemFeed.ts"
 import { type Failure, failureOf, isOutage, type Task } from "./Task.ts"
+import * as Retry from "../../base/Retry.ts"
+
+/** Tasks that precede new items: requeued ones, and retries after a pause. */
+interface Backlog {
+  readonly add: (task: Task) => void
+  /** Adds a failed task, after a pause that grows with its failures. */
+  readonly addLater: (task: Task) => Effect.Effect<void>
+  readonly take: () => Task | undefined
+  /** True if nothing is waiting, now or after a pause. */
+  readonly isEmpty: () => boolean
+}
+
+/** Pauses end with `scope`; `onChange`: a pause is over. */
+const makeBacklog = (tasks: ReadonlyArray<Task>, scope: Scope.Scope, onChange: () => void): Backlog => {
+  const waiting = [...tasks]
+  let paused = 0
+  return {
+    add: (task) => void waiting.push(task),
+    addLater: (task) =>
+      Effect.suspend(() => {
+        paused++
+        return Effect.gen(function* () {
+          yield* Effect.sleep(yield* Retry.backoffMillis(Math.max(1, task.failures)))
+          paused--
+          waiting.push(task)
+          onChange()
+        }).pipe(Effect.forkIn(scope), Effect.asVoid)
+      }),
+    take: () => waiting.shift(),
+    isEmpty: () => waiting.length === 0 && paused === 0
+  }
+}
 
 export interface Outcomes {
   readonly onStart: (task: Task) => void
@@ -58,7 +89,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
   const onChange = (): void => void news.openUnsafe()
   const idle = Latch.makeUnsafe(true)
   const requeued = (options.requeued ?? []).map((item) => ({ ...item, failures: 0, isRetry: true }))
-  const backlog = Backlog.make(requeued, scope, onChange)
+  const backlog = makeBacklog(requeued, scope, onChange)
   const feed = ItemFeed.make({ ...options, onChange })
   const breaker = CircuitBreaker.make(options.failuresBeforeSlowdown)
   const unusable = Deferred.makeUnsafe<never, EnvironmentError>()
@@ -129,7 +160,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
 /** Runs one attempt at a task in its own span; reports it to `outcomes`, and adds follow-ups to `backlog`. */
 const attempts = (
   { maxAttempts, outcomes, progress, sequenceLimit, timeoutSeconds }: PoolOptions,
-  backlog: Backlog.Backlog,
+  backlog: Backlog,
   breaker: CircuitBreaker.CircuitBreaker,
   unusable: Deferred.Deferred<never, EnvironmentError>
 ): ((task: Task) => Effect.Effect<void>) => {

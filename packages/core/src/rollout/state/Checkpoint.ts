@@ -3,10 +3,9 @@
  * its own state and its requeued items, stored by the service under its name.
  *
  * The lineage identifies one sequence of items: chosen once, saved before the first group is sent, and part of every
- * group's key, so that a group is recognized however often it is rolled out. If the service stores no state (the
- * original's), a file next to the spool is used; it is ignored if the run's step is behind it, as a new run's would be.
+ * group's key, so that a group is recognized however often it is rolled out.
  */
-import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import * as Uuid from "../../base/Uuid.ts"
 import type { EnvironmentShape } from "../../Environment.ts"
 import * as Reason from "../../base/Reason.ts"
@@ -32,9 +31,7 @@ const Value = Schema.Struct({
   /** True if groups of sizes other than `group_size` were sent. */
   hasOddGroups: Schema.optionalKey(Schema.Boolean)
 })
-const StateFile = Schema.fromJsonString(Schema.Struct({ step: Schema.Int, value: Schema.Unknown }))
 const decodeValue = Schema.decodeUnknownEffect(Value)
-const decodeFile = Schema.decodeUnknownEffect(StateFile)
 
 export interface Checkpoint {
   readonly lineage: string
@@ -52,8 +49,6 @@ export interface CheckpointOptions {
   readonly client: EnvironmentClientShape
   readonly environment: Pick<EnvironmentShape, "itemsDigest" | "state">
   readonly name: string
-  /** Used if the service stores no state. */
-  readonly file: string
   readonly currentStep: number
   /** Read at each save. */
   readonly requeued: () => Requeued.Saved
@@ -66,9 +61,8 @@ export interface CheckpointOptions {
  * other rows.
  */
 export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointOptions) {
-  const { client, environment, file, name } = options
-  const storage = yield* openStorage(client, name, file, options.currentStep)
-  const saved = yield* storage.load
+  const { client, environment, name } = options
+  const saved = yield* client.savedStates.load(name)
   const items = yield* environment.itemsDigest
   const read = Option.isNone(saved) ? undefined : yield* readValue(name, saved.value.value)
   const isOther = read?.items !== undefined && read.items !== items
@@ -106,7 +100,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
       ...(requeued.length > 0 && { requeued }),
       ...((hadOddGroups || options.hasOddGroups()) && { hasOddGroups: true })
     }
-    yield* storage.save({ step, value })
+    yield* client.savedStates.save(name, { step, value })
   })
   const { hasOddGroups: hadOddGroups = false, lineage } = value
   const checkpoint: Checkpoint = {
@@ -134,49 +128,3 @@ const readValue = (environment: string, saved: unknown) =>
         })
     )
   )
-
-interface Storage {
-  readonly load: Effect.Effect<Option.Option<SavedState>, TrajectoryError | CheckpointError>
-  readonly save: (state: SavedState) => Effect.Effect<void, TrajectoryError | CheckpointError>
-}
-
-const openStorage = Effect.fnUntraced(function* (
-  client: EnvironmentClientShape,
-  name: string,
-  file: string,
-  currentStep: number
-) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const failing = (cause: unknown) =>
-    new CheckpointError({
-      environment: name,
-      message: `cannot use the state file ${file}: ${cause instanceof Error ? Reason.oneLine(cause) : String(cause)}. Fix or remove it`,
-      cause
-    })
-  const loadFile = Effect.gen(function* () {
-    if (!(yield* fs.exists(file))) return Option.none<SavedState>()
-    const state = yield* decodeFile(yield* fs.readFileString(file))
-    if (state.step <= currentStep) return Option.some<SavedState>(state)
-    yield* Effect.logWarning("saved state belongs to another run; ignoring it", {
-      file,
-      step: state.step,
-      currentStep
-    })
-    return Option.none<SavedState>()
-  }).pipe(Effect.mapError(failing))
-  const saveFile = (state: SavedState) =>
-    fs.makeDirectory(path.dirname(file), { recursive: true }).pipe(
-      Effect.andThen(fs.writeFileString(`${file}.tmp`, JSON.stringify(state))),
-      // The rename is atomic: a crash leaves the old or the new file.
-      Effect.andThen(fs.rename(`${file}.tmp`, file)),
-      Effect.mapError(failing)
-    )
-  return Option.match(yield* client.savedStates, {
-    onNone: (): Storage => ({
-      load: Effect.andThen(Effect.logInfo("the service does not store state; using a file", { file }), loadFile),
-      save: saveFile
-    }),
-    onSome: (states): Storage => ({ load: states.load(name), save: (state) => states.save(name, state) })
-  })
-})

@@ -6,16 +6,49 @@
  * (`Cursor`); open requeued items are saved separately if possible (`Requeued`), at the same moment, with the
  * environment's own state. Groups spooled by an earlier process hold their items too.
  */
-import { Effect, type FileSystem, Option, Path } from "effect"
+import { Effect, type FileSystem, Option, type Path } from "effect"
 import type { EnvironmentShape } from "../../Environment.ts"
 import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
 import * as Checkpoint from "./Checkpoint.ts"
+import type { CheckpointError } from "./Checkpoint.ts"
 import type { Delivery } from "../submit/Delivery.ts"
 import * as Requeued from "./Requeued.ts"
 import * as Spool from "../submit/Spool.ts"
 import type { SpoolError } from "../submit/SpoolError.ts"
-import * as StateSaver from "./StateSaver.ts"
 import type { Task } from "../pool/Task.ts"
+import type { TrajectoryError } from "../../service/TrajectoryError.ts"
+
+/**
+ * Saves the state of a run whenever it changes; an outage is logged once instead of every second.
+ * Saves if `version` has changed; never fails, and retries at the next call.
+ */
+const makeSaver = (
+  version: () => number,
+  save: Effect.Effect<void, TrajectoryError | CheckpointError>
+): Effect.Effect<void> => {
+  let savedVersion = version()
+  let isUnsaved = false
+  return Effect.suspend(() => {
+    const present = version()
+    if (present === savedVersion) return Effect.void
+    return save.pipe(
+      Effect.andThen(
+        Effect.sync(() => {
+          savedVersion = present
+          isUnsaved = false
+        })
+      ),
+      Effect.catch((error) => {
+        const isNews = !isUnsaved
+        isUnsaved = true
+        return Effect.when(
+          Effect.logWarning("state could not be saved; retrying", { reason: error.message }),
+          Effect.succeed(isNews)
+        )
+      })
+    )
+  })
+}
 
 type Item = Pick<Task, "index" | "path" | "work">
 
@@ -59,13 +92,11 @@ export const open = Effect.fn("Progress.open")(function* ({
   Effect.Error<ReturnType<typeof Checkpoint.open>> | SpoolError,
   FileSystem.FileSystem | Path.Path
 > {
-  const path = yield* Path.Path
   const requeued = Requeued.make()
   const { groupSize } = options.environment.settings
   let sendsOddGroups = false
   const checkpoint = yield* Checkpoint.open({
     ...options,
-    file: path.join(folder, "state.json"),
     requeued: requeued.save,
     hasOddGroups: () => sendsOddGroups
   })
@@ -110,7 +141,7 @@ export const open = Effect.fn("Progress.open")(function* ({
       cursor.release(index)
     },
     saver: (step) =>
-      StateSaver.make(
+      makeSaver(
         () => cursor.version() + requeued.version(),
         Effect.suspend(() => save(step()))
       )

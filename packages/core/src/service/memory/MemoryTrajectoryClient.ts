@@ -7,9 +7,8 @@
  * gaps; a batch is leased to one claimer at a time, and goes to the next one when its lease expires or it is returned.
  * One run; registering again has no effect, as with the original. No environment is held back at a staleness bound.
  */
-import { type Duration, Effect, Layer, Option, Stream } from "effect"
+import { Deferred, type Duration, Effect, Layer, Option, Stream } from "effect"
 import * as Batches from "./Batches.ts"
-import * as Notifications from "./Notifications.ts"
 import type { EnvironmentClientShape, SavedStates } from "../EnvironmentClient.ts"
 import * as Environments from "./Environments.ts"
 import * as TelemetryClient from "../TelemetryClient.ts"
@@ -18,6 +17,28 @@ import type { EnvironmentStatus, RunSpec, SavedState } from "../TrajectoryApi.ts
 import * as TrajectoryClient from "../TrajectoryClient.ts"
 import { TrajectoryError } from "../TrajectoryError.ts"
 
+/** Counts changes, and lets waiters await the next one. */
+interface Notifications {
+  readonly count: () => number
+  readonly record: () => void
+  readonly after: (count: number) => Effect.Effect<void>
+}
+
+const makeNotifications = (): Notifications => {
+  let count = 0
+  let next = Deferred.makeUnsafe<void>()
+  return {
+    count: () => count,
+    record: () => {
+      const recorded = next
+      count++
+      next = Deferred.makeUnsafe<void>()
+      Deferred.doneUnsafe(recorded, Effect.void)
+    },
+    after: (earlier) => Effect.suspend(() => (count > earlier ? Effect.void : Deferred.await(next)))
+  }
+}
+
 /** The service's state: one run, its environments, its queue. */
 interface Service {
   spec: RunSpec | undefined
@@ -25,7 +46,7 @@ interface Service {
   isStarted: boolean
   readonly environments: Environments.Environments
   readonly batches: Batches.Batches
-  readonly changes: Notifications.Notifications
+  readonly changes: Notifications
 }
 
 /** A run as passed to `make`. */
@@ -113,7 +134,7 @@ const environmentClient = (service: Service): EnvironmentClientShape => {
         return Stream.fromEffectRepeat(next)
       }),
     begin: (envId, { more }) => Effect.as(environments.get(envId), more),
-    savedStates: Effect.succeedSome(memoryStates())
+    savedStates: memoryStates()
   }
 }
 
@@ -159,7 +180,7 @@ export const make = (run?: PartialRun): TrajectoryClient.TrajectoryClient => {
     isStarted: run !== undefined,
     environments: Environments.make(),
     batches: Batches.make(),
-    changes: Notifications.make()
+    changes: makeNotifications()
   }
   return {
     ...environmentClient(service),

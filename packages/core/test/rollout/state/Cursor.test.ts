@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Cursor from "../../../src/rollout/state/Cursor.ts"
 import { groupKey } from "../../../src/rollout/submit/Delivery.ts"
-import * as EvaluationSchedule from "../../../src/rollout/EvaluationSchedule.ts"
+import { isEvaluationDue } from "../../../src/rollout/TrainerStep.ts"
 
 describe("Cursor", () => {
   it("moves its frontier over what is finished, and keeps the rest as runs", () => {
@@ -50,13 +50,13 @@ describe("Cursor", () => {
 
 describe("EvaluationSchedule", () => {
   it("fires at every multiple reached or passed, for N = 1 and over jumps too", () => {
-    assert.isTrue(EvaluationSchedule.isDue(0, 1, 1))
-    assert.isTrue(EvaluationSchedule.isDue(99, 100, 100))
-    assert.isFalse(EvaluationSchedule.isDue(100, 199, 100))
-    assert.isTrue(EvaluationSchedule.isDue(95, 305, 100))
-    assert.isFalse(EvaluationSchedule.isDue(5, 5, 5))
-    assert.isFalse(EvaluationSchedule.isDue(0, 1000, 0))
-    assert.isFalse(EvaluationSchedule.isDue(0, 1000, -1))
+    assert.isTrue(isEvaluationDue(0, 1, 1))
+    assert.isTrue(isEvaluationDue(99, 100, 100))
+    assert.isFalse(isEvaluationDue(100, 199, 100))
+    assert.isTrue(isEvaluationDue(95, 305, 100))
+    assert.isFalse(isEvaluationDue(5, 5, 5))
+    assert.isFalse(isEvaluationDue(0, 1000, 0))
+    assert.isFalse(isEvaluationDue(0, 1000, -1))
   })
 })
 

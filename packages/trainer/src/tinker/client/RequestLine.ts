@@ -15,7 +15,29 @@ import * as Futures from "./Futures.ts"
 import type { Session } from "./Session.ts"
 import { TinkerError } from "./TinkerError.ts"
 import type * as Transport from "./Transport.ts"
-import * as Zstd from "./Zstd.ts"
+import * as zlib from "node:zlib"
+
+/** Compresses request bodies off the event loop; requires Node 22.15. */
+const compress = (server: string, bytes: Uint8Array): Effect.Effect<Uint8Array, TinkerError> =>
+  typeof zlib.zstdCompress === "function"
+    ? Effect.callback((resume) => {
+        zlib.zstdCompress(bytes, (error, compressed) =>
+          resume(
+            error === null
+              ? Effect.succeed(new Uint8Array(compressed))
+              : Effect.fail(
+                  new TinkerError({ reason: "malformed", server, message: `zstd: ${error.message}`, cause: error })
+                )
+          )
+        )
+      })
+    : Effect.fail(
+        new TinkerError({
+          reason: "refused",
+          server,
+          message: `${server} requires zstd, which this Node lacks: use Node 22.15 or later`
+        })
+      )
 
 export interface Loss {
   readonly name: string
@@ -94,7 +116,7 @@ export const make = Effect.fnUntraced(function* (session: Session, id: string) {
   const bodyOf = Effect.fnUntraced(function* (request: ForwardBackward.Request) {
     const bytes = ForwardBackward.encode(request)
     const body = config.isCompressed
-      ? { bytes: yield* Zstd.compress(server, bytes), encoding: "zstd" as const }
+      ? { bytes: yield* compress(server, bytes), encoding: "zstd" as const }
       : { bytes, encoding: undefined }
     return { method: "POST", path: Paths.post.forwardBackward, body } satisfies Transport.Ask
   })

@@ -9,7 +9,7 @@ import * as BrowserGuard from "@atropos/core/http/BrowserGuard"
 import * as Connections from "@atropos/core/http/Connections"
 import * as Listening from "@atropos/core/http/Listening"
 import * as Serving from "@atropos/core/http/Serving"
-import { Cause, Effect, type FileSystem, Layer, type Path, type Redacted, type Scope } from "effect"
+import { Cause, Effect, type FileSystem, Layer, type Path, Redacted, type Scope } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest } from "effect/http"
 import type { Executor } from "../../exec/Executor.ts"
 import * as Paths from "../protocol/Paths.ts"
@@ -19,7 +19,6 @@ import * as RunRoutes from "./RunRoutes.ts"
 import * as SamplingRoutes from "./SamplingRoutes.ts"
 import * as Service from "../service/Service.ts"
 import * as SessionRoutes from "./SessionRoutes.ts"
-import * as TinkerAuth from "./TinkerAuth.ts"
 import * as TrainingRoutes from "./TrainingRoutes.ts"
 import * as WeightRoutes from "./WeightRoutes.ts"
 
@@ -58,10 +57,29 @@ const answered = (handler: Handler) =>
     )
   )
 
+/** The setting with the keys of clients, sent in `X-API-Key`; without it any key is accepted. */
+export const keysSetting = "ATROPOS_TINKER_KEYS"
+
+/** The SDK only sends keys that begin with this. */
+const prefix = "tml-"
+
+/** The keys of the setting. */
+export const keys = Effect.filterOrFail(
+  BearerTokens.configured(keysSetting),
+  (keys) => keys.every((key) => Redacted.value(key).startsWith(prefix)),
+  () =>
+    new BearerTokens.AuthConfigError({
+      message: `${keysSetting}: every key must begin with ${prefix}; the SDK rejects others`
+    })
+)
+
 const layerRoutes = (service: Service.Service, keys: ReadonlyArray<Redacted.Redacted>) =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const authorize = TinkerAuth.make(keys)
+      const authorize = BearerTokens.authorizer(keys, {
+        missing: new Refused({ status: 401, message: "this server requires a key: set TINKER_API_KEY" }),
+        unknown: new Refused({ status: 401, message: "unknown key in TINKER_API_KEY" })
+      })
       const routes: ReadonlyArray<Route> = [
         ...SessionRoutes.routes(service),
         ...TrainingRoutes.routes(service),
@@ -93,7 +111,7 @@ const guard = ({ host, keys = [] }: Options) =>
     ? Layer.empty
     : BrowserGuard.layer({
         host,
-        tokens: TinkerAuth.setting,
+        tokens: keysSetting,
         refuse: (message) => Http.toAnswer(new Refused({ status: 403, message }))
       })
 
@@ -112,7 +130,7 @@ export const layer = (
         host: options.host,
         hasTokens: keys.length > 0,
         allowInsecure: options.allowInsecure ?? false,
-        setting: TinkerAuth.setting
+        setting: keysSetting
       })
       const service = yield* Service.make(options)
       const app = yield* Serving.app(Layer.merge(layerRoutes(service, keys), guard(options)))

@@ -15,13 +15,11 @@ const fields = {
   maxSessions: field(positive, 64, "max concurrent sessions"),
   maxModels: field(positive, 16, "max models in training"),
   maxQueued: field(positive, 256, "max waiting operations per model; further ones must be retried later"),
-  maxQueuedMegabytes: field(positive, 512, "max size of the bodies of all waiting operations"),
   maxSamples: field(positive, 4096, "max running and waiting completions; further requests must be retried later"),
   maxBodyMegabytes: field(positive, 64, "max size of a request body"),
   maxPolicies: field(positive, 8, "max weights the sampler keeps in memory; others are loaded again when used"),
   sessionSeconds: field(positive, 300, "a session without heartbeats ends after this time"),
   gapSeconds: field(positive, 120, "how long operations wait for a missing one with a smaller number"),
-  resultSeconds: field(positive, 1800, "how long results are kept"),
   snapshotSeconds: field(positive, 3600, "how long weights saved for a sampling session are kept after their last use")
 }
 

@@ -55,6 +55,7 @@ const failed = (what: string) => (cause: { readonly message: string }) =>
 
 /** Max bytes of results kept for clients, in total. */
 const keptBytes = 512 * 2 ** 20
+const keptMillis = 30 * 60 * 1000
 
 export const make = Effect.fnUntraced(function* ({
   base,
@@ -81,7 +82,7 @@ export const make = Effect.fnUntraced(function* ({
     Effect.mapError(failed(`checkpoints cannot be kept in ${folder}`))
   )
   const graphs = yield* Graphs.make(base, settings.tokenBudget, memory)
-  const futures = yield* Futures.make({ keptMillis: 1000 * settings.resultSeconds, keptBytes })
+  const futures = yield* Futures.make({ keptMillis, keptBytes })
   const endTokenIds = [
     ...new Set([...config.eosTokenIds, ...(tokenizer.eosTokenId === undefined ? [] : [tokenizer.eosTokenId])])
   ]

@@ -25,6 +25,9 @@ export interface Session {
   seenAt: number
 }
 
+/** Max size of the bodies of all waiting operations. */
+const maxQueuedBytes = 512 * 2 ** 20
+
 export interface TrainingModel {
   readonly id: string
   readonly session: string
@@ -182,7 +185,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   const owner = yield* Effect.scope
   const sessions = new Map<string, Session>()
   const models = new Map<string, TrainingModel>()
-  const budget: Operations.QueueBudget = { bytes: 0, maxBytes: settings.maxQueuedMegabytes * 2 ** 20 }
+  const budget: Operations.QueueBudget = { bytes: 0, maxBytes: maxQueuedBytes }
 
   const sessionOf = (id: string): Effect.Effect<Session, Refused> =>
     Effect.gen(function* () {

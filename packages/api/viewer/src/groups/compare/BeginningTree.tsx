@@ -10,8 +10,44 @@ import { SaveMenu } from "../../save/SaveMenu.tsx"
 import { number, plural } from "../../ui/Format.ts"
 import type { Group } from "../model/Group.ts"
 import * as Beginnings from "./Beginnings.ts"
-import * as BeginningTable from "./BeginningTable.ts"
 import * as Sequences from "./Sequences.ts"
+import type * as Save from "../../save/Save.ts"
+
+/** Converts the tree of shared prefixes to a table for saving: one row per span, after its parent. Pure. */
+interface Session {
+  readonly name: string | null
+  readonly trees: ReadonlyArray<Beginnings.Beginning>
+}
+
+/** Mean over the rollouts with scores; null if none has one. */
+const meanScore = ({ rollouts }: Group, members: ReadonlyArray<number>): number | null => {
+  const scores = members.flatMap((member) => rollouts[member]?.score ?? [])
+  return scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
+}
+
+const numbersOf = (members: ReadonlyArray<number>): string => members.map((member) => member + 1).join(" ")
+
+const tableOfBeginnings = (
+  sessions: ReadonlyArray<Session>,
+  group: Group,
+  { text, unit }: Sequences.Sequences
+): Save.Table => {
+  /** Paths of branches from the root: `1.2` is the second continuation of the first branch. */
+  const rowsOf = (
+    branches: ReadonlyArray<Beginnings.Beginning>,
+    session: string | null,
+    above: string
+  ): ReadonlyArray<ReadonlyArray<Save.Value>> =>
+    branches.flatMap(({ ending, from, members, next, to }, at) => {
+      const place = `${above}${at + 1}`
+      const own = [place, session, from + 1, to, meanScore(group, members), numbersOf(members), numbersOf(ending)]
+      return [[...own, text(members[0]!, from, to)], ...rowsOf(next, session, `${place}.`)]
+    })
+  return {
+    columns: ["branch", "session", `from_${unit}`, `to_${unit}`, "mean_score", "rollouts", "ending", "text"],
+    rows: sessions.flatMap(({ name, trees }) => rowsOf(trees, name, ""))
+  }
+}
 
 interface TreeProps {
   readonly run: string
@@ -55,7 +91,7 @@ export const BeginningTree = (props: TreeProps) => {
       <div className="table-foot">
         <SaveMenu
           name={`prefixes of group ${id}`}
-          table={() => BeginningTable.of(sessions, group, sequences)}
+          table={() => tableOfBeginnings(sessions, group, sequences)}
           picture={() => drawElements(section.current, `Prefixes of group ${id}`)}
         />
       </div>
@@ -106,7 +142,7 @@ const Branch = ({
   const { group, id, onCompare, run, sequences } = props
   const { ending, from, members, next, to } = branch
   const [isOpen, setIsOpen] = useState(depth < openDepth)
-  const mean = BeginningTable.meanScore(group, members)
+  const mean = meanScore(group, members)
   const [one, other] = [next[0]?.members[0], next[1]?.members[0] ?? ending[0]]
   return (
     <li>

@@ -8,13 +8,83 @@ import { count, number } from "../../ui/Format.ts"
 import type { Rollout } from "../model/Group.ts"
 import { available, type Colouring, colourings, names } from "./Heat.ts"
 import { Inspector } from "./Inspector.tsx"
-import { Legend } from "./Legend.tsx"
 import { Sparkline } from "./Sparkline.tsx"
 import { TokenGrid } from "./TokenGrid.tsx"
 import * as TokenModel from "./TokenModel.ts"
+import { differenceScale, type Token } from "./TokenModel.ts"
 import { TokenSearch } from "./TokenSearch.tsx"
-import * as TokenTable from "./TokenTable.ts"
 import { usePieces } from "./usePieces.ts"
+import type * as Save from "../../save/Save.ts"
+
+/** Explains the colours of tokens. */
+const Legend = ({ colouring, model }: { readonly colouring: Colouring; readonly model: TokenModel.TokenModel }) => {
+  switch (colouring) {
+    case "logprob":
+      return (
+        <p className="legend">
+          certain <span className="ramp ramp-heat" /> unlikely (1 in 150)
+        </p>
+      )
+    case "advantage":
+      return (
+        <p className="legend number">
+          {`−${number(model.largestAdvantage, 3)}`} <span className="ramp ramp-signed" />
+          {` +${number(model.largestAdvantage, 3)}`}
+        </p>
+      )
+    case "reference":
+      return (
+        <p className="legend">
+          less likely than the reference <span className="ramp ramp-signed" /> more likely
+        </p>
+      )
+    case "trainer":
+      return (
+        <p className="legend number">
+          {`−${number(differenceScale(model), 2)} nats: less likely to the trainer`}{" "}
+          <span className="ramp ramp-signed" />
+          {` +${number(differenceScale(model), 2)}: more likely`}
+        </p>
+      )
+    case "mask":
+      return (
+        <p className="legend">
+          <span className="swatch" /> trained
+        </p>
+      )
+  }
+}
+
+/** Converts the tokens of a rollout to a table for saving. Pure. */
+const candidatesOf = ({ candidates }: Token): string | null =>
+  candidates.length === 0 ? null : JSON.stringify(candidates.map(({ id, logprob }) => [id, logprob]))
+
+const rowOf = (token: Token): ReadonlyArray<Save.Value> => [
+  token.index + 1,
+  token.id,
+  token.text,
+  token.isTrained,
+  token.logprob,
+  token.refLogprob,
+  token.trainerLogprob,
+  token.advantage,
+  candidatesOf(token)
+]
+
+const tokenTableOf = ({ length, token }: TokenModel.TokenModel): Save.Table => ({
+  columns: [
+    "position",
+    "id",
+    "text",
+    "trained",
+    "logprob",
+    "ref_logprob",
+    "trainer_logprob",
+    "advantage",
+    "candidates"
+  ],
+  rows: Array.from({ length }, (_, index) => rowOf(token(index)))
+})
 
 interface Props {
   readonly run: string
@@ -72,7 +142,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
             )}
           </p>
         )}
-        <SaveMenu name={name} table={() => TokenTable.of(model)} {...(picture !== null && { picture })} />
+        <SaveMenu name={name} table={() => tokenTableOf(model)} {...(picture !== null && { picture })} />
         <Sparkline model={model} cursor={cursor} onCursor={onToken} />
       </div>
       <TokenGrid model={model} colouring={colouring} cursor={cursor} onCursor={onToken} onHover={setHovered} />
