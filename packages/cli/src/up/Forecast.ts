@@ -59,6 +59,9 @@ const workloadOf = ({
   }
 }
 
+/** The setting of generated environments for the number of held-out items. */
+const heldOutSetting = "evaluation_items"
+
 /** Measures, chooses unset values, and prints the plan; the result must be called with every step. */
 export const make = Effect.fn("Forecast.make")(function* (options: {
   readonly model: Model
@@ -116,6 +119,9 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     speed,
     memory: { now, later },
     load: PlanLines.loadNow(),
+    heldOutSetting: environments.every(({ encodedSettings }) => heldOutSetting in encodedSettings)
+      ? heldOutSetting
+      : undefined,
     chosen: { maxTokenLength: unset.answers ? asked.maxTokenLength : undefined, steps: unset.steps }
   }
   yield* Console.log(`\n${Summary.print(Plan.describe(described))}\n`)

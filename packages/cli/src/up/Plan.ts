@@ -1,9 +1,10 @@
 /**
- * Estimates time and memory of a run on a custom model before it starts, from the lengths of rollouts (`Lengths`) and
- * the speed of this machine (`Speed`). The times are those of the first steps:
+ * Estimates time and memory of a run on a custom model before it starts, with changes that make a long run faster, from
+ * the lengths of rollouts (`Lengths`) and the speed of this machine (`Speed`). The times are those of the first steps:
  * answers change length as a model learns. If answer lengths are unknown, there are two times: for a typical length,
  * and for the max allowed.
  */
+import { Docs } from "@atropos/core"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import type { Model } from "@atropos/trainer/model/Model"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
@@ -80,6 +81,10 @@ export const heldOutSeconds = (workload: Workload, speed: Speed.Speed, items: nu
 /** Prompt and mean answer together. */
 export const lengthOf = ({ answers, prompt }: Expected): number => prompt + mean(answers)
 
+/** Seconds of a whole run: its steps, and the evaluations before and after. */
+const runSeconds = (workload: Workload, speed: Speed.Speed, items: number, lengths: Expected): number =>
+  workload.steps * stepSeconds(workload, speed, lengths) + 2 * heldOutSeconds(workload, speed, items, lengths)
+
 /** Max share of a run's time for evaluations between steps, and their max number. */
 const evaluation = { share: 0.1, times: 10 }
 
@@ -91,6 +96,67 @@ export const evaluateEvery = (steps: number, step: number, heldOut: number): num
   if (heldOut <= 0 || step <= 0) return undefined
   const every = Math.max(Math.ceil(heldOut / (evaluation.share * step)), Math.ceil(steps / evaluation.times))
   return every <= steps / 2 ? every : undefined
+}
+
+/** Seconds of a run above which advice is given. */
+const longRun = 3600
+/** Min prompts per batch in advice: fewer compare too little. */
+const minGroups = 4
+/** Relative time of a decoding step with 8-bit weights: measured 3.1 of 4.9 s (docs/models.md). */
+const ofRounded = 0.65
+/** Share of answers a shorter limit may truncate. */
+const mayBeCut = 0.1
+
+/** A limit that nearly all answers satisfy, if below the longest. */
+const shorterLimit = (answers: ReadonlyArray<number>): number | undefined => {
+  const sorted = answers.toSorted((a, b) => a - b)
+  const kept = sorted[Math.ceil((1 - mayBeCut) * sorted.length) - 1] ?? 0
+  const limit = 16 * Math.ceil(kept / 16)
+  return limit > 0 && limit < (sorted.at(-1) ?? 0) ? limit : undefined
+}
+
+/** Changes that shorten a run, each with the resulting time. */
+const advice = (
+  { heldOutSetting, lengths: known, settings: { trainer }, device, speed, workload }: Described,
+  lengths: Expected
+): ReadonlyArray<PlanLines.Line> => {
+  const items = known.heldOut
+  const whole = (changed: Workload = workload, at = lengths, held = items, how = speed) =>
+    time(runSeconds(changed, how, held, at))
+  const limit = known.areCut || known.rollouts.length === 0 ? undefined : shorterLimit(lengths.answers)
+  const groups = Math.max(minGroups, Math.round(workload.batchSize / workload.groupSize / 4))
+  const batchSize = groups * workload.groupSize
+  const fewer = { ...workload, batchSize, rows: Math.min(workload.rows, batchSize) }
+  const decoding = { step: ofRounded * speed.decoding.step, row: ofRounded * speed.decoding.row }
+  const canRound =
+    device === "cpu" &&
+    trainer.engine === RemoteEngine.local &&
+    trainer.trains === "adapter" &&
+    trainer.quantize === "none"
+  const isAsking =
+    2 * heldOutSeconds(workload, speed, items, lengths) > 0.1 * runSeconds(workload, speed, items, lengths)
+  const fewItems = Math.ceil(items / 4)
+  const steps = Math.ceil(workload.steps / 2)
+  return [
+    ...(limit === undefined
+      ? []
+      : [
+          [
+            `--env.max_token_length ${limit}`,
+            `${whole(workload, { ...lengths, answers: lengths.answers.map((one) => Math.min(one, limit)) })} in total; one in ten answers would be truncated`
+          ] as const
+        ]),
+    ...(batchSize < workload.batchSize ? [[`--batch_size ${batchSize}`, `${whole(fewer)} in total`] as const] : []),
+    ...(canRound
+      ? [["--quantize int8", `about ${whole(workload, lengths, items, { ...speed, decoding })} in total`] as const]
+      : []),
+    ...(isAsking && heldOutSetting !== undefined && fewItems < items
+      ? [[`--env.${heldOutSetting} ${fewItems}`, `${whole(workload, lengths, fewItems)} in total`] as const]
+      : []),
+    ...(steps < workload.steps ? [[`--steps ${steps}`, `${whole({ ...workload, steps })} in total`] as const] : []),
+    ["a smaller model", "time is proportional to the number of parameters"],
+    ["a GPU", `${Docs.path("gpu.md")}; or sample on one: ${Docs.path("training.md")}, in separate processes`]
+  ]
 }
 
 const { count, rate, span, time } = PlanLines
@@ -124,6 +190,8 @@ export interface Described {
   readonly memory: PlanLines.Memory
   /** Load average during the trial. */
   readonly load: number
+  /** The environment's setting for the number of held-out items. */
+  readonly heldOutSetting?: string | undefined
   /** Chosen because unset: the environment's own max answer length, the number of steps. */
   readonly chosen?: { readonly maxTokenLength: number | undefined; readonly steps: boolean } | undefined
 }
@@ -155,6 +223,7 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
   const isLimited = Math.floor(seqLen - longest.prompt) < maxTokenLength
   const step = expected.map((one) => stepSeconds(workload, speed, one))
   const heldOut = expected.map((one) => heldOutSeconds(workload, speed, lengths.heldOut, one))
+  const isLong = step.at(-1)! * steps > longRun
   const every = evaluateEvery(steps, step[0]!, heldOut.at(-1)!)
   const answers = (one: Expected) => count(Math.round(mean(one.answers)))
   const there = device === "cpu" ? MemoryCheck.memoryOf(settings.trainer, device) : totalmem()
@@ -200,6 +269,11 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
               : `also every ${every === 1 ? "step" : `${count(every)} steps`}, at most a tenth of the time`
           ] as const
         ]
+      : []),
+    ...(isLong
+      ? advice(options, longest).map(
+          ([what, then], index) => [index === 0 ? "faster" : "", `${what}: ${then}`] as const
+        )
       : [])
   ]
 }

@@ -78,11 +78,37 @@ describe("the plan of up", () => {
     assert.notInclude(nothing, "held-out")
   })
 
-  it("has no figures of memory for PyTorch", () => {
+  const long = { ...workload, batchSize: 64, groupSize: 8, steps: 400, rows: 64 }
+  /** Advice of a run of hours. */
+  const advised = (lengths: Lengths.Lengths, more: Partial<Plan.Described> = {}): string =>
+    told(lengths, 0, { workload: long, expected: Plan.expected(long, lengths), ...more })
+
+  it("advises a limit that nearly all answers keep to, and none where answers are not known", () => {
+    const answers = [20, 22, 25, 25, 26, 28, 30, 31, 40, 600]
+    const spread = { ...known, rollouts: answers.map((answer) => ({ prompt: 50, answer })) }
+    assert.match(advised(spread), /--env\.max_token_length 48: .* in total; one in ten answers would be truncated/)
+    const alike = { ...known, rollouts: answers.map(() => ({ prompt: 50, answer: 200 })) }
+    assert.notInclude(advised(alike), "--env.max_token_length")
+    assert.notInclude(advised({ ...known, rollouts: [], areCut: true }), "--env.max_token_length")
+  })
+
+  it("advises fewer prompts down to four, 8 bits, fewer held-out items and steps, each with what it gives", () => {
+    const text = advised({ ...known, heldOut: 4000 }, { heldOutSetting: "evaluation_items" })
+    assert.match(text, /--batch_size 32: [\d. a-z]+ in total/)
+    assert.match(text, /--quantize int8: about [\d. a-z]+ in total/)
+    assert.match(text, /--env\.evaluation_items 1000: [\d. a-z]+ in total/)
+    assert.match(text, /--steps 200: [\d. a-z]+ in total/)
+    const few = { ...long, batchSize: 32, steps: 4000 }
+    assert.notInclude(told(known, 0, { workload: few, expected: Plan.expected(few, known) }), "--batch_size")
+    const rounded = TrainerSettings.complete({ trainer: { quantize: "int8" } })
+    assert.notInclude(advised(known, { settings: rounded }), "--quantize")
+  })
+
+  it("has no figures of memory for PyTorch, and advises nothing that it refuses", () => {
     const settings = TrainerSettings.complete({ trainer: { engine: "torch" } })
-    const text = told(known, 0, { settings })
+    const text = advised({ ...known, heldOut: 4000 }, { settings })
     assert.include(text, "memory of PyTorch's process is not estimated")
-    assert.notMatch(text, /\d GB|token_budget\),/)
+    assert.notMatch(text, /\d GB|token_budget\),|--quantize/)
   })
 
   it("asks held-out items between steps where that takes a tenth of the time, ten times at most", () => {
