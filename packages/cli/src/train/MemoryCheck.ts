@@ -11,6 +11,7 @@ import type { Model } from "@atropos/trainer/model/Model"
 import * as QuantizedWeights from "@atropos/trainer/model/QuantizedWeights"
 import * as Tensors from "@atropos/trainer/model/Tensors"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import * as RemoteEngine from "./RemoteEngine.ts"
 
 /** Memory of the process without a model: the service, its database, the command. */
 export const processBytes = 600e6
@@ -82,7 +83,10 @@ export const computing = (
   return { tokens, workload, plan: MemoryPlan.choose({ ...workload, tokens }, device, memory, rematOf(trainer)) }
 }
 
-/** Peak memory of a run; `isSampled`: including a sampling engine in the same process. */
+/** Whether PyTorch trains: a process of its own, with its own memory. */
+const isElsewhere = ({ engine }: Settings["trainer"]): boolean => engine === RemoteEngine.torch
+
+/** Peak memory of a run in this process; `isSampled`: including a sampling engine. */
 export const needs = (
   config: ModelConfig,
   settings: Settings,
@@ -97,7 +101,7 @@ export const needs = (
   // Loading rejects an adapter that does not fit the model.
   const adapted = Lora.problemOf(lora, config) === undefined ? Lora.layout(config, lora).size : 0
   const trained = isWhole ? bytes / 4 : adapted
-  const peak = MemoryPlan.peakBytes({ ...workload, tokens }, plan, trained)
+  const peak = isElsewhere(trainer) ? bytes : MemoryPlan.peakBytes({ ...workload, tokens }, plan, trained)
   const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)
   const cached = isSampled ? (kvMemoryMegabytes + prefixCacheMegabytes) * mebibyte : 0
   const rearranged = isSampled ? bytes : 0
@@ -112,6 +116,8 @@ export const needs = (
 
 /** Changes that reduce memory, cheapest first. */
 const changes = ({ trainer }: Settings): ReadonlyArray<readonly [string, Partial<Settings["trainer"]>]> => {
+  // Sampling only: its caches adapt to the memory, and weights are not quantized.
+  if (isElsewhere(trainer)) return []
   const shorter = [2, 4, 8].map((part) => Math.floor(trainer.seqLen / part)).filter((length) => length >= 512)
   return [
     ...(trainer.trains === "all" ? [["--trains adapter", { trains: "adapter" }] as const] : []),
@@ -154,11 +160,11 @@ export const problem = (
     return less.all <= memory ? [`${flags} (${gigabytes(less.all)})`] : []
   })
   return (
-    `${settings.trainer.model} with rows of ${settings.trainer.seqLen.toLocaleString("en-US")} tokens (seq_len) takes ${gigabytes(all)}, and ${settings.trainer.memory === null ? "this machine has" : "memory allows"} ${gigabytes(memory)}: ` +
+    `${settings.trainer.model} ${isElsewhere(settings.trainer) ? "as sampler" : `with rows of ${settings.trainer.seqLen.toLocaleString("en-US")} tokens (seq_len)`} takes ${gigabytes(all)}, and ${settings.trainer.memory === null ? "this machine has" : "memory allows"} ${gigabytes(memory)}: ` +
     [
       `weights ${gigabytes(weights)}`,
       ...(isSampled ? [`copy for sampling ${gigabytes(rearranged)}`] : []),
-      `training ${gigabytes(training)}`,
+      ...(isElsewhere(settings.trainer) ? [] : [`training ${gigabytes(training)}`]),
       ...(isSampled ? [`KV cache up to ${gigabytes(keys)}`] : [])
     ].join(", ") +
     `; ${wouldFit(fitting)}`
@@ -185,7 +191,9 @@ export const growth = (
   const { plan, tokens: most, workload } = computing(config, settings, device, memory)
   const takes = (tokens: number) => MemoryPlan.peakBytes({ ...workload, tokens }, plan, 0)
   const positions = Math.min(most, batchSize * length)
-  const activations = Math.max(0, takes(positions) - takes(Math.min(tried, positions)))
+  const activations = isElsewhere(settings.trainer)
+    ? 0
+    : Math.max(0, takes(positions) - takes(Math.min(tried, positions)))
   if (!isSampled) return activations
   const shape = KvShape.shapeOf(config)
   const { kvMemoryMegabytes, prefixCacheMegabytes } = caches(memory)

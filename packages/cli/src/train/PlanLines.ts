@@ -19,19 +19,23 @@ export const span = (values: ReadonlyArray<string>): string => [...new Set(value
 const parametersOf = ({ config }: Model): number =>
   Tensors.all(config).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0)
 
-/** The model, and which part of it is trained. */
-export const model = (model: Model, trainer: TrainerSettings.TrainerFields): ReadonlyArray<Line> => {
-  const { adapter, layout, name } = model
-  const kind = adapter === undefined ? "all weights" : `an adapter of rank ${adapter.r}`
-  const { hiddenSize } = model.config
+/** The learning rate, and why if it was chosen. */
+export const learningRate = (trainer: TrainerSettings.TrainerFields, hiddenSize: number): string => {
   const rate = TrainerSettings.learningRate(trainer)
   const why =
     rate === TrainerSettings.suitedLearningRate(trainer, hiddenSize)
       ? ` (for a hidden size of ${count(hiddenSize)}; --lr)`
       : ""
+  return `learning rate ${rate}${why}`
+}
+
+/** The model, and which part of it is trained. */
+export const model = (model: Model, trainer: TrainerSettings.TrainerFields): ReadonlyArray<Line> => {
+  const { adapter, layout, name } = model
+  const kind = adapter === undefined ? "all weights" : `an adapter of rank ${adapter.r}`
   return [
     ["model", `${name}, ${count(parametersOf(model))} parameters`],
-    ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${rate}${why}`]
+    ["trained", `${kind}: ${count(layout.size)} parameters, ${learningRate(trainer, model.config.hiddenSize)}`]
   ]
 }
 

@@ -69,7 +69,8 @@ export const optionsOf = (
     parallel: trainer.parallel,
     tokenizer: TokenizerIdentity.of(tokenizer),
     vocabSize: config.vocabSize,
-    maxPositions: config.maxPositions
+    maxPositions: config.maxPositions,
+    ...(config.parameters !== undefined && { sizes: { ...config, parameters: config.parameters } })
   }
 }
 

@@ -8,6 +8,7 @@ import type * as Health from "@atropos/core/health/Health"
 import { type MetricsSettings, Tokenizer, TrajectoryClientHttp } from "@atropos/core"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
+import { LearnerEngine } from "@atropos/trainer/learn/LearnerEngine"
 import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
@@ -17,7 +18,7 @@ import * as TorchEngine from "@atropos/trainer/torch/TorchEngine"
 import * as Trainer from "@atropos/trainer/run/Trainer"
 import { suitedLearningRate, type TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Config, Console, Effect, Exit, Layer, Option, Path, Stream } from "effect"
+import { Config, Console, Context, Effect, Exit, Layer, Option, Path, Stream } from "effect"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as ProgressDisplay from "./ProgressDisplay.ts"
@@ -29,6 +30,7 @@ import * as RemoteEngine from "./RemoteEngine.ts"
 import * as RunActivity from "./RunActivity.ts"
 import * as MemoryCheck from "./MemoryCheck.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
+import * as TorchPlan from "./TorchPlan.ts"
 import * as TorchRun from "./TorchRun.ts"
 import * as TrainPlan from "./TrainPlan.ts"
 import * as Watch from "./Watch.ts"
@@ -47,7 +49,13 @@ export interface Trained {
  */
 export const fitted = Effect.fnUntraced(function* (
   given: TrainerSettings,
-  { config: { hiddenSize, maxPositions }, name }: Pick<PretrainedModel.Outline, "config" | "name">,
+  {
+    config: { hiddenSize, maxPositions },
+    name
+  }: {
+    readonly name: string
+    readonly config: Pick<PretrainedModel.Outline["config"], "hiddenSize" | "maxPositions">
+  },
   isSeqLenGiven: boolean
 ) {
   const lr = given.trainer.lr ?? suitedLearningRate(given.trainer, hiddenSize)
@@ -66,7 +74,7 @@ const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
     model,
     /** Prints the plan of the remaining steps; the result must be called with every batch. */
     plan: (trainer: Trainer.Trainer, settings: TrainerSettings, steps: number) =>
-      TrainPlan.make({ model, trainer, settings, device: device.kind, steps }),
+      TrainPlan.make({ trainer, settings, steps, describe: TrainPlan.local({ model, settings, device: device.kind }) }),
     engine: (settings: TrainerSettings) =>
       Effect.flatMap(Publisher.make(model, settings), (published) =>
         Layer.build(LocalLearner.layer({ model: Model.trainable(model), ...published }))
@@ -77,13 +85,19 @@ const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
 /** PyTorch trains; samplers get new weights as folders. */
 const onTorch = Effect.fnUntraced(function* (given: TrainerSettings) {
   const model = yield* TorchRun.outline(given)
+  let made: TorchEngine.TorchEngine | undefined
   return {
     model,
-    plan: undefined,
+    plan: (trainer: Trainer.Trainer, settings: TrainerSettings, steps: number) =>
+      made === undefined
+        ? Effect.undefined
+        : TrainPlan.make({ trainer, settings, steps, describe: TorchPlan.describe(made.usage, model, settings) }),
     engine: (settings: TrainerSettings) =>
-      Effect.flatMap(Publisher.make(model, settings), (published) =>
-        Layer.build(TorchEngine.layer({ ...TorchRun.optionsOf(settings, model), ...published }))
-      )
+      Effect.gen(function* () {
+        const published = yield* Publisher.make(model, settings)
+        made = yield* TorchEngine.make({ ...TorchRun.optionsOf(settings, model), ...published })
+        return Context.make(LearnerEngine, made)
+      })
   }
 })
 

@@ -6,6 +6,7 @@
 import type { Batch } from "@atropos/core"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import type { Model } from "@atropos/trainer/model/Model"
+import type { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect } from "effect"
@@ -15,12 +16,18 @@ import * as PlanLines from "./PlanLines.ts"
 import * as MemoryCheck from "./MemoryCheck.ts"
 import * as Trial from "./Trial.ts"
 
+/** The plan's lines about an engine, after its trial. */
+export interface Described {
+  readonly model: ReadonlyArray<PlanLines.Line>
+  /** Memory and computation. */
+  readonly computing: ReadonlyArray<PlanLines.Line>
+}
+
 export interface Options {
-  readonly model: Model
   readonly trainer: Pick<Trainer, "isSettled" | "measure">
   readonly settings: TrainerSettings
-  readonly device: DeviceKind
   readonly steps: number
+  readonly describe: (trial: Trial.Trial) => Effect.Effect<Described, TrainerError>
 }
 
 /** Max seconds for repeating the trial at the first batch's lengths; a slower trial is reused instead. */
@@ -53,20 +60,44 @@ const stepSeconds = (sequences: number, tokens: number, trial: Trial.Trial, { up
   (sequences * updatesPerBatch * Math.max(1, tokens - 1)) / Trial.rate(trial)
 type Updates = Pick<TrainerSettings["trainer"], "updatesPerBatch">
 
+/** Lines about the engine of this process. */
+export const local =
+  ({
+    device,
+    model,
+    settings
+  }: {
+    readonly model: Model
+    readonly settings: TrainerSettings
+    readonly device: DeviceKind
+  }) =>
+  ({ tokens }: Trial.Trial): Effect.Effect<Described> =>
+    Effect.sync(() => {
+      const { trainer } = settings
+      const { now, soFar } = PlanLines.memoryNow()
+      const step = { batchSize: trainer.batchSize, length: trainer.seqLen, tried: tokens }
+      const later = Math.max(soFar, now + MemoryCheck.growth(model.config, settings, device, step, false))
+      const there = device === "cpu" ? MemoryCheck.memoryOf(trainer, device) : totalmem()
+      return {
+        model: PlanLines.model(model, trainer),
+        computing: [
+          PlanLines.memory({ now, later: [later] }, "activations of full micro-batches", there),
+          PlanLines.computing(model, settings, device)
+        ]
+      }
+    })
+
 /** The plan as pairs, before the first batch. */
-export const describe = (
-  { device, model, settings, steps }: Omit<Options, "trainer">,
+export const linesOf = (
+  { settings: { trainer }, steps }: Pick<Options, "settings" | "steps">,
   trial: Trial.Trial,
-  memory: PlanLines.Memory,
+  described: Described,
   load: number
 ): ReadonlyArray<PlanLines.Line> => {
-  const { trainer } = settings
   const seconds = stepSeconds(trainer.batchSize, trainer.seqLen, trial, trainer)
-  const there = device === "cpu" ? MemoryCheck.memoryOf(trainer, device) : totalmem()
   return [
-    ...PlanLines.model(model, trainer),
-    PlanLines.memory(memory, "activations of full micro-batches", there),
-    PlanLines.computing(model, settings, device),
+    ...described.model,
+    ...described.computing,
     ["measured", `training ${PlanLines.rate(Trial.rate(trial))} tokens/s${PlanLines.loadNote(load)}`],
     [
       "a step",
@@ -96,14 +127,11 @@ export const ofFirst = (
 
 /** Runs a trial and prints the plan; the result must be called with every batch before its step. */
 export const make = Effect.fn("TrainPlan.make")(function* (options: Options) {
-  const { device, model, settings, trainer } = options
+  const { describe, settings, trainer } = options
   const { batchSize, seqLen } = settings.trainer
   yield* Console.log("measuring the training speed of this machine …")
   const trial = yield* Trial.run(trainer, { batchSize, whole: Math.max(1, seqLen - 1), share: 1 })
-  const { now, soFar } = PlanLines.memoryNow()
-  const step = { batchSize, length: seqLen, tried: trial.tokens }
-  const later = Math.max(soFar, now + MemoryCheck.growth(model.config, settings, device, step, false))
-  const lines = describe(options, trial, { now, later: [later] }, PlanLines.loadNow())
+  const lines = linesOf(options, trial, yield* describe(trial), PlanLines.loadNow())
   yield* Console.log(`\n${Summary.print(lines)}\n`)
   let isTold = false
   return Effect.fnUntraced(function* (batch: Batch.Batch) {

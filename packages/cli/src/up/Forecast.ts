@@ -5,6 +5,7 @@
 import type { Environment } from "@atropos/core"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import type { Model } from "@atropos/trainer/model/Model"
+import type { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
@@ -72,6 +73,11 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   readonly settings: TrainerSettings
   readonly steps: number
   readonly device: DeviceKind
+  /** Lines about an engine that trains in a process of its own; undefined if none does. */
+  readonly elsewhere: (step: {
+    readonly positions: number
+    readonly tried: number
+  }) => Effect.Effect<ReadonlyArray<PlanLines.Line> | undefined, TrainerError>
   /** The run's folder, and which of its settings are unset. */
   readonly folder: string
   readonly unset: { readonly answers: boolean; readonly steps: boolean; readonly evaluations: boolean }
@@ -109,10 +115,12 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     const step = { batchSize, length: Plan.lengthOf(one), tried: speed.triedTokens }
     return Math.max(soFar, now + MemoryCheck.growth(model.config, settings, device, step) + gatheredBytes)
   })
+  const positions = Math.max(...expected.map((one) => batchSize * Math.ceil(Plan.lengthOf(one))))
   const described = {
     model,
     settings,
     device,
+    elsewhere: yield* options.elsewhere({ positions, tried: speed.triedTokens }),
     workload,
     lengths,
     expected,

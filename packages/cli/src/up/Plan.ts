@@ -188,6 +188,8 @@ export interface Described {
   readonly expected: readonly [Expected, ...ReadonlyArray<Expected>]
   readonly speed: Speed.Speed
   readonly memory: PlanLines.Memory
+  /** Memory and computation of an engine that trains in a process of its own. */
+  readonly elsewhere?: ReadonlyArray<PlanLines.Line> | undefined
   /** Load average during the trial. */
   readonly load: number
   /** The environment's setting for the number of held-out items. */
@@ -217,7 +219,7 @@ const chosenLines = ({ chosen, lengths, settings, workload }: Described): Readon
 ]
 
 export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
-  const { device, expected, lengths, load, memory, model, settings, speed, workload } = options
+  const { device, elsewhere, expected, lengths, load, memory, model, settings, speed, workload } = options
   const { batchSize, maxTokenLength, rows, seqLen, steps } = workload
   const longest = expected.at(-1)!
   const isLimited = Math.floor(seqLen - longest.prompt) < maxTokenLength
@@ -240,9 +242,9 @@ export const describe = (options: Described): ReadonlyArray<PlanLines.Line> => {
         ]
       : []),
     ...chosenLines(options).filter(([name]) => name !== "answers"),
-    ...(settings.trainer.engine === RemoteEngine.torch
-      ? [["memory", "of PyTorch's process is not estimated: --token_budget and --remat limit it"] as const]
-      : [PlanLines.memory(memory, "activations and KV cache", there), PlanLines.computing(model, settings, device)]),
+    ...(elsewhere === undefined
+      ? [PlanLines.memory(memory, "activations and KV cache", there), PlanLines.computing(model, settings, device)]
+      : [PlanLines.memory(memory, "KV cache", there), ...elsewhere]),
     cachesLine(settings, device),
     [
       "measured",

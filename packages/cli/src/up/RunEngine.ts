@@ -4,10 +4,11 @@ import { Executor } from "@atropos/trainer/exec/Executor"
 import * as KeptWeights from "@atropos/trainer/checkpoint/KeptWeights"
 import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import * as Model from "@atropos/trainer/model/Model"
+import type * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
-import type { LearnerEngine } from "@atropos/trainer/learn/LearnerEngine"
+import { LearnerEngine } from "@atropos/trainer/learn/LearnerEngine"
 import type { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import * as TorchEngine from "@atropos/trainer/torch/TorchEngine"
 import * as WarmStart from "@atropos/trainer/learn/WarmStart"
@@ -17,6 +18,7 @@ import type { HttpClient } from "effect/http"
 import * as Progress from "../base/Progress.ts"
 import * as Pretrained from "../train/Pretrained.ts"
 import * as Publisher from "../train/Publisher.ts"
+import * as TorchPlan from "../train/TorchPlan.ts"
 import * as TorchRun from "../train/TorchRun.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as MemoryCheck from "../train/MemoryCheck.ts"
@@ -79,15 +81,21 @@ type Learner = Layer.Layer<LearnerEngine, never, Engine.Engine | Executor | File
 const torchLearner = Effect.fnUntraced(function* (
   model: Model.Model,
   settings: TrainerSettings,
-  published: Effect.Success<ReturnType<typeof Publisher.make>>
+  published: Effect.Success<ReturnType<typeof Publisher.make>>,
+  onMade: (engine: TorchEngine.TorchEngine, outline: PretrainedModel.Outline) => void
 ) {
   const outline = yield* TorchRun.outline(settings)
   const readAdapter = yield* PolicyLayers.readAdapter(model)
   const fs = yield* FileSystem.FileSystem
-  return Layer.unwrap(
-    Effect.map(Engine.Engine, (engine) =>
-      TorchEngine.layer({
+  return Layer.effect(
+    LearnerEngine,
+    Effect.gen(function* () {
+      const engine = yield* Engine.Engine
+      const { device } = yield* Executor
+      const made = yield* TorchEngine.make({
         ...TorchRun.optionsOf(settings, outline),
+        reserved:
+          device.kind === "cpu" ? MemoryCheck.needs(model.config, settings, "cpu").all : MemoryCheck.processBytes,
         publish: (weights) =>
           Effect.gen(function* () {
             const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-adapter-" })
@@ -96,7 +104,9 @@ const torchLearner = Effect.fnUntraced(function* (
             if (published !== undefined) yield* published.publish(weights)
           }).pipe(Effect.scoped)
       })
-    )
+      onMade(made, outline)
+      return made
+    })
   )
 })
 
@@ -117,17 +127,22 @@ export const local = Effect.fn("RunEngine.local")(function* (
     onSome: (given) => fromScratch(given, settings.trainer, run)
   })
   const prompts = PromptTally.make()
+  let torch: { readonly engine: TorchEngine.TorchEngine; readonly outline: PretrainedModel.Outline } | undefined
   return {
     model,
     whole: model,
     initial,
     prompts,
+    elsewhere: (step: Parameters<typeof TorchPlan.computing>[2]) =>
+      torch === undefined
+        ? Effect.undefined
+        : Effect.map(torch.engine.usage, (usage) => TorchPlan.computing(usage, torch!.outline.config, step)),
     trained: `${model.layout.size.toLocaleString("en-US")} parameters`,
     layer: (final: TrainerSettings) =>
       Effect.gen(function* () {
         const published = yield* Publisher.make(model, final)
         const learner: Learner = TorchRun.isAsked(final)
-          ? yield* torchLearner(model, final, published)
+          ? yield* torchLearner(model, final, published, (engine, outline) => void (torch = { engine, outline }))
           : LocalLearner.layerInProcess({ model, ...(Option.isSome(recipe) && { graph: small }), ...published })
         return learner.pipe(
           Layer.provideMerge(
@@ -163,6 +178,7 @@ export const remote = Effect.fn("RunEngine.remote")(function* (settings: Trainer
     whole: undefined,
     initial: undefined,
     prompts: PromptTally.make(),
+    elsewhere: () => Effect.undefined,
     trained: `an adapter of rank ${settings.lora.r} on ${model.name}`,
     layer: (): Effect.Effect<Parts> =>
       Effect.succeed(PolicyLayers.layerManager(model).pipe(Layer.provideMerge(Layer.merge(engine, tokenizer))))

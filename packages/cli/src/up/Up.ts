@@ -127,7 +127,7 @@ const train = Effect.fn("Up.train")(
     const asked = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
     const started = yield* Clock.currentTimeMillis
     const given = { ...options.trainer, trainer: asked }
-    const { initial, layer, model, prompts, trained, whole } = yield* RemoteEngine.isRemote(given)
+    const { elsewhere, initial, layer, model, prompts, trained, whole } = yield* RemoteEngine.isRemote(given)
       ? RunEngine.remote(given)
       : RunEngine.local(given, recipe, chosen, options.sampling)
     const { trainer: named } = yield* Train.fitted(given, model, options.isSeqLenGiven)
@@ -161,6 +161,7 @@ const train = Effect.fn("Up.train")(
             Forecast.make({
               model: whole,
               device,
+              elsewhere,
               trainer: measured,
               environments,
               prompts,

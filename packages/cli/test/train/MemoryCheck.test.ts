@@ -39,6 +39,17 @@ describe("the room that a run takes", () => {
     assert.match(MemoryCheck.problem(three, long, "cpu", gigabyte)!, /a smaller model would fit$/)
   })
 
+  it("counts only sampling where PyTorch trains", () => {
+    const torch = settingsOf({ engine: "torch", seqLen: 32_768 })
+    assert.isUndefined(MemoryCheck.problem(half, torch, "cpu", 7 * gigabyte))
+    const problem = MemoryCheck.problem(three, torch, "cpu", 16 * gigabyte)!
+    assert.include(problem, "as sampler takes")
+    assert.notMatch(problem, /training|--quantize|seq_len/)
+    const { caches, training } = MemoryCheck.needs(half, torch, "cpu", 16 * gigabyte)
+    assert.deepStrictEqual([training, caches > 0], [0, true])
+    assert.strictEqual(MemoryCheck.growth(half, torch, "cpu", { batchSize: 8, length: 512, tried: 64 }, false), 0)
+  })
+
   it("advises nothing that would be refused in its turn", () => {
     const settings = settingsOf({ seqLen: 8192 })
     for (let memory = gigabyte; memory <= 32 * gigabyte; memory += gigabyte) {

@@ -15,7 +15,7 @@ const outline = {
   name: "model",
   folder: "/model",
   tokenizer: Tokenizer.bytes,
-  config: { vocabSize: 100, hiddenSize: 8, maxPositions: 64 }
+  config: { vocabSize: 100, hiddenSize: 8, maxPositions: 64, layers: 2, intermediateSize: 32, parameters: undefined }
 }
 
 describe("--engine torch", () => {

@@ -13,7 +13,7 @@ const model = TinyModel.make({ characters: "abc", seed: 1, maxPositions: 512 })
 const settings = TrainerSettings.complete({
   trainer: { batchSize: 8, seqLen: 101, updatesPerBatch: 2, memory: 4, tokenBudget: 512 }
 })
-const given = { model, settings, device: "cpu", steps: 30 } as const
+const given = { settings, steps: 30, describe: TrainPlan.local({ model, settings, device: "cpu" }) }
 
 /** A batch of sequences of so many tokens each, of which the last ones are trained. */
 const batch = (step: number, tokens: number, trained: number): Batch.Batch => ({

@@ -104,11 +104,13 @@ describe("the plan of up", () => {
     assert.notInclude(advised(known, { settings: rounded }), "--quantize")
   })
 
-  it("has no figures of memory for PyTorch, and advises nothing that it refuses", () => {
+  it("has the memory and computation of an engine in a process of its own, and advises nothing that it refuses", () => {
     const settings = TrainerSettings.complete({ trainer: { engine: "torch" } })
-    const text = advised({ ...known, heldOut: 4000 }, { settings })
-    assert.include(text, "memory of PyTorch's process is not estimated")
-    assert.notMatch(text, /\d GB|token_budget\),|--quantize/)
+    const elsewhere = [["engine", "PyTorch 2.13.0 in a process on the CPU, float32"]] as const
+    const text = advised({ ...known, heldOut: 4000 }, { settings, elsewhere })
+    assert.include(text, "engine PyTorch 2.13.0 in a process on the CPU, float32")
+    assert.include(text, "at the peak: KV cache")
+    assert.notMatch(text, /token_budget\),|--quantize/)
   })
 
   it("asks held-out items between steps where that takes a tenth of the time, ten times at most", () => {

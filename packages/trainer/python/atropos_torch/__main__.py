@@ -12,10 +12,12 @@ from .link import Array, Command, Failure, Header, Link
 
 def answer(learners: dict[int, Learner], link: Link, command: Command) -> tuple[Header, dict[str, Array]]:
     header, _ = command
-    op, number = header["op"], header["learner"]
+    op, number = header["op"], header.get("learner")
     if op == "load":
         learners[number] = Learner(link, header["options"])
         return learners[number].about(), {}
+    if op == "usage":
+        return {"peaks": link.gather(link.peak())}, {}
     learner = learners[number]
     if op == "logprobs":
         return {}, learner.logprobs(command)

@@ -7,8 +7,10 @@ trainer's Unix socket (`ATROPOS_TORCH_SOCKET`); standard output and standard err
 
 import json
 import os
+import resource
 import socket
 import struct
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +54,13 @@ class Link:
         self.socket = socket.socket(socket.AF_UNIX)
         if self.rank == 0:
             self.socket.connect(os.environ["ATROPOS_TORCH_SOCKET"])
+
+    def peak(self) -> int:
+        """The most bytes that this process has held so far: of its GPU, or of this machine's memory."""
+        if self.has_gpu:
+            return torch.cuda.max_memory_allocated()
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else 1024 * most
 
     def dtype_of(self, wanted: str) -> str:
         """`auto` is bfloat16 on GPUs, where it is faster."""

@@ -107,7 +107,7 @@ export interface Outline {
   readonly name: string
   readonly folder: string
   readonly tokenizer: Model["tokenizer"]
-  readonly config: Pick<ModelConfig, "vocabSize" | "hiddenSize" | "maxPositions">
+  readonly config: ModelSizes.ModelSizes
 }
 
 /** Outlines a model, with its weights on this machine: a hub model is downloaded. */

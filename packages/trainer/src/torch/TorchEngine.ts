@@ -10,6 +10,7 @@ import type { TokenizerIdentity } from "@atropos/core/inference/tokenizer/Tokeni
 import { Effect, type FileSystem, Layer, type Path, Scope, Semaphore } from "effect"
 import { Executor } from "../exec/Executor.ts"
 import { LearnerEngine, type LearnerEngineShape } from "../learn/LearnerEngine.ts"
+import type { TrainerError } from "../learn/TrainerError.ts"
 import * as TorchLearner from "./TorchLearner.ts"
 import * as TorchProcess from "./TorchProcess.ts"
 
@@ -38,11 +39,25 @@ export const child = Effect.fnUntraced(function* (options: TorchProcess.Options)
   ).pipe(one.withPermits(1))
 })
 
+/** What the engine computes with, and the memory that it took so far. */
+export interface Usage extends Pick<TorchProcess.About, "device" | "memory" | "ranks" | "torch"> {
+  /** Of the last learner; undefined before the first. */
+  readonly loaded: TorchLearner.Loaded | undefined
+  /** Max positions of a micro-batch. */
+  readonly positions: number
+  /** Bytes of each process at its peak: of its GPU, or of this machine's memory. */
+  readonly peaks: ReadonlyArray<number>
+}
+
+export interface TorchEngine extends LearnerEngineShape {
+  readonly usage: Effect.Effect<Usage, TrainerError>
+}
+
 /** `process`: its child process. Default: one of its own, for as long as the scope. */
 export const make = Effect.fn("TorchEngine.make")(function* (
   { maxPositions, name, tokenizer, vocabSize, ...options }: Options,
   process?: TorchLearner.Shared["child"]
-): Effect.fn.Return<LearnerEngineShape, never, Executor | FileSystem.FileSystem | Path.Path | Scope.Scope> {
+): Effect.fn.Return<TorchEngine, never, Executor | FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const context = yield* Effect.context<Executor | FileSystem.FileSystem | Path.Path>()
   const shared: TorchLearner.Shared = {
     child: process ?? (yield* child(options)),
@@ -52,7 +67,15 @@ export const make = Effect.fn("TorchEngine.make")(function* (
   return {
     name: TorchLearner.engine,
     model: { name, vocabSize, maxPositions, ...(tokenizer && { tokenizer }) },
-    load: (loading) => Effect.provideContext(TorchLearner.load(options, shared, maxPositions, loading), context)
+    load: (loading) => Effect.provideContext(TorchLearner.load(options, shared, maxPositions, loading), context),
+    usage: Effect.gen(function* () {
+      const { about, send } = yield* shared.child
+      const { header } = yield* Effect.catchTag(Effect.flatten(send({ op: "usage" })), "OutOfMemory", Effect.die)
+      const { device, memory, ranks, torch } = about
+      // Written by our own program.
+      const peaks = header["peaks"] as ReadonlyArray<number>
+      return { device, memory, ranks, torch, loaded: shared.loaded, positions: shared.budget.positions, peaks }
+    })
   }
 })
 

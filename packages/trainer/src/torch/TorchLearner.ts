@@ -15,6 +15,8 @@ import { defaultOptimizer, type Kept, type Learner, type LoadOptions } from "../
 import { TrainerError } from "../learn/TrainerError.ts"
 import * as WeightedBatch from "../learn/WeightedBatch.ts"
 import type { LoraSettings } from "../model/Lora.ts"
+import * as MemoryPlan from "../local/MemoryPlan.ts"
+import * as TorchMemory from "./TorchMemory.ts"
 import * as TorchProcess from "./TorchProcess.ts"
 import * as TorchPasses from "./TorchPasses.ts"
 
@@ -37,6 +39,10 @@ export interface Options extends TorchProcess.Options {
   readonly seed: number
   /** Computation; trained weights, gradients and moments stay in float32. `auto`: bfloat16 on GPUs. */
   readonly dtype: "auto" | "float32" | "bfloat16"
+  /** If known, a model that cannot fit is refused before it is read. */
+  readonly sizes?: TorchMemory.Sizes | undefined
+  /** Bytes of this machine's memory that others need while it trains on the CPU. */
+  readonly reserved?: number
   /** How several GPUs share the work: each has all weights (`ddp`), or a part of them (`fsdp`). */
   readonly parallel: "ddp" | "fsdp"
   /** Receives new weights. Training waits for it. */
@@ -53,11 +59,18 @@ export interface Shared {
   readonly budget: { positions: number }
   /** Number of learners so far. */
   learners: number
+  /** The last learner. */
+  loaded?: Loaded
+}
+
+export interface Loaded {
+  readonly dtype: string
+  /** Parameters. */
+  readonly trained: number
+  readonly recomputes: boolean
 }
 
 const defaultBudget = { cpu: 4096, gpu: 16_384 }
-/** Tokens of which logits exist at a time. */
-const chunk = 256
 
 const settings = (message: string) => new TrainerError({ reason: "settings", message: `--engine torch: ${message}` })
 
@@ -76,13 +89,45 @@ const pathOf = (join: Path.Path["join"], kept: Kept | undefined) => {
       )
 }
 
+/** What the engine's processes need to hold for these options; `trained`: as measured, or estimated for an adapter. */
+export const workloadOf = (
+  { dtype, parallel, trains }: Pick<Options, "dtype" | "parallel" | "trains">,
+  { hiddenSize, intermediateSize, layers }: TorchMemory.Sizes,
+  { device, ranks }: Pick<TorchProcess.About, "device" | "ranks">,
+  { objective, remat }: Pick<LoadOptions, "objective" | "remat">,
+  trained?: number
+): TorchMemory.Workload => ({
+  trained: trains === "all" ? "all" : (trained ?? trains.r * layers * (11 * hiddenSize + 3 * intermediateSize)),
+  isHalf: dtype === "bfloat16" || (dtype === "auto" && device !== "cpu"),
+  recomputes: remat !== undefined && remat !== false,
+  hasReference: objective.needsReference,
+  shards: parallel === "fsdp" ? ranks : 1
+})
+
+/** Fails if the model cannot fit into the device's memory. */
+const checkMemory = Effect.fnUntraced(function* (
+  options: Options,
+  { device, memory, ranks }: TorchProcess.About,
+  loading: LoadOptions
+) {
+  const { reserved = 0, sizes } = options
+  if (sizes === undefined) return
+  const message = TorchMemory.problem(sizes, workloadOf(options, sizes, { device, ranks }, loading), {
+    memory: memory ?? MemoryPlan.memoryBytes("cpu") - reserved,
+    processes: memory === null ? ranks : 1
+  })
+  if (message !== undefined) return yield* settings(`${options.model}: ${message}`)
+})
+
 /** Starts a learner in the child; it is unloaded with the scope. */
 const start = Effect.fnUntraced(function* (options: Options, shared: Shared, loading: LoadOptions) {
-  const { objective } = loading
+  const { objective, remat } = loading
+  const recomputes = remat !== undefined && remat !== false
   const { dirname, join } = yield* Path.Path
   const initial = yield* pathOf(join, loading.initial)
   const from = yield* pathOf(join, loading.from)
   const child = yield* shared.child
+  yield* checkMemory(options, child.about, loading)
   const learner = ++shared.learners
   const ask = (request: TorchProcess.Request) =>
     Effect.flatten(child.send({ ...request, learner })).pipe(
@@ -96,8 +141,8 @@ const start = Effect.fnUntraced(function* (options: Options, shared: Shared, loa
       seed: options.seed,
       dtype: options.dtype,
       parallel: options.parallel,
-      chunk,
-      remat: loading.remat !== undefined && loading.remat !== false,
+      chunk: TorchMemory.chunk,
+      remat: recomputes,
       entropies: objective.needsEntropies,
       reference: objective.needsReference,
       optimizer: loading.optimizer ?? defaultOptimizer,
@@ -109,6 +154,7 @@ const start = Effect.fnUntraced(function* (options: Options, shared: Shared, loa
   yield* Effect.addFinalizer(() => (child.isAlive() ? Effect.ignore(ask({ op: "unload" })) : Effect.void))
   const { device, ranks, torch } = child.about
   const { dtype, isChunked, trained } = header
+  shared.loaded = { dtype: String(dtype), trained: Number(trained), recomputes }
   yield* Effect.logInfo("PyTorch engine ready", { torch, device, ranks, dtype, trained, isChunked })
   return { ask, child, learner }
 })

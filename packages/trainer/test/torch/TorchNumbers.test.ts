@@ -112,6 +112,25 @@ describe.skipIf(!Torch.isPresent)(`PyTorch's engine and the local one${Torch.abs
     )
   )
 
+  it.live("report what they took, and refuse a model that cannot fit before it is read", () =>
+    live(
+      Effect.gen(function* () {
+        const there = yield* TorchEngine.make(Torch.optionsOf(process), child)
+        yield* courseOf(there, grpo, { count: 1, tokenBudget: 512 })
+        const { device, loaded, peaks, positions } = yield* there.usage
+        assert.deepStrictEqual([device, positions, peaks.length], ["cpu", 512, 1])
+        assert.strictEqual(loaded?.dtype, "float32")
+        // At least what the libraries take, and less than this machine could have.
+        assert.isTrue(peaks[0]! > 50e6 && peaks[0]! < 1e12)
+        const sizes = { parameters: 1e15, hiddenSize: 64, layers: 2, intermediateSize: 128, vocabSize: 128 }
+        const large = yield* TorchEngine.make(Torch.optionsOf(process, "qwen3", { sizes, trains: "all" }), child)
+        const { message, reason } = yield* Effect.flip(courseOf(large, grpo))
+        assert.strictEqual(reason, "settings")
+        assert.match(message, /weights, gradients and moments take \d+\.\d GB, .*: --trains adapter, --dtype bfloat16,/)
+      })
+    )
+  )
+
   it.live("differ in bfloat16 by its rounding only", () =>
     live(
       Effect.gen(function* () {
