@@ -107,9 +107,8 @@ const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSetting
   const folder = settings.folder ?? target.folder
   const sinks: Array<Effect.Effect<MetricsSink.Sink, never, Needs | Scope.Scope>> = []
   const wandb = yield* wandbOf(settings, target)
-  // An offline run is uploaded from the file.
-  const isOffline = Option.isSome(wandb) && wandb.value.server === undefined
-  if (settings.file || isOffline) sinks.push(FileSink.make(folder))
+  // What Weights & Biases misses is uploaded from the file.
+  if (settings.file || Option.isSome(wandb)) sinks.push(FileSink.make(folder))
   if (settings.tensorboard) {
     const TensorBoardSink = yield* Effect.promise(() => import("@atropos/core/metrics/TensorBoardSink"))
     sinks.push(TensorBoardSink.make(folder))

@@ -5,7 +5,7 @@
  * A request whose answer was lost is repeated at the same offset, so no row is lost or duplicated. Never waits or
  * retries: callers do.
  */
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { Row } from "./Rows.ts"
 import { type RunRef, type WandbApi, WandbError } from "./WandbApi.ts"
 import type { WandbRun } from "./WandbRun.ts"
@@ -34,7 +34,7 @@ const asFinal = (error: WandbError): WandbError =>
 
 export const make = (run: WandbRun, api: WandbApi): Upload => {
   const seconds = (at: number): number => Math.max(0, (at - run.startedAt) / 1000)
-  let connected = Option.none<{ readonly place: RunRef; readonly before: number }>()
+  let connected: { readonly place: RunRef; readonly before: number } | undefined
   let offset = 0
   let waiting: Array<{ readonly line: string; readonly summary: string; readonly files: Row["files"] }> = []
   const summary: Record<string, unknown> = {}
@@ -42,12 +42,11 @@ export const make = (run: WandbRun, api: WandbApi): Upload => {
   const sent = new Set<string>()
 
   const connect = Effect.gen(function* () {
-    if (Option.isSome(connected)) return connected.value
+    if (connected !== undefined) return connected
     const { isNew, lines, ...place } = yield* Effect.mapError(api.upsertRun({ ...run, jobType: run.kind }), asFinal)
     const before = !isNew && lines > 0 ? yield* api.lastStep(place) : undefined
     offset = lines
-    connected = Option.some({ place, before: before ?? Number.NEGATIVE_INFINITY })
-    return connected.value
+    return (connected = { place, before: before ?? Number.NEGATIVE_INFINITY })
   })
 
   const sendFile = (place: RunRef, { bytes, name }: Row["files"][number]) =>

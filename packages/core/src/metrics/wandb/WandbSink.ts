@@ -22,7 +22,7 @@ import {
 import * as Reason from "../../base/Reason.ts"
 import * as Feed from "../Feed.ts"
 import * as FileSink from "../FileSink.ts"
-import { type Entry, type Sink, SinkError, type Source } from "../Sink.ts"
+import { type Entry, type Sink, SinkError, type Source, type Writer } from "../Sink.ts"
 import * as Replay from "./Replay.ts"
 import * as Rows from "./Rows.ts"
 import * as Upload from "./Upload.ts"
@@ -93,7 +93,8 @@ export const make = Effect.fnUntraced(function* (options: Options) {
   const path = yield* Path.Path
   const parent = path.join(options.folder, "wandb")
   const { every = "15 seconds", tell = Effect.logInfo } = options
-  const api = options.server && (yield* WandbApi.make(options.server))
+  const { server } = options
+  const api = server && (yield* WandbApi.make(server))
   const fileOf = (source: Source) => path.join(options.folder, FileSink.nameOf(source))
   const sizeOf = (file: string) =>
     fs.stat(file).pipe(
@@ -143,8 +144,8 @@ export const make = Effect.fnUntraced(function* (options: Options) {
               )
             )
       )
-      if (api === undefined) return { write: () => Effect.void, finish: () => Effect.void }
-      const urlOf = (place: WandbApi.RunRef) => Upload.urlOf(options.server.baseUrl, place)
+      if (api === undefined) return { write: () => Effect.void, finish: () => Effect.void } satisfies Writer
+      const urlOf = (place: WandbApi.RunRef) => Upload.urlOf(server.baseUrl, place)
       const writer = yield* online(Upload.make(stored.run, api), {
         stored,
         file,
@@ -153,8 +154,8 @@ export const make = Effect.fnUntraced(function* (options: Options) {
         tell: (place) => tell(`Weights & Biases: ${stored.run.name ?? place.run} at ${urlOf(place)}`)
       })
       return {
-        write: (entries) => Effect.provideContext(writer.write(entries), context),
-        finish: (exit) =>
+        write: (entries: ReadonlyArray<Entry>) => Effect.provideContext(writer.write(entries), context),
+        finish: (exit: number) =>
           writer.finish(exit).pipe(
             Effect.flatMap(({ place, rows }) => save(exit, { url: urlOf(place), rows })),
             Effect.andThen(Effect.sync(() => void (isUploaded = true))),
