@@ -145,6 +145,14 @@ const growthOf = (item: ResponsesItems.Item, place: ItemPosition): readonly [obj
           ofPart("response.output_text", part, textPart(""), { ...place, content_index: index }, { logprobs: [] })
         )
       ]
+    case "custom_tool_call":
+      return [
+        { ...item, input: "" },
+        [
+          ...deltas("response.custom_tool_call_input.delta", item.input, place),
+          { type: "response.custom_tool_call_input.done", ...place, input: item.input }
+        ]
+      ]
     case "function_call":
       return [
         { ...item, arguments: "" },
