@@ -52,6 +52,8 @@ export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => 
   }
 
   return {
+    begin: () => write(beginning()),
+    alive: Frames.comment,
     delta: ({ content = "", reasoning = "" }) => {
       said.reasoning += reasoning
       return write([...beginning(), ...(content === "" ? [] : words(content))])
