@@ -4,7 +4,19 @@
  * Every failure is written as the dialect's own error. Streamed answers are sent as the dialect's events as they
  * arrive.
  */
-import { type Cause, Deferred, Effect, Exit, Predicate, Queue, type Scope, Stream } from "effect"
+import {
+  type Cause,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  Option,
+  Predicate,
+  Queue,
+  Schedule,
+  type Scope,
+  Stream
+} from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
 import * as Body from "./Body.ts"
@@ -19,6 +31,8 @@ import {
 } from "./dialect/Dialect.ts"
 import type { Choice } from "../inference/backend/Inference.ts"
 import { text as textOf } from "../trajectory/Message.ts"
+import * as Frames from "./dialect/Frames.ts"
+import type { Limits } from "./session/Limits.ts"
 import type { Asked, ChatHandler } from "./session/OpenSession.ts"
 
 export interface Endpoint<To = ChatHandler> {
@@ -26,7 +40,7 @@ export interface Endpoint<To = ChatHandler> {
   readonly path: `/${string}`
   readonly handle: (
     to: To,
-    limitBytes: number
+    limits: Limits
   ) => Effect.Effect<
     HttpServerResponse.HttpServerResponse,
     Failure,
@@ -40,8 +54,8 @@ export const make = <Read>(path: `/${string}`, dialect: Dialect<Read>): Readonly
   const { counting, failure, stored } = dialect
   const endpoints: Array<Endpoint> = [{ method: "POST", path, handle: sampled(dialect), failure }]
   if (counting !== undefined) {
-    const handle: Endpoint["handle"] = Effect.fnUntraced(function* (session, limitBytes) {
-      const request = yield* counting.decode(yield* Body.read(limitBytes), session.memory)
+    const handle: Endpoint["handle"] = Effect.fnUntraced(function* (session, limits) {
+      const request = yield* counting.decode(yield* Body.read(limits.bodyBytes), session.memory)
       return HttpServerResponse.jsonUnsafe(counting.answer(yield* session.countTokens(request)))
     })
     endpoints.push({ method: "POST", path: `${path}/count_tokens`, handle, failure })
@@ -65,20 +79,44 @@ const byId =
     )
 
 const sampled = <Read>(dialect: Dialect<Read>): Endpoint["handle"] =>
-  Effect.fnUntraced(function* (session, limitBytes) {
-    const body = yield* Body.read(limitBytes)
+  Effect.fnUntraced(function* (session, limits) {
+    const body = yield* Body.read(limits.bodyBytes)
     const turn = yield* dialect
       .decode(body, session.memory)
       .pipe(Effect.tapError((failure) => Effect.sync(() => session.refused(failure))))
     const model =
       Predicate.hasProperty(body, "model") && typeof body.model === "string" ? body.model : session.modelName
-    if (turn.isStreamed) return yield* streamed(dialect, session, turn, model)
-    const { request, ignored } = turn
-    const asked = yield* session.ask(request, ignored)
-    return HttpServerResponse.jsonUnsafe(dialect.answer(turn, answeredOf(asked, model), session.memory), {
-      headers: idHeaders(asked.id)
-    })
+    if (turn.isStreamed) return yield* streamed({ dialect, session, turn, model, limits })
+    return yield* whole({ dialect, session, turn, model, limits })
   })
+
+interface Asking<Read> {
+  readonly dialect: Dialect<Read>
+  readonly session: ChatHandler
+  readonly turn: Turn<Read>
+  readonly model: string
+  readonly limits: Limits
+}
+
+/**
+ * The answer in one body. One that takes long begins with white space, which JSON allows, so that clients and proxies
+ * do not give up; it has status 200 by then, so a failure breaks the connection off, and SDKs ask again.
+ */
+const whole = Effect.fnUntraced(function* <Read>({ dialect, limits, model, session, turn }: Asking<Read>) {
+  const { ignored, request } = turn
+  const written = (asked: Asked): unknown => dialect.answer(turn, answeredOf(asked, model), session.memory)
+  const sampling = yield* Effect.forkScoped(session.ask(request, ignored))
+  const asked = yield* Effect.timeoutOption(Fiber.join(sampling), limits.responseBegins)
+  if (Option.isSome(asked)) {
+    return HttpServerResponse.jsonUnsafe(written(asked.value), { headers: idHeaders(asked.value.id) })
+  }
+  const body = Effect.map(Fiber.join(sampling), (late) => JSON.stringify(written(late)))
+  const spaces = Stream.map(Stream.tick(limits.keepAlive), () => " ")
+  return HttpServerResponse.stream(
+    Stream.encodeText(Stream.merge(spaces, Stream.fromEffect(body), { haltStrategy: "right" })),
+    { contentType: "application/json" }
+  )
+})
 
 const headOf = ({ createdAtMillis, id }: Pick<Asked, "id" | "createdAtMillis">, model: string): Head => ({
   id,
@@ -94,23 +132,21 @@ const answeredOf = (asked: Asked, model: string): Answered => ({
 })
 
 /**
- * Streams the answer as events. The response starts with the first text, so that a request that fails before has an
- * HTTP status; later failures are events. A disconnecting client closes the request's scope, which cancels sampling.
+ * Streams the answer as events. The response starts with the first text, or soon without it: a request that fails
+ * before has an HTTP status; later failures are events. While there is no text, a frame without meaning is sent now and
+ * then. A disconnecting client closes the request's scope, which cancels sampling.
  */
-const streamed = Effect.fnUntraced(function* <Read>(
-  dialect: Dialect<Read>,
-  session: ChatHandler,
-  turn: Turn<Read>,
-  model: string
-) {
+const streamed = Effect.fnUntraced(function* <Read>({ dialect, limits, model, session, turn }: Asking<Read>) {
   const { ignored, request } = turn
   const frames = yield* Queue.unbounded<string, Cause.Done>()
   const first = yield* Deferred.make<void, Failure>()
   const said = { content: "", reasoning: "" }
   let begun: Head | undefined
   let events: Streamed | undefined
+  let isSilent = true
   const send = (all: ReadonlyArray<string>): void => {
     if (all.length === 0) return
+    isSilent = false
     Queue.offerUnsafe(frames, all.join(""))
     Deferred.doneUnsafe(first, Exit.void)
   }
@@ -137,7 +173,8 @@ const streamed = Effect.fnUntraced(function* <Read>(
       Effect.catchTag("Failure", (failure) =>
         Effect.suspend(() => {
           if (!Deferred.isDoneUnsafe(first)) return Deferred.fail(first, failure)
-          send(events?.broken(failure) ?? [])
+          events ??= dialect.stream(turn, headOf(unknownAnswer(), model), session.memory)
+          send(events.broken(failure))
           return Effect.void
         })
       ),
@@ -152,7 +189,16 @@ const streamed = Effect.fnUntraced(function* <Read>(
       ),
       Effect.ensuring(Queue.end(frames))
     )
+  const beat = Effect.sync(() => {
+    if (isSilent) send([events?.alive ?? Frames.comment])
+    isSilent = true
+  })
+  const heart = Effect.sync(() => send(events?.begin() ?? [])).pipe(
+    Effect.andThen(Effect.repeat(beat, Schedule.spaced(limits.keepAlive))),
+    Effect.delay(limits.streamBegins)
+  )
   yield* Effect.forkScoped(sampling)
+  yield* Effect.forkScoped(heart)
   yield* Deferred.await(first)
   return HttpServerResponse.stream(Stream.encodeText(Stream.fromQueue(frames)), {
     contentType: "text/event-stream; charset=utf-8",
@@ -163,6 +209,9 @@ const streamed = Effect.fnUntraced(function* <Read>(
     }
   })
 })
+
+/** Stands in for an answer that failed before it had an id. */
+const unknownAnswer = () => ({ id: randomBytes(12).toString("hex"), createdAtMillis: 0 })
 
 const internal = new Failure({ reason: "failed", message: "internal error; see the log of the gateway" })
 const notAsStreamed = new Failure({

@@ -85,10 +85,10 @@ const unauthorized = new Failure({
 export const layer = (sessions: Sessions, options: Options): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const { bodyBytes } = sessions.limits
+      const { limits } = sessions
       for (const { failure, handle, method, path } of endpoints) {
         const handler = Effect.flatMap(HttpRouter.params, ({ secret = "" }) =>
-          Effect.flatMap(sessions.find(secret), (session) => handle(session, bodyBytes))
+          Effect.flatMap(sessions.find(secret), (session) => handle(session, limits))
         )
         yield* router.add(method, `/s/:secret${path}`, answered(failure, handler))
       }
@@ -108,10 +108,13 @@ export const layer = (sessions: Sessions, options: Options): Layer.Layer<never, 
       const { conversations } = options
       if (conversations !== undefined) {
         for (const { failure, handle, method, path } of [...Dialects.endpoints, SessionEndpoints.models]) {
-          const handler = Effect.andThen(authorized(options), handle(conversations, bodyBytes))
+          const handler = Effect.andThen(authorized(options), handle(conversations, limits))
           yield* router.add(method, path, answered(failure, handler))
         }
-        const reward = Effect.andThen(authorized(options), SessionEndpoints.rewardByAnswer(conversations, bodyBytes))
+        const reward = Effect.andThen(
+          authorized(options),
+          SessionEndpoints.rewardByAnswer(conversations, limits.bodyBytes)
+        )
         yield* router.add("POST", "/reward", answered(anyForm, reward))
       }
       if (options.isControlled) {

@@ -49,7 +49,7 @@ export const endpoints: ReadonlyArray<Endpoint<OpenSession>> = [
     method: "POST",
     path: "/reward",
     failure,
-    handle: (session, limitBytes) => Effect.flatMap(Body.read(limitBytes), (body) => reported(session, body))
+    handle: (session, { bodyBytes }) => Effect.flatMap(Body.read(bodyBytes), (body) => reported(session, body))
   }
 ]
 

@@ -13,6 +13,14 @@ import type * as SessionTree from "./session/SessionTree.ts"
 /** Why a path is excluded. */
 export type Fault = Omit<LeftOut, "sequence">
 
+export const untrained: Fault = {
+  reason: "untrained",
+  message: "none of its requests is to be trained"
+}
+
+/** Excluded as intended, not because something is wrong. */
+const isIntended = ({ reason }: LeftOut): boolean => reason === "abandoned" || reason === "untrained"
+
 /**
  * Every path as its sequences, in the order of their ends, or why it is excluded. The last sequence is the path's own;
  * those of all paths come first, so that a path keeps its number.
@@ -44,12 +52,13 @@ export const trajectories = (
   const told = new Set<string>()
   return Effect.gen(function* () {
     const { leftOut, sequences } = yield* recording
-    if (sequences.length === 0 && leftOut.length > 0) return yield* nothingLeft(server, leftOut)
+    const unusable = leftOut.filter(({ reason }) => reason !== untrained.reason)
+    if (sequences.length === 0 && unusable.length > 0) return yield* nothingLeft(server, unusable)
     for (const { message, reason, sequence } of leftOut) {
       const key = `${sequence} ${reason}`
       if (told.has(key)) continue
       told.add(key)
-      yield* reason === "abandoned"
+      yield* isIntended({ message, reason, sequence })
         ? Effect.logDebug("skipped a sequence of a session", { sequence, reason, message })
         : Effect.logWarning("skipped a sequence of a session", { sequence, reason, message, server })
     }

@@ -148,6 +148,10 @@ export const backend = (
     get capabilities() {
       return { tokens: named.some(givesTokens), promptLogprobs: named.some(givesPromptLogprobs) }
     },
+    get contextLength() {
+      const lengths = named.flatMap(({ backend: { contextLength } }) => contextLength ?? [])
+      return lengths.length === 0 ? undefined : Math.min(...lengths)
+    },
     identify: identified("train"),
     chat: (request) => text(request, (server, part) => server.backend.chat(part)),
     complete: (request) => text(request, (server, part) => server.backend.complete(part)),

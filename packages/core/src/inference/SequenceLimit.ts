@@ -7,6 +7,7 @@
  * length.)
  */
 import { Context, Effect } from "effect"
+import type { Backend } from "./backend/Backend.ts"
 import { InferenceError } from "./backend/Inference.ts"
 
 /** Tokens; Infinity outside of rollouts. */
@@ -31,24 +32,27 @@ export const within =
       : effect
 
 /**
- * Tokens that a request may ask for after a prompt of `promptTokens`: the requested number, capped at what remains;
- * absent without any limit.
+ * Tokens that a request may ask for after a prompt of `promptTokens`: the requested number, capped at what remains of
+ * the sequence and of the server's context; absent without any limit.
  */
 export const maxTokens = (
-  server: string,
+  { contextLength = Number.POSITIVE_INFINITY, server }: Pick<Backend, "server" | "contextLength">,
   promptTokens: number,
   wanted: number | undefined
 ): Effect.Effect<number | undefined, InferenceError> =>
   Effect.gen(function* () {
     const limit = yield* SequenceLimit
-    const most = Math.min(limit - promptTokens, (yield* AnswerLimit)())
+    const most = Math.min(Math.min(limit, contextLength) - promptTokens, (yield* AnswerLimit)())
     if (most === Number.POSITIVE_INFINITY) return wanted
     if (most > 0) return Math.min(wanted ?? most, most)
     return yield* new InferenceError({
       reason: "noRoom",
       server,
       message:
-        `a prompt of ${promptTokens} tokens leaves no tokens for an answer: sequences are limited to ${limit} tokens ` +
-        "(the trainer's seq_len): raise it, or shorten the prompts; an episode that uses Budget ends there"
+        `a prompt of ${promptTokens} tokens leaves no tokens for an answer: ` +
+        (limit <= contextLength
+          ? `sequences are limited to ${limit} tokens (the trainer's seq_len): raise it, or shorten the prompts; an ` +
+            "episode that uses Budget ends there"
+          : `the server's context has ${contextLength} tokens: raise it (vLLM: --max-model-len), or shorten the prompts`)
     })
   })

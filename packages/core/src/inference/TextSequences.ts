@@ -36,6 +36,7 @@ interface AnswerText {
   readonly choice: AnswerChoice
   /** If the answer begins a chat: its prompt as tokenized by the server. */
   readonly promptTokens: Answer["promptTokens"]
+  readonly isTrained: boolean
   readonly time: Turn
 }
 
@@ -45,7 +46,7 @@ export const make = ({
   backend,
   tokenizer
 }: {
-  readonly backend: Pick<Backend, "chat" | "complete" | "server">
+  readonly backend: Pick<Backend, "chat" | "complete" | "contextLength" | "server">
   readonly tokenizer: TokenizerShape | undefined
 }): TrackedSession => {
   const tree = SessionTree.make<PromptText, AnswerText>()
@@ -68,13 +69,14 @@ export const make = ({
   const within = <Request extends ChatRequest | TextRequest>(request: Request, promptTokens: number | undefined) =>
     promptTokens === undefined
       ? Effect.succeed(request)
-      : Effect.map(SequenceLimit.maxTokens(backend.server, promptTokens, request.maxTokens), (maxTokens): Request =>
+      : Effect.map(SequenceLimit.maxTokens(backend, promptTokens, request.maxTokens), (maxTokens): Request =>
           maxTokens === undefined ? request : { ...request, maxTokens }
         )
 
   const record = (
     asking: SessionTree.Asking<PromptText, AnswerText>,
     { choices, promptTokens, usage }: Answer,
+    isTrained: boolean,
     time: Turn
   ): ReadonlyArray<Choice> => {
     const from = asking.prompt.parent
@@ -84,6 +86,7 @@ export const make = ({
       data: {
         choice,
         promptTokens: from === undefined ? promptTokens : undefined,
+        isTrained,
         time: { ...time, ...choice.served }
       }
     }))
@@ -100,11 +103,12 @@ export const make = ({
 
   const recorded = Effect.fnUntraced(function* (
     asking: SessionTree.Asking<PromptText, AnswerText>,
-    answering: Effect.Effect<Answer, InferenceError>
+    answering: Effect.Effect<Answer, InferenceError>,
+    isTrained = true
   ) {
     const asked = yield* Clock.currentTimeMillis
     const answer = yield* answering
-    return record(asking, answer, { asked, sent: asked, answered: yield* Clock.currentTimeMillis })
+    return record(asking, answer, isTrained, { asked, sent: asked, answered: yield* Clock.currentTimeMillis })
   })
 
   const chat = Effect.fn("TextSequences.chat")(function* (request: ChatRequest) {
@@ -122,7 +126,7 @@ export const make = ({
         data: { text: undefined }
       }
     )
-    return yield* recorded(asking, backend.chat({ ...limited, exact: true }))
+    return yield* recorded(asking, backend.chat({ ...limited, exact: true }), request.isTrained)
   })
 
   const complete = Effect.fn("TextSequences.complete")(function* (request: TextRequest) {
@@ -142,7 +146,11 @@ export const make = ({
     recording,
     trajectories: Recordings.trajectories(backend.server, recording),
     counts: Effect.sync(() => ({ ...counts })),
-    passesConstraintsOn: true
+    get contextLength() {
+      return backend.contextLength
+    },
+    passesConstraintsOn: true,
+    takesPictures: true
   }
 }
 
@@ -150,7 +158,8 @@ const recordingOf = (tokenizer: TokenizerShape | undefined, tips: ReadonlyArray<
   const trained = new Set<TextAnswer>()
   return Recordings.ofPaths(tips, (tip) => {
     const path = SessionTree.pathOf(tip)
-    const fresh = path.filter((answer) => !trained.has(answer))
+    const fresh = path.filter((answer) => answer.data.isTrained && !trained.has(answer))
+    if (fresh.length === 0 && !tip.data.isTrained) return Recordings.untrained
     const ends = fresh.filter((answer, at) => !fresh.slice(at + 1).some((later) => isAlike(answer, later)))
     const made = ends.map((end) => trajectoryOf(tokenizer, end, fresh))
     const unmasked = made.find(Result.isFailure)

@@ -9,6 +9,8 @@
  *
  *     abandoned   an answer without a continuation, if the same prompt was sent again later and that answer was
  *                 continued: the client discarded the first. Choices of one request are kept.
+ *     untrained   none of the answers that it alone has is trained (`ChatRequest.isTrained`); a path with some ends at
+ *                 the last of them
  *     altered     the ids are not those that were sent and sampled
  *     unsound     ids, mask and logprobs are inconsistent (a server sent fewer logprobs than tokens)
  *
@@ -36,6 +38,7 @@ export const recording = (tokenizer: TokenizerShape, tips: ReadonlyArray<TokenTr
   return Recordings.ofPaths(tips, (tip) => {
     const links = TokenTree.links(tip)
     const ends = endsOf(links, trained)
+    if (ends.length === 0) return Recordings.untrained
     const made = ends.map((end) => sequenceOf(tokenizer, links, end, trained))
     const fault = alterationOf(links) ?? made.map(unsoundness).find((one) => one !== undefined)
     if (fault !== undefined) return fault
@@ -46,12 +49,16 @@ export const recording = (tokenizer: TokenizerShape, tips: ReadonlyArray<TokenTr
 
 /** The links at which the sequences of a path end, one for each way of sampling that is still untrained. */
 const endsOf = (links: Links, trained: Trained): ReadonlyArray<number> => {
-  const last = links.length - 1
+  const last = links.findLastIndex(({ answer }) => answer.data.isTrained)
+  if (last === -1) return []
+  const isWhole = last === links.length - 1
+  const { answer, kept } = links[last]!
+  if (!isWhole && kept <= (trained.get(answer) ?? 0)) return []
   const ends: Array<number> = [last]
   for (let at = last - 1; at >= 0; at--) {
     const { answer, kept } = links[at]!
     const isKnown = ends.some((end) => Sampling.areEqual(links[end]!.answer.data.sampling, answer.data.sampling))
-    if (!isKnown && kept > (trained.get(answer) ?? 0)) ends.push(at)
+    if (!isKnown && answer.data.isTrained && kept > (trained.get(answer) ?? 0)) ends.push(at)
   }
   return ends.toReversed()
 }
@@ -70,7 +77,7 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
     tokens.set(ids, start - ids.length)
     tokens.set(answer.data.ids.subarray(0, kept), start)
     const from = Math.min(kept, trained.get(answer) ?? 0)
-    if (!Sampling.areEqual(answer.data.sampling, sampling)) continue
+    if (!answer.data.isTrained || !Sampling.areEqual(answer.data.sampling, sampling)) continue
     if (from === kept && kept > 0) continue
     mask.fill(1, start + from, start + kept)
     logprobs.set(answer.data.logprobs.subarray(from, kept), start + from)

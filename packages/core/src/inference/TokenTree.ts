@@ -57,6 +57,8 @@ export interface AnswerTokens {
   readonly isEnded: boolean
   /** True if it ended at a stop string, which is not in its text. */
   readonly isStopped: boolean
+  /** False: masked in every sequence. */
+  readonly isTrained: boolean
   /** Covers prompt and answer. */
   readonly checksum: number
   readonly time: Turn
@@ -112,7 +114,7 @@ export const sampled = (
   tokenizer: TokenizerShape,
   { finishReason, logprobs, policyVersion, policyVersions, routedExperts, sampling, tokens }: TokenChoice,
   prompt: Pick<PromptTokens, "base" | "checksum" | "length">,
-  { isStopped, time }: { readonly isStopped: boolean; readonly time: Turn }
+  { isStopped, isTrained = true, time }: Pick<AnswerTokens, "isStopped" | "time"> & { readonly isTrained?: boolean }
 ): AnswerTokens => ({
   ids: Int32Array.from(tokens),
   logprobs: Float32Array.from(logprobs.length > tokens.length ? logprobs.slice(0, tokens.length) : logprobs),
@@ -122,6 +124,7 @@ export const sampled = (
   finishReason,
   isEnded: isEnd(tokenizer, tokens.at(-1), finishReason),
   isStopped,
+  isTrained,
   checksum: checksum(prompt.checksum, tokens),
   time
 })

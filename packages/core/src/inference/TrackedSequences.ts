@@ -56,7 +56,7 @@ export interface Settings {
 }
 
 export interface Options extends Settings {
-  readonly backend: Pick<Backend, "tokens" | "server">
+  readonly backend: Pick<Backend, "contextLength" | "server" | "tokens">
   readonly tokenizer: TokenizerShape
 }
 
@@ -96,7 +96,7 @@ export const make = (options: Options): TrackedSession => {
     const { prompt, relation } = prepared
     const asked = yield* Clock.currentTimeMillis
     const { base, length } = prompt.data
-    const maxTokens = yield* SequenceLimit.maxTokens(server, length, request.maxTokens)
+    const maxTokens = yield* SequenceLimit.maxTokens(backend, length, request.maxTokens)
     counts[relation]++
     const asking = tree.ask(prompt)
     const inputIds = TokenTree.idsOf(prompt.data)
@@ -116,6 +116,7 @@ export const make = (options: Options): TrackedSession => {
       text: choice.text,
       data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data, {
         isStopped: choice.stop !== undefined,
+        isTrained: !("isTrained" in request) || (request.isTrained ?? true),
         time: { asked, sent: asked, answered: now, ...sampled[index]!.served }
       })
     }))
@@ -163,7 +164,10 @@ export const make = (options: Options): TrackedSession => {
     complete,
     recording,
     trajectories: Recordings.trajectories(server, recording),
-    counts: Effect.sync(() => ({ ...counts }))
+    counts: Effect.sync(() => ({ ...counts })),
+    get contextLength() {
+      return backend.contextLength
+    }
   }
 }
 

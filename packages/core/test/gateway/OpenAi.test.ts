@@ -244,7 +244,8 @@ describe("the gateway and the openai package", () => {
           ["tool_choice", "whatever"],
           ["parallel_tool_calls", "no"],
           ["logprobs", true],
-          ["wishes", 3]
+          ["ignore_eos", true],
+          ["topP", 0.5]
         ] as const) {
           const refused: unknown = yield* failing(client(session), { tools: [weather], [parameter]: value })
           assert.instanceOf(refused, BadRequestError)

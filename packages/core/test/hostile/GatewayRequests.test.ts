@@ -54,10 +54,10 @@ const wrong: ReadonlyArray<readonly [body: unknown, says: RegExp]> = [
   [chat("x", { stream: "yes" }), /"stream/],
   [chat("x", { stream_options: {} }), /"stream_options/],
   [chat("x", { tools: 5 }), /"tools/],
-  [chat("x", { tools: [{ type: "code_interpreter" }] }), /tools\[0\]\.type/],
+  [chat("x", { tools: [{ type: "local_shell" }] }), /tools\[0\]\.type/],
   [chat("x", { tools: [{ type: "function", function: { name: "" } }] }), /tools\[0\]\.function\.name/],
   [chat("x", { response_format: "json" }), /response_format/],
-  [chat("x", { ["__proto__ of it"]: 1 }), /__proto__ of it/]
+  [chat("x", { ["Max Tokens"]: 1 }), /Max Tokens/]
 ]
 
 const Problem = Schema.fromJsonString(

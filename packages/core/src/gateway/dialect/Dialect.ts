@@ -78,6 +78,10 @@ export interface Answered extends Head {
 
 /** An answer as server-sent events, each a complete frame with its blank line. */
 export interface Streamed {
+  /** The first events, before any text; none if they were sent. */
+  readonly begin: () => ReadonlyArray<string>
+  /** A frame that means nothing: keeps the connection open. */
+  readonly alive: string
   /** Events of a text delta; together they are a prefix of the first choice. */
   readonly delta: (delta: Delta) => ReadonlyArray<string>
   /** Events of everything not streamed yet (possibly all), and of the end. */

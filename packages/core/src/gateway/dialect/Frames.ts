@@ -4,6 +4,9 @@
 export const frame = (data: unknown, event?: string): string =>
   `${event === undefined ? "" : `event: ${event}\n`}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`
 
+/** A comment, which clients ignore: keeps a connection open. */
+export const comment = ": waiting\n\n"
+
 /** Characters per chunk: a few words, so that a text grows smoothly without becoming a thousand events. */
 const pieceLength = 64
 

@@ -12,6 +12,12 @@ export interface Limits {
   /** Max earlier answers that a session stores for dialects that refer to them; the oldest are dropped first. */
   readonly answersKept: number
   readonly rewardsPerSession: number
+  /** Time after which a streamed response begins, with or without text; a failure until then has an HTTP status. */
+  readonly streamBegins: Duration.Input
+  /** The same of a response that is not streamed: it begins with white space, and a later failure breaks it off. */
+  readonly responseBegins: Duration.Input
+  /** Max time without a byte of a response that has begun. */
+  readonly keepAlive: Duration.Input
 }
 
 export const defaults: Limits = {
@@ -21,5 +27,8 @@ export const defaults: Limits = {
   idle: Duration.minutes(30),
   requestsPerSession: 64,
   answersKept: 1024,
-  rewardsPerSession: 4096
+  rewardsPerSession: 4096,
+  streamBegins: Duration.seconds(2),
+  responseBegins: Duration.minutes(1),
+  keepAlive: Duration.seconds(10)
 }

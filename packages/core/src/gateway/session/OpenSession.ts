@@ -17,15 +17,16 @@ import type {
 } from "../../inference/backend/Inference.ts"
 import * as AnswerMemory from "./AnswerMemory.ts"
 import * as Failures from "./Failures.ts"
-import * as Tally from "./Tally.ts"
 import type { Limits } from "./Limits.ts"
 import type { Message } from "../../trajectory/Message.ts"
 import type { ReportedReward, SessionCounts, SessionOptions } from "./Session.ts"
 import { SequenceLimit } from "../../inference/SequenceLimit.ts"
 import * as PromptLimit from "./PromptLimit.ts"
 import * as PromptTokens from "./PromptTokens.ts"
+import * as RequestCounts from "./RequestCounts.ts"
 import * as ResolvedRequest from "./ResolvedRequest.ts"
 import * as SharedChats from "./SharedChats.ts"
+import * as ShownChat from "./ShownChat.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 
 /** Handles requests of a dialect's endpoint: a session, or a dispatcher that finds the chat's session. */
@@ -52,6 +53,7 @@ export interface StreamHandler {
 export interface OpenSession extends ChatHandler {
   readonly id: string
   readonly tracked: TrackedSession
+  readonly contextLength: number | undefined
   /** The ids of the answers so far, by their numbers; choices of one request share one id. */
   readonly answers: () => ReadonlyArray<string>
   readonly report: (reward: ReportedReward) => Effect.Effect<void, Failure>
@@ -94,17 +96,15 @@ export interface Options {
 export const make = (given: Options): OpenSession => {
   const { context, limits, options, tracked } = given
   const bounds = { tokenizer: given.tokenizer, limits, sequenceLimit: Context.get(context, SequenceLimit) }
+  const showing = { tokenizer: given.tokenizer, takesPictures: tracked.takesPictures === true }
   const closed = Deferred.makeUnsafe<never, Failure>()
   const memory = AnswerMemory.make(limits.answersKept)
   const chats = SharedChats.make()
   const ids: Array<string> = []
   const rewards: Array<ReportedReward> = []
-  const ignored = Tally.make()
-  const overridden = Tally.make()
-  const failed = failureTally()
+  const counted = RequestCounts.make()
   const failures: Array<InferenceError> = []
   let requests = 0
-  let cancelled = 0
   let inFlight = 0
   let lastUsed = given.openedAtMillis
   let longest: ReadonlyArray<Message> = []
@@ -135,15 +135,19 @@ export const make = (given: Options): OpenSession => {
   ) {
     if (inFlight >= limits.requestsPerSession) {
       const failure = overloaded(inFlight)
-      failed.add(failure)
+      counted.fail(failure)
       return yield* failure
     }
     yield* PromptLimit.check(bounds, asked)
     const chat = chats.share(asked.messages)
-    const resolved = ResolvedRequest.of({ ...asked, messages: chat }, options, requests++)
-    passedOver.forEach(ignored.add)
-    if (tracked.passesConstraintsOn !== true) asked.constraints?.names.forEach(ignored.add)
-    resolved.overridden.forEach(overridden.add)
+    const shown = yield* ShownChat.of(showing, { ...asked, messages: chat })
+    const isTrained = options.trained?.(asked) ?? true
+    const sampled: ChatRequest = { ...asked, messages: shown.messages, ...(!isTrained && { isTrained }) }
+    const resolved = ResolvedRequest.of(sampled, options, requests++)
+    counted.adapt(shown.changes)
+    counted.ignore(passedOver)
+    if (tracked.passesConstraintsOn !== true) counted.ignore(asked.constraints?.names ?? [])
+    counted.override(resolved.overridden)
     const begun = { id: given.newId(), createdAtMillis: yield* Clock.currentTimeMillis }
     handler?.onStart(begun)
     const request = handler === undefined ? resolved.request : { ...resolved.request, onDelta: handler.onDelta }
@@ -152,10 +156,12 @@ export const make = (given: Options): OpenSession => {
       () => Effect.raceFirst(sample(request), Deferred.await(closed)),
       () => Effect.map(Clock.currentTimeMillis, left)
     ).pipe(
-      Effect.tapError((failure) => Effect.sync(() => failed.add(failure))),
-      Effect.onInterrupt(() => Effect.sync(() => (cancelled += 1)))
+      Effect.tapError((failure) => Effect.sync(() => counted.fail(failure))),
+      Effect.onInterrupt(() => Effect.sync(counted.cancel))
     )
     const { id } = begun
+    if (!isTrained) counted.mask()
+    if (isCut(resolved.request.maxTokens, choices, tracked.contextLength)) counted.adapt(["max_tokens_cut"])
     for (const [index, { turn = ids.length + index }] of choices.entries()) {
       // An answer that its request did not wait for has a number but no id.
       while (ids.length < turn) ids.push("")
@@ -176,9 +182,10 @@ export const make = (given: Options): OpenSession => {
     modelName: given.modelName,
     memory,
     tracked,
+    contextLength: lengthOf(tracked.contextLength, bounds.sequenceLimit),
     ask,
-    refused: failed.add,
-    lastFailure: Effect.sync(failed.last),
+    refused: counted.fail,
+    lastFailure: Effect.sync(counted.lastFailure),
     countTokens: (request) =>
       Effect.andThen(PromptLimit.check(bounds, request), PromptTokens.count(given.tokenizer, request)),
     answers: () => ids,
@@ -195,13 +202,7 @@ export const make = (given: Options): OpenSession => {
         )
       }),
     rewards: Effect.sync(() => rewards.slice()),
-    counts: Effect.map(tracked.counts, (counts) => ({
-      ...counts,
-      ignored: ignored.all(),
-      overridden: overridden.all(),
-      failed: failed.all(),
-      cancelled
-    })),
+    counts: Effect.map(tracked.counts, (relations) => ({ ...relations, ...counted.all() })),
     messages: Effect.sync(() => longest),
     failures: Effect.sync(() => failures.slice()),
     lastUsed: () => (inFlight > 0 ? Number.POSITIVE_INFINITY : lastUsed),
@@ -209,6 +210,15 @@ export const make = (given: Options): OpenSession => {
     ended: Effect.flip(Deferred.await(closed))
   }
 }
+
+const lengthOf = (contextLength = Number.POSITIVE_INFINITY, sequenceLimit: number): number | undefined => {
+  const length = Math.min(contextLength, sequenceLimit)
+  return length === Number.POSITIVE_INFINITY ? undefined : length
+}
+
+/** True if a request asked for more tokens than the server's context had left. */
+const isCut = (asked = 0, [first]: ReadonlyArray<Choice>, contextLength = Number.POSITIVE_INFINITY): boolean =>
+  (first?.usage?.promptTokens ?? 0) + asked > contextLength
 
 const maxFailures = 256
 
@@ -218,20 +228,6 @@ const overloaded = (requests: number): Failure =>
     message: `this session has ${requests} requests in progress, the per-session limit; wait for a response`,
     retryAfterMillis: 1000
   })
-
-/** Counts failed requests by reason, and keeps the last one's message. */
-const failureTally = () => {
-  const counts = Tally.make()
-  let last: string | undefined
-  return {
-    add: ({ message, reason }: Failure): void => {
-      counts.add(reason)
-      last = message
-    },
-    all: counts.all,
-    last: () => last
-  }
-}
 
 export const over = (why: string): Failure =>
   new Failure({

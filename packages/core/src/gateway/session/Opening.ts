@@ -3,17 +3,19 @@
  *
  *     {}
  *     { "defaults": { "temperature": 1, "max_tokens": 512 }, "enforced": { "top_p": 1 }, "seed": 7 }
+ *     { "trained": "tools" }
  */
 import { Effect, Schema, SchemaIssue } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
 import type { SamplingOptions } from "../../inference/backend/Inference.ts"
 import { SamplingSettings } from "../../trajectory/SamplingSettings.ts"
-import type { SessionOptions } from "./Session.ts"
+import { type SessionOptions, Trained, trainedBy } from "./Session.ts"
 
 const Body = Schema.Struct({
   defaults: Schema.optionalKey(SamplingSettings),
   enforced: Schema.optionalKey(SamplingSettings),
-  seed: Schema.optionalKey(Schema.Int)
+  seed: Schema.optionalKey(Schema.Int),
+  trained: Schema.optionalKey(Trained)
 })
 
 // A misspelt key would silently change the sampling.
@@ -22,10 +24,11 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 export const decode = (body: unknown): Effect.Effect<SessionOptions, Failure> =>
   decodeBody(body).pipe(
-    Effect.map(({ defaults, enforced, seed }) => ({
+    Effect.map(({ defaults, enforced, seed, trained }) => ({
       ...(defaults !== undefined && { defaults: defaults satisfies SamplingOptions }),
       ...(enforced !== undefined && { enforced: enforced satisfies SamplingOptions }),
-      ...(seed !== undefined && { seed })
+      ...(seed !== undefined && { seed }),
+      ...(trained !== undefined && { trained: trainedBy[trained] })
     })),
     Effect.mapError(({ issue, message }) => {
       const [first] = format(issue).issues

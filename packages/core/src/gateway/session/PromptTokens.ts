@@ -5,6 +5,7 @@ import { Failure } from "../dialect/Dialect.ts"
 import * as Failures from "./Failures.ts"
 import * as PromptEncoder from "../../inference/tokenizer/PromptEncoder.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
+import * as ShownChat from "./ShownChat.ts"
 import * as ToolCalls from "../../inference/ToolCalls.ts"
 
 const noTokenizer = new Failure({
@@ -18,11 +19,13 @@ export const count = (
 ): Effect.Effect<number, Failure> =>
   Effect.suspend(() => {
     if (tokenizer === undefined) return Effect.fail(noTokenizer)
-    const text = tokenizer.applyChatTemplate(ToolCalls.makeTranslator().toText(messages), {
-      addGenerationPrompt: true,
-      ...(tools.length > 0 && { tools })
+    return Effect.map(ShownChat.of({ tokenizer, takesPictures: false }, { messages, tools }), (shown) => {
+      const text = tokenizer.applyChatTemplate(ToolCalls.makeTranslator().toText(shown.messages), {
+        addGenerationPrompt: true,
+        ...(tools.length > 0 && { tools })
+      })
+      return PromptEncoder.make(tokenizer).whole(text).length
     })
-    return Effect.succeed(PromptEncoder.make(tokenizer).whole(text).length)
   }).pipe(
     Effect.catchDefect((defect) =>
       Failures.isRefusedByTemplate(defect) ? Effect.fail(Failures.ofTemplate(defect)) : Effect.die(defect)

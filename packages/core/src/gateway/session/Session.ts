@@ -1,6 +1,6 @@
 /** The interface of a session for the program that opens it. */
 import { type Effect, Schema } from "effect"
-import type { InferenceError, Recording, SamplingOptions } from "../../inference/backend/Inference.ts"
+import type { ChatRequest, InferenceError, Recording, SamplingOptions } from "../../inference/backend/Inference.ts"
 import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"
 import type { Message } from "../../trajectory/Message.ts"
 import type { Trajectory } from "../../trajectory/Trajectory.ts"
@@ -17,6 +17,17 @@ export interface SessionOptions {
    * request's own seed, which is then counted as overridden.
    */
   readonly seed?: number
+  /** Selects the requests whose answers are trained; the others are recorded and masked. Default: all. */
+  readonly trained?: (request: Pick<ChatRequest, "messages" | "tools">) => boolean
+}
+
+/** The names of `trained` in settings: all requests, or those that offer tools. */
+export const Trained = Schema.Literals(["all", "tools"])
+export type Trained = typeof Trained.Type
+
+export const trainedBy: { readonly [name in Trained]: NonNullable<SessionOptions["trained"]> } = {
+  all: () => true,
+  tools: ({ tools = [] }) => tools.length > 0
 }
 
 /** A reported reward of an agent, with separate components. */
@@ -37,6 +48,10 @@ export interface SessionCounts {
   readonly ignored: { readonly [parameter: string]: number }
   /** Parameters overridden by `enforced` or the session's seed, by our names. */
   readonly overridden: { readonly [parameter: string]: number }
+  /** Requests that were not carried out as sent, by the change: `image_as_text`, `max_tokens_cut`, and of roles. */
+  readonly adapted: { readonly [change: string]: number }
+  /** Answered requests that are not trained (`trained`). */
+  readonly untrained: number
   readonly failed: { readonly [reason: string]: number }
   /** Requests whose client disconnected during sampling. */
   readonly cancelled: number
@@ -53,6 +68,8 @@ export interface Session {
   /** Any value works; SDKs require one. */
   readonly apiKey: string
   readonly modelName: string
+  /** Max tokens of a prompt and its answer, if known. */
+  readonly contextLength?: number
   /** The tokenizer of the recorded ids, if known. */
   readonly tokenizer?: TokenizerIdentity
   /** The sequences recorded so far, one per path from a root to a leaf. */

@@ -209,6 +209,7 @@ const handle = (
   rewardURL: `${url}/reward`,
   apiKey: "any",
   modelName: open.modelName,
+  ...(open.contextLength !== undefined && { contextLength: open.contextLength }),
   ...(tokenizer && { tokenizer }),
   trajectories: open.tracked.trajectories,
   recording: open.tracked.recording,

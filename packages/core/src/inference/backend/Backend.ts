@@ -71,6 +71,8 @@ export interface Backend {
   readonly identify?: Effect.Effect<unknown, InferenceError>
   /** The server's identity, once known. */
   readonly identity?: Identity | undefined
+  /** Max tokens of a prompt and its answer, once known; the least of several servers. */
+  readonly contextLength?: number | undefined
   readonly chat: (request: ChatRequest & Exact) => Effect.Effect<Answer, InferenceError>
   readonly complete: (request: TextRequest & Exact) => Effect.Effect<Answer, InferenceError>
   /** n completions of token ids. Fails with `unsupported` if `capabilities.tokens` is false. */

@@ -69,6 +69,8 @@ export interface ChatRequest extends SamplingOptions {
   readonly messages: ReadonlyArray<Message>
   readonly tools?: ReadonlyArray<unknown>
   readonly toolChoice?: unknown
+  /** In a tracked session: false masks the answer. Default true. */
+  readonly isTrained?: boolean
   /** Omits the configured reasoning options from this request. */
   readonly skipReasoning?: boolean
   /** Passed on to servers that support output constraints; ignored by token-level requests. */
@@ -177,7 +179,7 @@ export interface RecordedSequence {
 /** A sequence that is not trained. */
 export interface LeftOut {
   readonly sequence: number
-  readonly reason: "abandoned" | "altered" | "unsound" | "unmasked"
+  readonly reason: "abandoned" | "altered" | "unsound" | "unmasked" | "untrained"
   readonly message: string
 }
 
@@ -203,6 +205,10 @@ export interface TrackedSession {
   readonly recording: Effect.Effect<Recording, InferenceError>
   /** Numbers of requests so far, by their relation to earlier ones. */
   readonly counts: Effect.Effect<Relations>
+  /** Max tokens of a prompt and its answer on the server, once known. */
+  readonly contextLength?: number | undefined
   /** True if output constraints of a request (`constraints`) are passed on to the server. Default: no. */
   readonly passesConstraintsOn?: boolean
+  /** True if the pictures of a chat are passed on to the server. Default: no: token ids cannot represent them. */
+  readonly takesPictures?: boolean
 }

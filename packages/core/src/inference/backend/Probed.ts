@@ -174,6 +174,9 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
       get identity() {
         return known?.identity
       },
+      get contextLength() {
+        return known?.identity.contextLength
+      },
       chat: using(
         ({ chat }) => chat,
         ({ exact = false }) => exact

@@ -19,6 +19,7 @@ import * as LocalPath from "../../base/LocalPath.ts"
 import * as JsonValues from "../jinja/JsonValues.ts"
 import * as Nesting from "../../base/Nesting.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
+import * as TextParts from "./TextParts.ts"
 import * as TokenizerFiles from "./TokenizerFiles.ts"
 import type { ChatTemplateOptions, TokenizerShape } from "./TokenizerShape.ts"
 import type { Message } from "../../trajectory/Message.ts"
@@ -192,6 +193,7 @@ const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerSh
   const { render } = tokenizer
   let vocabularySize = 0
   for (const id of tokenizer.vocabulary().values()) vocabularySize = Math.max(vocabularySize, id + 1)
+  let needsParts: boolean | undefined
   return {
     name,
     vocabularySize,
@@ -210,7 +212,11 @@ const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerSh
           message: `${name} has no chat template: neither chat_template.jinja nor chat_template in tokenizer_config.json`
         })
       }
-      const prompt = Result.try(() => TokenizerFiles.render(() => render(chat(messages, options)), promptMillis))
+      needsParts ??= TextParts.areNeeded((content) =>
+        render({ messages: [{ role: "user", content }], addGenerationPrompt: true, tools: null })
+      )
+      const given = chat(messages, options, needsParts)
+      const prompt = Result.try(() => TokenizerFiles.render(() => render(given), promptMillis))
       if (Result.isSuccess(prompt)) return prompt.success
       throw new TokenizerError({
         tokenizer: name,
@@ -222,8 +228,12 @@ const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerSh
 }
 
 /** The variables of a template. */
-const chat = (messages: ReadonlyArray<Message>, { addGenerationPrompt, tools }: ChatTemplateOptions) => ({
-  messages: messages.map(forTemplate),
+const chat = (
+  messages: ReadonlyArray<Message>,
+  { addGenerationPrompt, tools }: ChatTemplateOptions,
+  needsParts = false
+) => ({
+  messages: messages.map((message) => (needsParts ? TextParts.of(forTemplate(message)) : forTemplate(message))),
   addGenerationPrompt,
   tools: tools === undefined || tools.length === 0 ? null : tools
 })
@@ -232,7 +242,7 @@ const chat = (messages: ReadonlyArray<Message>, { addGenerationPrompt, tools }: 
  * Templates write arguments with `tojson`, so they get the object, not its JSON text; all-text parts are joined for
  * templates that only accept strings.
  */
-const forTemplate = (message: Message): unknown => {
+const forTemplate = (message: Message): { readonly content?: unknown } => {
   const { content, tool_calls: calls } = message
   const allText = Array.isArray(content) && content.every(({ type }) => type === "text")
   if (calls === undefined && !allText) return message

@@ -57,6 +57,28 @@ describe("Messages: a request", () => {
     assert.sameMembers([...ignored], ["text.cache_control", "thinking", "metadata", "service_tier"])
   })
 
+  it("that asks for nothing, or for less work, is read with what it asks for counted", () => {
+    const { ignored, request } = decode({
+      ...hello,
+      context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
+      fallback_model: "another",
+      tools: [
+        { name: "search", input_schema: { type: "object" }, defer_loading: true },
+        { type: "web_search_20250305", name: "web_search" }
+      ]
+    })
+    assert.strictEqual(request.tools?.length, 1)
+    assert.sameMembers(
+      [...ignored],
+      [
+        "context_management.clear_thinking_20251015",
+        "fallback_model",
+        "tools.defer_loading",
+        "tools.web_search_20250305"
+      ]
+    )
+  })
+
   it("with several tool results beside a question becomes a tool message for each, then the question", () => {
     assert.deepStrictEqual(
       messagesOf([
@@ -144,6 +166,13 @@ describe("Messages: a request", () => {
       "unsupported"
     ],
     ["an unknown parameter", { ...hello, seed: 1 }, "seed", "unsupported"],
+    ["a known parameter with another spelling", { ...hello, topP: 0.5 }, "topP", "unsupported"],
+    [
+      "a compaction",
+      { ...hello, context_management: { edits: [{ type: "compact_20260112" }] } },
+      "context_management.edits.0",
+      "unsupported"
+    ],
     ["MCP servers", { ...hello, mcp_servers: [] }, "mcp_servers", "unsupported"],
     ["a forced tool, and no tools", { ...hello, tool_choice: { type: "any" } }, "tool_choice", "invalid"],
     ["a server's tool", { ...hello, tools: [{ type: "bash_20250124", name: "bash" }] }, "tools.0", "unsupported"],

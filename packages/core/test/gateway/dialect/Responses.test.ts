@@ -6,6 +6,12 @@ import { answer, decode, memory, refusal } from "./ResponsesTest.ts"
 
 const hello = { role: "user", content: "hello" }
 
+const called = (id: string, name: string, text: string) => ({
+  id,
+  type: "function",
+  function: { name, arguments: text }
+})
+
 describe("a request of the Responses API", () => {
   it("becomes a chat with its tools and its sampling", () => {
     const { ignored, isStreamed, request } = decode({
@@ -54,6 +60,49 @@ describe("a request of the Responses API", () => {
     assert.deepStrictEqual(ignored, ["user", "reasoning.effort", "text.verbosity", "tools.strict"])
   })
 
+  it("shows tools of namespaces, of free text and of its items as functions, and names their calls as it does", () => {
+    const input = [
+      {
+        type: "additional_tools",
+        role: "developer",
+        tools: [{ type: "custom", name: "exec", format: { type: "text" } }]
+      },
+      hello
+    ]
+    const body = {
+      model: "any",
+      tools: [
+        { type: "web_search" },
+        { type: "namespace", name: "functions", tools: [{ type: "function", name: "plain" }] },
+        { type: "namespace", name: "team", tools: [{ type: "function", name: "spawn" }] }
+      ]
+    }
+    const turn = decode({ ...body, input })
+    const shown = turn.request.tools as ReadonlyArray<{ readonly function: { readonly name: string } }>
+    assert.deepStrictEqual(
+      shown.map(({ function: { name } }) => name),
+      ["plain", "team__spawn", "exec"]
+    )
+    assert.deepStrictEqual(turn.ignored, ["tools.web_search", "tools.format"])
+    const said: Message = {
+      role: "assistant",
+      content: null,
+      tool_calls: [called("a", "team__spawn", "{}"), called("b", "exec", '{"input":"ls"}'), called("c", "plain", "{}")]
+    }
+    const { output } = answer(turn, "1", said, memory())
+    const [spawn, exec, plain] = output
+    assert.deepInclude(spawn, { type: "function_call", name: "spawn", namespace: "team", arguments: "{}" })
+    assert.deepInclude(exec, { type: "custom_tool_call", name: "exec", input: "ls" })
+    assert.deepInclude(plain, { type: "function_call", name: "plain", namespace: "functions" })
+    const outputs = [
+      { type: "function_call_output", call_id: "a", output: "1" },
+      { type: "custom_tool_call_output", call_id: "b", output: "2" },
+      { type: "function_call_output", call_id: "c", output: "3" }
+    ]
+    const again = decode({ ...body, input: [...input, ...output, ...outputs] })
+    assert.deepStrictEqual(again.request.messages[1], said)
+  })
+
   it("passes pictures on by their URL", () => {
     const url = "data:image/png;base64,AAAA"
     const { request } = decode({
@@ -77,14 +126,15 @@ describe("a request of the Responses API", () => {
 
   it("refuses by name what cannot be done", () => {
     const refused: ReadonlyArray<readonly [object, string]> = [
-      [{ tools: [{ type: "web_search" }] }, "tools[0].type"],
-      [{ tools: [{ type: "custom", name: "shell" }] }, "tools[0].type"],
+      [{ tools: [{ type: "local_shell" }] }, "tools[0].type"],
+      [{ tools: [{ type: "mcp", server_label: "docs", server_url: "https://example.com" }] }, "tools[0].type"],
       [{ background: true }, "background"],
       [{ conversation: "conv_1" }, "conversation"],
       [{ prompt: { id: "pmpt_1" } }, "prompt"],
       [{ top_logprobs: 2 }, "top_logprobs"],
       [{ include: ["message.output_text.logprobs"] }, "include"],
       [{ frequency_penalty: 1 }, "frequency_penalty"],
+      [{ maxOutputTokens: 5 }, "maxOutputTokens"],
       [{ input: [{ role: "user", content: [{ type: "input_file", file_id: "file-1" }] }] }, "input[0].content[0].type"],
       [
         { input: [{ role: "user", content: [{ type: "input_image", file_id: "file-1" }] }] },

@@ -1,6 +1,6 @@
 /** Writes answers of Chat Completions: complete, or as the chunks of a stream. */
 import type { Answered, Head, Streamed } from "../Dialect.ts"
-import { frame, pieces } from "../Frames.ts"
+import { comment, frame, pieces } from "../Frames.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import type { Choice } from "../../../inference/backend/Inference.ts"
 import { text as textOf, type ToolCall } from "../../../trajectory/Message.ts"
@@ -66,14 +66,19 @@ export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
     })
   const said = { content: "", reasoning: "" }
   let hasBegun = false
+  const opening = (): ReadonlyArray<string> => {
+    if (hasBegun) return []
+    hasBegun = true
+    return [begin(0)]
+  }
   return {
+    begin: opening,
+    alive: comment,
     delta: ({ content = "", reasoning = "" }) => {
-      const opening = hasBegun ? [] : [begin(0)]
-      hasBegun = true
       said.content += content
       said.reasoning += reasoning
       return [
-        ...opening,
+        ...opening(),
         ...(reasoning === "" ? [] : [say(0, { reasoning_content: reasoning })]),
         ...(content === "" ? [] : [say(0, { content })])
       ]

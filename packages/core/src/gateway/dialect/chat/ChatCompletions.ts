@@ -21,7 +21,7 @@ export const dialect: Dialect<Read> = {
   decode: Effect.fnUntraced(function* (given) {
     const body = yield* Parameters.withoutNulls(given)
     const { ignored, isStreamed, isUsageAsked, sampling, constraints } = yield* Parameters.read(body)
-    const { forced, isStrictAsked, toolChoice, tools } = yield* Tools.read(body)
+    const { forced, ignored: ofTools, toolChoice, tools } = yield* Tools.read(body)
     const messages = yield* Messages.messagesOf(body["messages"])
     return {
       request: {
@@ -31,7 +31,7 @@ export const dialect: Dialect<Read> = {
         ...OutputConstraints.of([...constraints, forced])
       },
       isStreamed,
-      ignored: [...ignored, ...(isStrictAsked ? ["tools.function.strict"] : [])],
+      ignored: [...ignored, ...ofTools],
       body: { isUsageAsked }
     }
   }),

@@ -3,7 +3,9 @@
  *
  * Null is the same as absent. Unsupported parameters are rejected by name, unless their value turns them off
  * (`logprobs: false`). Parameters that do not affect sampling are ignored, and reported as such: user, billing and
- * storage, `reasoning_effort` and `verbosity`. Output constraints (`response_format`, `parallel_tool_calls: false`, a
+ * storage, `reasoning_effort` and `verbosity`, and unknown ones (`UnknownParameters`).
+ *
+ * Output constraints (`response_format`, `parallel_tool_calls: false`, a
  * forced tool) are passed on as in `OutputConstraints`: if tokens are recorded, the answer is sampled without them, so
  * that a trainer can compute its probability.
  */
@@ -13,6 +15,7 @@ import type { LogitBias } from "../../../trajectory/Sampling.ts"
 import { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
 import * as OutputConstraints from "../OutputConstraints.ts"
+import * as UnknownParameters from "../UnknownParameters.ts"
 
 export interface Body {
   readonly [parameter: string]: unknown
@@ -130,9 +133,7 @@ export const describeValue = (value: unknown): string => {
 const refusal = (parameter: string, value: unknown): Failure => {
   const reason = reasons.get(parameter)
   const why = reason === undefined ? "" : ` (${reason})`
-  return !neutral.has(parameter)
-    ? unsupported(parameter, "unknown parameter; remove it")
-    : unsupported(parameter, `${describeValue(value)} is not supported${why}; remove it`)
+  return unsupported(parameter, `${describeValue(value)} is not supported${why}; remove it`)
 }
 
 export const withoutNulls = (body: unknown): Effect.Effect<Body, Failure> =>
@@ -150,7 +151,13 @@ const check = Effect.fnUntraced(function* (body: Body) {
       if (!kind.is(value)) return yield* invalid(parameter, `expected ${kind.right}, got ${describeValue(value)}`)
     } else if (harmless.has(parameter)) ignored.push(parameter)
     else if (parameter === "response_format") yield* isJsonAsked(value)
-    else if (neutral.get(parameter)?.(value) !== true) return yield* refusal(parameter, value)
+    else if (neutral.has(parameter)) {
+      if (neutral.get(parameter)?.(value) !== true) return yield* refusal(parameter, value)
+    } else {
+      const why = UnknownParameters.refusal(parameter, (name) => kinds.has(name))
+      if (why !== undefined) return yield* unsupported(parameter, why)
+      ignored.push(parameter)
+    }
   }
   return ignored
 })

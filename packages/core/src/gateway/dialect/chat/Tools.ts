@@ -1,11 +1,14 @@
 /**
- * Tools of a Chat Completions request. A `tool_choice` that forces a call is an output constraint, and must name an
+ * Tools of a Chat Completions request. Those that a provider would run are dropped and counted (`HostedTools`).
+ *
+ * A `tool_choice` that forces a call is an output constraint, and must name an
  * existing tool.
  */
 import { Effect, Predicate } from "effect"
 import * as Normalize from "../Normalize.ts"
 import { type Body, describeValue } from "./Parameters.ts"
 import type { Failure } from "../Dialect.ts"
+import * as HostedTools from "../HostedTools.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"
 import * as OutputConstraints from "../OutputConstraints.ts"
 
@@ -13,8 +16,8 @@ export interface Tools {
   readonly tools: ReadonlyArray<unknown>
   readonly toolChoice: "auto" | "none"
   readonly forced: OutputConstraints.OutputConstraint | undefined
-  /** `strict` would guarantee arguments that match a schema; the model is not constrained. */
-  readonly isStrictAsked: boolean
+  /** Hosted tools, and `strict`, which would guarantee arguments that match a schema: the model is not constrained. */
+  readonly ignored: ReadonlyArray<string>
 }
 
 const maxTools = 1024
@@ -24,14 +27,19 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<T
   if (!Array.isArray(given)) return yield* invalid("tools", `expected a list of tools, got ${describeValue(given)}`)
   if (given.length > maxTools) return yield* invalid("tools", `at most ${maxTools}, got ${given.length}`)
   const tools: Array<unknown> = []
-  let isStrictAsked = false
+  const ignored = new Set<string>()
   for (const [index, one] of given.entries()) {
+    const type = Predicate.isReadonlyObject(one) ? one["type"] : undefined
+    if (HostedTools.isHosted(type)) {
+      ignored.add(`tools.${type}`)
+      continue
+    }
     const { isStrict, tool } = yield* toolOf(one, `tools[${index}]`)
     tools.push(tool)
-    isStrictAsked ||= isStrict
+    if (isStrict) ignored.add("tools.function.strict")
   }
   const forced = yield* forcedBy(choice, tools.length > 0)
-  return { tools, toolChoice: choice === "none" ? "none" : "auto", forced, isStrictAsked }
+  return { tools, toolChoice: choice === "none" ? "none" : "auto", forced, ignored: [...ignored] }
 })
 
 const toolOf = Effect.fnUntraced(function* (one: unknown, at: string) {

@@ -104,6 +104,13 @@ export const part = Effect.fnUntraced(function* (given: Block, param: string, ig
       return { type: "text", text: yield* text(given, param, ignored) } satisfies ContentPart
     case "image":
       return yield* image(given, param, ignored)
+    case "tool_reference":
+      // The result of a search for tools, which are all in the prompt.
+      passOver(given, ["tool_name"], ignored)
+      return {
+        type: "text",
+        text: `The tool ${yield* stringOf(given, "tool_name", param)} is available.`
+      } satisfies ContentPart
     default:
       return yield* MessagesErrors.unsupported(
         param,

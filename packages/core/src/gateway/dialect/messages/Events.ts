@@ -39,11 +39,10 @@ const deltas = ({ block, json = "{}" }: Written): ReadonlyArray<Event> => {
   }
 }
 
+export const ping = frame({ type: "ping" })
+
 /** The first events of a message. */
-export const begin = (start: object): ReadonlyArray<string> => [
-  frame({ type: "message_start", message: start }),
-  frame({ type: "ping" })
-]
+export const begin = (start: object): ReadonlyArray<string> => [frame({ type: "message_start", message: start }), ping]
 
 /** The first event of a block. */
 export const open = (index: number, block: ContentBlock): string =>

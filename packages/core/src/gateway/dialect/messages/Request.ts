@@ -2,12 +2,14 @@
  * Reads a request's parameters: which are read, ignored and reported, or rejected by name.
  *
  * Read: `model`, `messages`, `system`, `max_tokens`, `temperature`, `top_p`, `top_k`, `stop_sequences`, `tools`,
- * `tool_choice`, `stream`. Unknown parameters are rejected, as by Anthropic; null is the same as absent.
+ * `tool_choice`, `stream`. Others are ignored and counted if they ask for nothing that changes the prompt or the
+ * sampling (`UnknownParameters`), else rejected by name. Null is the same as absent.
  */
 import { Effect, Predicate, Schema } from "effect"
 import type { ChatRequest, SamplingOptions } from "../../../inference/backend/Inference.ts"
 import type { Failure } from "../Dialect.ts"
 import * as OutputConstraints from "../OutputConstraints.ts"
+import * as UnknownParameters from "../UnknownParameters.ts"
 import * as MessagesBlocks from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesHistory from "./History.ts"
@@ -40,17 +42,8 @@ const reads = {
 const ofHistory = ["messages", "system", "tools", "tool_choice"]
 const ofSampling = Object.keys(reads)
 
-/** No effect on sampling: billing, caches, regions, and the requested amount of reasoning. */
-const passedOver = new Set([
-  "betas",
-  "cache_control",
-  "diagnostics",
-  "inference_geo",
-  "metadata",
-  "service_tier",
-  "speed",
-  "thinking"
-])
+/** Read by `checkWishes` and `checkEdits`. */
+const ofOthers = ["output_config", "context_management"]
 
 /** Output constraints in `output_config`; a JSON schema is one too, because the client validates the answer. */
 const constraintKeys = ["effort", "format", "task_budget"]
@@ -62,10 +55,32 @@ const instead: ReadonlyMap<string, string> = new Map(
     thread: "conversations are not stored: send all messages, without thread",
     mcp_servers: "MCP servers are not supported: pass their tools in tools, and run them in your program",
     container: "containers are not supported: run code in your program, as a tool in tools",
-    context_management: "not supported: shorten the history in your program",
     compaction: "not supported: shorten the history in your program"
   })
 )
+
+/** Edits by which a provider would save prompt tokens; the model is shown the whole history instead. */
+const savingEdits = /^clear_(?:thinking|tool_uses)_\d{8}$/
+
+const shorten =
+  "is not supported, because the history is used as sent: shorten it in your program, and remove this " +
+  "(Claude Code: CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1)"
+
+const checkEdits = Effect.fnUntraced(function* ({ context_management: management }: Given, ignored: Ignored) {
+  if (management === undefined) return
+  const { edits = [], ...others } = Predicate.isReadonlyObject(management) ? management : { edits: management }
+  const [other] = Object.keys(others)
+  if (other !== undefined) return yield* MessagesErrors.unsupported(`context_management.${other}`, shorten)
+  if (!Array.isArray(edits)) return yield* MessagesErrors.invalid("context_management.edits", "must be a list")
+  if (edits.length === 0) ignored.add("context_management")
+  for (const [index, edit] of edits.entries()) {
+    const type = Predicate.isReadonlyObject(edit) ? edit["type"] : undefined
+    if (typeof type !== "string" || !savingEdits.test(type)) {
+      return yield* MessagesErrors.unsupported(`context_management.edits.${index}`, shorten)
+    }
+    ignored.add(`context_management.${type}`)
+  }
+})
 
 const present = (body: unknown): Effect.Effect<Given, Failure> =>
   Predicate.isReadonlyObject(body)
@@ -95,11 +110,12 @@ const checkWishes = Effect.fnUntraced(function* ({ output_config: config, thinki
 /** Records ignored parameters and rejects unknown ones. */
 const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
   for (const key of Object.keys(given)) {
-    if (passedOver.has(key)) ignored.add(key)
-    else if (key !== "output_config" && !ofHistory.includes(key) && !ofSampling.includes(key)) {
-      return yield* MessagesErrors.unsupported(key, instead.get(key) ?? "unknown or unsupported parameter: remove it")
-    }
+    if (ofOthers.includes(key) || ofHistory.includes(key) || ofSampling.includes(key)) continue
+    const why = instead.get(key) ?? UnknownParameters.refusal(key, (name) => ofSampling.includes(name))
+    if (why !== undefined) return yield* MessagesErrors.unsupported(key, why)
+    ignored.add(key)
   }
+  yield* checkEdits(given, ignored)
   yield* checkWishes(given, ignored)
 })
 

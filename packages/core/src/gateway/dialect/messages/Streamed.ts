@@ -69,6 +69,8 @@ export const make = (head: Head, partsOf: (answered: Answered) => Parts): Stream
   }
 
   return {
+    begin: () => start(0),
+    alive: MessagesEvents.ping,
     delta: ({ content = "", reasoning = "" }) => [...start(0), ...say("thinking", reasoning), ...say("text", content)],
     end: (answered) => {
       const { blocks, ended, usage } = partsOf(answered)

@@ -1,10 +1,14 @@
 /**
  * Reads `tools` and `tool_choice` of a request.
  *
- * A tool defined only by its type (`bash_20250124`, `web_search_…`) is rejected by name: models of this gateway were
- * not trained on it, and no Anthropic server runs it here. A forced call is an output constraint (`OutputConstraints`).
+ * A tool that Anthropic's servers run (`web_search_…`) is dropped and counted. One that the client runs and that is
+ * defined only by its type (`bash_20250124`) is rejected by name, because the model was not trained on it. A tool that
+ * is to be found by search (`defer_loading`) is in the prompt like any other.
+ *
+ * A forced call is an output constraint (`OutputConstraints`).
  */
 import { Effect, Predicate, Schema } from "effect"
+import * as HostedTools from "../HostedTools.ts"
 import * as Normalize from "../Normalize.ts"
 import * as OutputConstraints from "../OutputConstraints.ts"
 import * as MessagesBlocks from "./Blocks.ts"
@@ -56,9 +60,7 @@ const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored
       'only "direct" is supported: tools are called by the model'
     )
   }
-  if (fields["defer_loading"] === true) {
-    return yield* MessagesErrors.unsupported(`${param}.defer_loading`, "is not supported: all tools are in the prompt")
-  }
+  if (fields["defer_loading"] === true) ignored.add("tools.defer_loading")
   const { description, input_schema: parameters, name } = yield* readTool(given, param)
   for (const key of Object.keys(fields)) {
     if (!known.includes(key) && fields[key] !== null) ignored.add(`tools.${key}`)
@@ -73,15 +75,20 @@ const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored
 export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignored) {
   if (given === undefined || given === null) return []
   if (!Array.isArray(given)) return yield* MessagesErrors.invalid("tools", "must be a list of tools")
-  const tools = yield* Effect.forEach(given, (one, index) => tool(one, `tools.${index}`, ignored))
-  const names = new Set<string>()
-  for (const [index, { name }] of tools.entries()) {
-    if (names.has(name)) {
+  const tools = new Map<string, unknown>()
+  for (const [index, one] of given.entries()) {
+    const type = Predicate.isReadonlyObject(one) ? one["type"] : undefined
+    if (HostedTools.isHosted(type)) {
+      ignored.add(`tools.${type}`)
+      continue
+    }
+    const { definition, name } = yield* tool(one, `tools.${index}`, ignored)
+    if (tools.has(name)) {
       return yield* MessagesErrors.invalid(`tools.${index}.name`, `two tools are named ${name}`)
     }
-    names.add(name)
+    tools.set(name, definition)
   }
-  return tools.map(({ definition }) => definition)
+  return [...tools.values()]
 })
 
 export interface Chosen {

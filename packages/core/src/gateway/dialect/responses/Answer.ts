@@ -52,8 +52,9 @@ export const make = (asked: Asked, answered: Answered): Response => {
 export const begun = (asked: Asked, head: Head): Response => frame(asked, head)
 
 /** Options of an answer's items, in addition to its message. */
-export const itemOptions = ({ parameters: { include = [], reasoning } }: Asked, answer: string) => ({
+export const itemOptions = ({ names, parameters: { include = [], reasoning } }: Asked, answer: string) => ({
   answer,
+  names,
   isSummarized: (reasoning?.summary ?? reasoning?.generate_summary ?? null) !== null,
   isSealed: include.includes("reasoning.encrypted_content")
 })

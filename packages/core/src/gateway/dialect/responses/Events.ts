@@ -52,6 +52,8 @@ export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => 
   }
 
   return {
+    begin: () => write(beginning()),
+    alive: Frames.comment,
     delta: ({ content = "", reasoning = "" }) => {
       said.reasoning += reasoning
       return write([...beginning(), ...(content === "" ? [] : words(content))])
@@ -144,6 +146,14 @@ const growthOf = (item: ResponsesItems.Item, place: ItemPosition): readonly [obj
         item.content.flatMap((part, index) =>
           ofPart("response.output_text", part, textPart(""), { ...place, content_index: index }, { logprobs: [] })
         )
+      ]
+    case "custom_tool_call":
+      return [
+        { ...item, input: "" },
+        [
+          ...deltas("response.custom_tool_call_input.delta", item.input, place),
+          { type: "response.custom_tool_call_input.done", ...place, input: item.input }
+        ]
       ]
     case "function_call":
       return [

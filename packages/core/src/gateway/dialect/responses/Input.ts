@@ -2,10 +2,10 @@
  * Reads the `input` of a request (a text, or items) into messages.
  *
  * An answer that a client sends back becomes exactly the recorded message: reasoning, text and calls are one message,
- * outputs of functions are messages of the role `tool`. Item types that only OpenAI's own tools produce are rejected by
- * name.
+ * outputs of functions are messages of the role `tool`. Tools that are sent as items are read by `ResponsesTools`. Item
+ * types that only OpenAI's own tools produce are rejected by name.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Predicate, Schema } from "effect"
 import { type Message, text as textOf, user } from "../../../trajectory/Message.ts"
 import * as Normalize from "../Normalize.ts"
 import type { Failure, Memory } from "../Dialect.ts"
@@ -14,6 +14,7 @@ import * as Reading from "../Reading.ts"
 import * as ResponsesContent from "./Content.ts"
 import * as ResponsesIds from "./Ids.ts"
 import * as ResponsesReasoning from "./Reasoning.ts"
+import * as ResponsesTools from "./Tools.ts"
 import * as ResponsesTranscript from "./Transcript.ts"
 
 const id = Schema.optionalKey(Schema.NullOr(Schema.String))
@@ -31,9 +32,9 @@ const readMessage = Reading.reader(
     id
   })
 )
-const readCall = Reading.reader(
-  Schema.Struct({ call_id: Schema.NonEmptyString, name: Schema.NonEmptyString, arguments: Schema.String, id })
-)
+const called = { call_id: Schema.NonEmptyString, name: Schema.NonEmptyString, namespace: id, id }
+const readCall = Reading.reader(Schema.Struct({ ...called, arguments: Schema.String }))
+const readCustomCall = Reading.reader(Schema.Struct({ ...called, input: Schema.String }))
 const readOutput = Reading.reader(Schema.Struct({ call_id: Schema.NonEmptyString, output: Schema.Unknown }))
 const readReasoning = Reading.reader(
   Schema.Struct({
@@ -44,6 +45,16 @@ const readReasoning = Reading.reader(
   })
 )
 const readReference = Reading.reader(Schema.Struct({ id: Schema.String }))
+
+const toolsType = "additional_tools"
+
+/** The lists of tools among the items. */
+export const additionalTools = (input: unknown): ReadonlyArray<{ readonly value: unknown; readonly param: string }> =>
+  (Array.isArray(input) ? input : []).flatMap((item: unknown, at) =>
+    Predicate.isReadonlyObject(item) && item["type"] === toolsType
+      ? [{ value: item["tools"], param: `input[${at}].tools` }]
+      : []
+  )
 
 export interface Input {
   readonly value: unknown
@@ -71,21 +82,23 @@ export const decode = Effect.fnUntraced(function* ({
       case "reasoning":
         yield* addReasoning(transcript, item, param, memory)
         break
-      case "function_call": {
-        const call = yield* readCall(item, param)
-        called.add(call.call_id)
-        transcript.say({
-          place: ResponsesIds.parse(call.id),
-          call: Normalize.toolCall(call.call_id, call.name, call.arguments)
-        })
+      case toolsType:
+        break
+      case "function_call":
+      case "custom_tool_call": {
+        const { call, id } =
+          kind === "function_call" ? yield* functionCall(item, param) : yield* customCall(item, param)
+        called.add(call.id)
+        transcript.say({ place: ResponsesIds.parse(id), call })
         break
       }
+      case "custom_tool_call_output":
       case "function_call_output": {
         const { call_id: callId, output } = yield* readOutput(item, param)
         if (!called.has(callId))
           return yield* OpenAiFailure.invalid(
             `${param}.call_id`,
-            `no function_call with call_id ${JSON.stringify(callId)} precedes this output`
+            `no call with call_id ${JSON.stringify(callId)} precedes this output`
           )
         const content = yield* ResponsesContent.decode(output, `${param}.output`)
         transcript.add({ role: "tool", tool_call_id: callId, content })
@@ -100,11 +113,22 @@ export const decode = Effect.fnUntraced(function* ({
         return yield* OpenAiFailure.unsupported(
           `${param}.type`,
           `an item of type "${kind}" is not supported; supported are message, reasoning, function_call, ` +
-            "function_call_output and item_reference"
+            "custom_tool_call, their outputs, additional_tools and item_reference"
         )
     }
   }
   return transcript.messages()
+})
+
+const functionCall = Effect.fnUntraced(function* (item: unknown, param: string) {
+  const { arguments: text, call_id: callId, id, name, namespace } = yield* readCall(item, param)
+  return { id, call: Normalize.toolCall(callId, ResponsesTools.nameOf(name, namespace), text) }
+})
+
+const customCall = Effect.fnUntraced(function* (item: unknown, param: string) {
+  const { call_id: callId, id, input, name, namespace } = yield* readCustomCall(item, param)
+  const text = ResponsesTools.customArguments(input)
+  return { id, call: Normalize.toolCall(callId, ResponsesTools.nameOf(name, namespace), text) }
 })
 
 /** The type of an item, which messages and references may omit. */

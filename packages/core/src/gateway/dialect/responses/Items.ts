@@ -6,6 +6,7 @@
 import { type Message, type ToolCall, text as textOf } from "../../../trajectory/Message.ts"
 import * as ResponsesIds from "./Ids.ts"
 import * as ResponsesReasoning from "./Reasoning.ts"
+import * as ResponsesTools from "./Tools.ts"
 
 export type Status = "in_progress" | "completed" | "incomplete"
 
@@ -38,11 +39,23 @@ export interface CallItem {
   readonly type: "function_call"
   readonly call_id: string
   readonly name: string
+  readonly namespace?: string
   readonly arguments: string
   readonly status: Status
 }
 
-export type Item = ReasoningItem | MessageItem | CallItem
+/** A call of a tool of free text. */
+export interface CustomCallItem {
+  readonly id: string
+  readonly type: "custom_tool_call"
+  readonly call_id: string
+  readonly name: string
+  readonly namespace?: string
+  readonly input: string
+  readonly status: Status
+}
+
+export type Item = ReasoningItem | MessageItem | CallItem | CustomCallItem
 
 export interface Options {
   readonly answer: string
@@ -51,6 +64,7 @@ export interface Options {
   readonly isCut: boolean
   readonly isSummarized: boolean
   readonly isSealed: boolean
+  readonly names: ResponsesTools.Names
 }
 
 export const textPart = (text: string): TextPart => ({ type: "output_text", text, annotations: [], logprobs: [] })
@@ -66,7 +80,7 @@ export const withCallIds = (answer: string, message: Message): Message => {
 
 const callId = (answer: string, { id }: ToolCall, at: number): string => id ?? `call_${answer}_${at}`
 
-export const make = ({ answer, isCut, isSealed, isSummarized, message }: Options): ReadonlyArray<Item> => {
+export const make = ({ answer, isCut, isSealed, isSummarized, message, names }: Options): ReadonlyArray<Item> => {
   const { reasoning_content: reasoning, tool_calls: calls = [] } = message
   const text = textOf(message)
   const id = (kind: ResponsesIds.Kind, ordinal: number): string => ResponsesIds.item({ answer, kind, ordinal })
@@ -94,14 +108,14 @@ export const make = ({ answer, isCut, isSealed, isSummarized, message }: Options
           }
         ]
       : []),
-    ...calls.map((call, at): CallItem => ({
-      id: id("call", at),
-      type: "function_call",
-      call_id: callId(answer, call, at),
-      name: call.function.name,
-      arguments: call.function.arguments,
-      status: "completed"
-    }))
+    ...calls.map((call, at) => {
+      const { arguments: text, name: shown } = call.function
+      const { isCustom = false, ...named } = names.get(shown) ?? { name: shown }
+      const common = { id: id("call", at), call_id: callId(answer, call, at), ...named, status: "completed" as const }
+      return isCustom
+        ? ({ ...common, type: "custom_tool_call", input: ResponsesTools.customInput(text) } satisfies CustomCallItem)
+        : ({ ...common, type: "function_call", arguments: text } satisfies CallItem)
+    })
   ]
   return isCut ? items.map((item, at) => (at === items.length - 1 ? { ...item, status: "incomplete" } : item)) : items
 }

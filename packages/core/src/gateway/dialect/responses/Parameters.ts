@@ -2,13 +2,14 @@
  * Reads the parameters of `POST /responses`: which are honoured, ignored or rejected.
  *
  * Null is the same as absent. Parameters without effect on an answer, or specific to OpenAI's service, are ignored and
- * reported, as are text formats, which the client validates itself. All others are rejected by name.
+ * reported, as are text formats, which the client validates itself, and unknown ones (`UnknownParameters`).
  */
 import { Effect, Predicate, Schema } from "effect"
 import { Failure } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
 import * as Reading from "../Reading.ts"
 import * as OutputConstraints from "../OutputConstraints.ts"
+import * as UnknownParameters from "../UnknownParameters.ts"
 
 const key = Schema.optionalKey
 const nullable = <S extends Schema.Top>(schema: S) => key(Schema.NullOr(schema))
@@ -30,6 +31,7 @@ const Parameters = Schema.Struct({
   reasoning: key(
     Schema.Struct({
       effort: nullable(Schema.String),
+      context: nullable(Schema.String),
       summary: nullable(summaries),
       generate_summary: nullable(summaries)
     })
@@ -50,6 +52,7 @@ export type Parameters = typeof Parameters.Type
 const apart = ["input", "tools", "tool_choice"] as const
 
 const harmless: ReadonlySet<string> = new Set([
+  "client_metadata",
   "user",
   "safety_identifier",
   "prompt_cache_key",
@@ -67,6 +70,7 @@ const advice: ReadonlyMap<string, string> = new Map(
     prompt: "send the prompt's text as instructions or input",
     context_management: "the agent decides what its input contains",
     n: "a response has one answer; send another request",
+    stop: "a response has no stop strings; cut its text in your program",
     messages: "use input",
     max_tokens: "use max_output_tokens",
     response_format: "use text.format"
@@ -93,8 +97,13 @@ export const decode = Effect.fnUntraced(function* (body: unknown): Effect.fn.Ret
     if (value === null) continue
     if (harmless.has(parameter)) ignored.push(parameter)
     else if (!known.has(parameter)) {
-      const instead = advice.get(parameter) ?? "remove it"
-      return yield* OpenAiFailure.unsupported(parameter, `this parameter is not supported; ${instead}`)
+      const instead = advice.get(parameter)
+      const why =
+        instead === undefined
+          ? UnknownParameters.refusal(parameter, (name) => known.has(name))
+          : `this parameter is not supported; ${instead}`
+      if (why !== undefined) return yield* OpenAiFailure.unsupported(parameter, why)
+      ignored.push(parameter)
     } else if (Object.hasOwn(Parameters.fields, parameter)) own[parameter] = value
     else others[parameter] = value
   }
@@ -126,6 +135,7 @@ const passedOver = ({ include = [], reasoning, text, truncation }: Parameters): 
   ...(truncation === "auto" ? ["truncation"] : []),
   ...(include.some((one) => one !== "reasoning.encrypted_content") ? ["include"] : []),
   ...(isSaid(reasoning?.effort) ? ["reasoning.effort"] : []),
+  ...(isSaid(reasoning?.context) ? ["reasoning.context"] : []),
   ...(isSaid(text?.verbosity) ? ["text.verbosity"] : [])
 ]
 

@@ -19,6 +19,7 @@ export interface Asked {
   readonly parameters: ResponsesParameters.Parameters
   /** As sent. */
   readonly tools: ReadonlyArray<unknown>
+  readonly names: ResponsesTools.Names
   readonly toolChoice: "auto" | "none"
   /** The chat without instructions, which a later request continues. */
   readonly chat: ReadonlyArray<Message>
@@ -30,7 +31,10 @@ export const decode = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Turn<Asked>, Failure> {
   const { apart, ignored, parameters } = yield* ResponsesParameters.decode(body)
   const { instructions } = parameters
-  const tools = yield* ResponsesTools.decode(apart.tools)
+  const tools = yield* ResponsesTools.decode([
+    { value: apart.tools, param: "tools" },
+    ...ResponsesInput.additionalTools(apart.input)
+  ])
   const { forced, toolChoice } = yield* ResponsesTools.decodeChoice(apart.tool_choice, tools.tools.length > 0)
   const earlier = yield* recall(parameters.previous_response_id, memory)
   const chat = yield* ResponsesInput.decode({ value: apart.input ?? [], earlier, memory })
@@ -54,6 +58,7 @@ export const decode = Effect.fnUntraced(function* (
       parameters,
       // The list was already validated.
       tools: (apart.tools as ReadonlyArray<unknown> | undefined) ?? [],
+      names: tools.names,
       toolChoice,
       chat
     }
