@@ -119,7 +119,6 @@ const floors = {
     "openenv",
     "pictures",
     "python",
-    "stories",
     "suite/ifeval",
     "suite",
     "tools",

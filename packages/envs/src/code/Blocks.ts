@@ -3,7 +3,34 @@
  * a list's mark, indented, in a blockquote, or missing at the start ("def add(a, b): … ```"); and `<code>` over several
  * lines. A fence inside a triple-quoted string, as in docstrings, does not end a block of Python. Linear.
  */
-import * as Html from "./Html.ts"
+
+/**
+ * Reads the tags of code blocks in HTML: `<pre><code class="language-python">` and a `<code>` over several lines.
+ */
+const openingTag = /^[ \t]{0,20}(?:<pre(?:[ \t][^<>]{0,200})?>[ \t]{0,20})?<code(?:[ \t]([^<>]{0,200}))?>/i
+const prefixed = /\b(?:language|lang|highlight)-([\w+-]{1,40})/i
+const classed = /\bclass=["']?(?:source(?:Code)?[ \t])?([\w+-]{1,40})/i
+const closingTag = /<\/code>/i
+
+/** The block that a line opens; undefined if it opens none, or closes it again. */
+const openingTagOf = (line: string) => {
+  const [tag, attributes = ""] = openingTag.exec(line) ?? []
+  if (tag === undefined || closingTag.test(line)) return undefined
+  const [, language = ""] = prefixed.exec(attributes) ?? classed.exec(attributes) ?? []
+  return { indent: 0, mark: "", length: 0, language, behindTag: line.slice(tag.length).trim() }
+}
+
+/** The code before the tag that closes the block; undefined if none closes it. */
+const beforeClosingTag = (line: string): string | undefined => {
+  const at = line.search(closingTag)
+  return at === -1 ? undefined : line.slice(0, at)
+}
+
+const entities: { readonly [name: string]: string } = { lt: "<", gt: ">", quot: '"', apos: "'", "#39": "'", amp: "&" }
+
+/** The text with the characters that HTML writes as entities. */
+const decoded = (code: string): string =>
+  code.replaceAll(/&(lt|gt|quot|apos|#39|amp);/g, (whole, name: string) => entities[name] ?? whole)
 
 /**
  * Tracks Python's triple-quoted strings from line to line.
@@ -84,7 +111,7 @@ const unquoted = (line: string, depth = Infinity): { readonly line: string; read
 /** A fence or tag at the start of a line, also of a quoted one, or backticks after words. Inline code is no block. */
 const openingOf = (raw: string): Fence | undefined => {
   const { line, marks } = unquoted(raw)
-  const found = fenceIn(line) ?? Html.openingOf(line)
+  const found = fenceIn(line) ?? openingTagOf(line)
   return found === undefined || marks === 0 ? found : { ...found, depth: marks }
 }
 
@@ -101,7 +128,7 @@ const fenceIn = (line: string): Fence | undefined => {
 
 /** The code before a fence that closes the block, empty if the fence starts the line; undefined if none closes it. */
 const closedBy = (line: string, { behindTag, length, mark }: Fence): string | undefined => {
-  if (behindTag !== undefined) return Html.closedBy(line)
+  if (behindTag !== undefined) return beforeClosingTag(line)
   const [, , run = ""] = fence.exec(line) ?? []
   if (run.startsWith(mark) && run.length >= length) return ""
   if (mark !== "`") return undefined
@@ -132,7 +159,7 @@ const blocksFrom = (
       const code = open.lines.join("\n")
       blocks.push({
         language: open.language,
-        code: open.behindTag === undefined ? code : Html.decoded(code),
+        code: open.behindTag === undefined ? code : decoded(code),
         isBare: open.isBare === true
       })
     }

@@ -5,15 +5,61 @@
  * nothing of this machine: processes, sockets and foreign functions do not exist in its world. Attacks tried:
  * docs/sandbox.md.
  */
-import { MessageChannel, type ResourceLimits } from "node:worker_threads"
-import { Duration, Effect, Pool, type Scope } from "effect"
+import { MessageChannel, type ResourceLimits, type WorkerOptions } from "node:worker_threads"
+import { Cause, Duration, Effect, Pool, Queue, type Scope } from "effect"
 import * as Bell from "./Bell.ts"
 import { type Ended, type Interpreters, type Judge, type Runner, SandboxError } from "./Interpreter.ts"
 import { script } from "./PythonHarness.ts"
 import * as SharedOutput from "./SharedOutput.ts"
-import * as Thread from "./Thread.ts"
 import * as WasiPython from "./WasiPython.ts"
 import type { FromThread, Peer, ThreadData, ToThread } from "./WasiThread.ts"
+import { fileBeside, spawn } from "@atropos/core/base/Thread"
+
+/**
+ * Runs a worker thread as a scoped resource with a queue of its messages; it is terminated when the scope closes,
+ * regardless of what it is doing.
+ */
+interface ThreadGone {
+  readonly _tag: "ThreadGone"
+  readonly outOfMemory: boolean
+  readonly why: string
+}
+
+interface Thread<In, Out> {
+  readonly post: (message: In, transfer?: WorkerOptions["transferList"]) => void
+  readonly next: Effect.Effect<Out, ThreadGone>
+}
+
+/** Starts the thread of a file next to this one. */
+const startWorker = <In, Out>(
+  name: string,
+  options: WorkerOptions
+): Effect.Effect<Thread<In, Out>, SandboxError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const url = fileBeside(import.meta.url, name)
+    const messages = yield* Queue.unbounded<Out, ThreadGone>()
+    const worker = yield* Effect.acquireRelease(
+      Effect.try({
+        try: () => spawn(url, options),
+        catch: (cause) => new SandboxError({ message: `cannot start a thread from ${url.href}`, cause })
+      }),
+      (started) => Effect.promise(() => started.terminate())
+    )
+    const gone = (why: string, outOfMemory = false) =>
+      Queue.failCauseUnsafe(messages, Cause.fail({ _tag: "ThreadGone", why, outOfMemory }))
+    worker
+      .on("message", (message: Out) => Queue.offerUnsafe(messages, message))
+      .on("error", (error: Error & { readonly code?: string }) =>
+        gone(error.message, error.code === "ERR_WORKER_OUT_OF_MEMORY")
+      )
+      .on("exit", (code) => gone(`exited with code ${code}`))
+    return {
+      // A worker thread, not a window, has no origin.
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin
+      post: (message, transfer) => worker.postMessage(message, transfer),
+      next: Queue.take(messages)
+    }
+  })
 
 export interface Options {
   /** Max concurrent programs; as many judges may run in addition. */
@@ -79,7 +125,7 @@ export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes
     const output = new SharedArrayBuffer(outputSize)
     const library = WasiPython.libraryFolder
     const data: ThreadData = { role, module, script, files, library, maxFileBytes, bell, output }
-    const thread = yield* Thread.start<ToThread, FromThread>("WasiThread", { workerData: data, resourceLimits })
+    const thread = yield* startWorker<ToThread, FromThread>("WasiThread", { workerData: data, resourceLimits })
     const post: Line["post"] = (message, transfer = []) => {
       thread.post(message, Array.from(transfer))
       Bell.ring(bell)
@@ -156,7 +202,7 @@ export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes
 const notStarted = (why: string) => new SandboxError({ message: `Python for WASI did not start: ${why}` })
 
 /** A thread's first message, or its first one after a run. */
-const first = ({ next }: Thread.Thread<ToThread, FromThread>): Effect.Effect<FromThread, SandboxError> =>
+const first = ({ next }: Thread<ToThread, FromThread>): Effect.Effect<FromThread, SandboxError> =>
   next.pipe(
     Effect.mapError(({ why }) => notStarted(why)),
     Effect.timeoutOrElse({
@@ -165,7 +211,7 @@ const first = ({ next }: Thread.Thread<ToThread, FromThread>): Effect.Effect<Fro
     })
   )
 
-const ready = (thread: Thread.Thread<ToThread, FromThread>): Effect.Effect<void, SandboxError> =>
+const ready = (thread: Thread<ToThread, FromThread>): Effect.Effect<void, SandboxError> =>
   Effect.flatMap(first(thread), (message) =>
     message.type === "ready" ? Effect.void : Effect.fail(notStarted(JSON.stringify(message)))
   )

@@ -3,11 +3,48 @@
  * origin.
  */
 import { first, follow } from "./Events.ts"
-import * as HttpEvaluations from "./HttpEvaluations.ts"
 import * as HttpRequests from "./HttpRequests.ts"
 import * as Reach from "./Reach.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
+
+/** Reads the evaluations of a service. */
+const mostEvaluations = 1000
+const samplesPerPage = 2000
+
+interface SamplePage {
+  readonly samples: ReadonlyArray<Wire.EvaluationSampleRow>
+  readonly next: number | null
+}
+
+const pathOf = (id: string): string => `/evaluations/${encodeURIComponent(id)}`
+
+const makeEvaluations = (
+  json: HttpRequests.HttpRequests["json"]
+): Pick<Source, "evaluations" | "evaluation" | "evaluationSamples" | "evaluationSample"> => {
+  return {
+    evaluations: async (signal) => {
+      const { evaluations } = await json<{ readonly evaluations: ReadonlyArray<Wire.EvaluationRow> }>(
+        "/evaluations",
+        { limit: mostEvaluations },
+        signal
+      )
+      return evaluations
+    },
+    evaluation: (id, signal) => json(pathOf(id), {}, signal),
+    evaluationSamples: async (id, signal) => {
+      const all: Array<Wire.EvaluationSampleRow> = []
+      for (let from: number | null = 0; from !== null;) {
+        const page: SamplePage = await json(`${pathOf(id)}/samples`, { from, limit: samplesPerPage }, signal)
+        all.push(...page.samples)
+        from = page.next
+      }
+      return all
+    },
+    evaluationSample: async (id, number, signal) =>
+      (await json<{ readonly sample: unknown }>(`${pathOf(id)}/samples/${number}`, {}, signal)).sample
+  }
+}
 
 /** Max ids per URL; more are split over several requests. */
 const piecesPerRequest = 800
@@ -88,7 +125,7 @@ export const make = (
     distribution: (run, query, signal) => json(`${of(run)}/distribution`, query, signal),
     settings: async (run, signal) =>
       (await json<{ readonly sources: ReadonlyArray<Wire.SourceSettings> }>(`${of(run)}/settings`, {}, signal)).sources,
-    ...HttpEvaluations.make(json),
+    ...makeEvaluations(json),
     batches: async (run, signal) =>
       (await json<{ readonly batches: ReadonlyArray<Wire.BatchRow> }>(`${of(run)}/batches`, {}, signal)).batches,
     summary: (run, signal) => json(`${of(run)}/summary`, {}, signal),

@@ -144,7 +144,8 @@ export const make = Effect.fnUntraced(function* (options: Options) {
               )
             )
       )
-      if (api === undefined) return { write: () => Effect.void, finish: () => Effect.void } satisfies Writer
+      if (server === undefined || api === undefined)
+        return { write: () => Effect.void, finish: () => Effect.void } satisfies Writer
       const urlOf = (place: WandbApi.RunRef) => Upload.urlOf(server.baseUrl, place)
       const writer = yield* online(Upload.make(stored.run, api), {
         stored,
