@@ -72,11 +72,11 @@ export const extractLabel = (
   if (Boxes.count(text) > accuracyOptions.maxBoxed) return undefined
   const choices = choicesOf(labels, texts)
   const [tags, frames] = [lastOf(text, tagged(text)), lastOf(text, boxed(text))]
-  if (tags.length === 0 && frames.length > 0 && isRefused(text, frames)) return undefined
   if (tags.length > 0 || frames.length > 0) {
     const claims = [...tags, ...frames].map(({ answer }) => claimIn(answer, choices))
     const [first] = claims
     if (first !== undefined && claims.every((claim) => claim?.place === first.place)) {
+      if (tags.length === 0 && isRefused(text, frames)) return undefined
       return { label: labels[first.place] ?? "", method: tags.length > 0 ? "tag" : "boxed" }
     }
     // A box may contain a step instead of a choice; a tag contains the answer.
