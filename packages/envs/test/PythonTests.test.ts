@@ -187,6 +187,7 @@ describe("Problem.programOf", () => {
     ["takes a block in tildes that holds backticks", `~~~\na = """\n${three}\n"""\n~~~`, `a = """\n${three}\n"""`],
     ["takes no struck-out words for a block", `~~x~~\n${three}python\n${add}\n${three}`, add],
     ["takes a fence of four around fences of three", `${three}\`python\n${documented}\n${three}\``, documented],
+    ["leaves a fence in a comment in it", `${three}python\n# ${three}\n${add}\n${three}\nDone.`, `# ${three}\n${add}`],
     ["leaves a fence in a docstring in it", `${three}python\n${documented}\n${three}\nDone.`, documented],
     ["leaves a fence in the docstring of bare code in it", `${documented}\n${three}\nDone.`, documented],
     ["ends at a fence behind a string without an end", `${three}python\na = '''\n${three}\nThat is all.`, "a = '''"],

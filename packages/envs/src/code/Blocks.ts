@@ -135,7 +135,10 @@ const closedBy = (line: string, { behindTag, length, mark }: Fence): string | un
   const trimmed = line.trimEnd()
   let from = trimmed.length
   while (from > 0 && trimmed[from - 1] === "`") from--
-  return from > 0 && trimmed.length - from === Math.max(3, length) ? trimmed.slice(0, from) : undefined
+  const before = trimmed.slice(0, from)
+  // A fence in a comment is part of the code.
+  const isComment = /^\s*#+\s*$/.test(before)
+  return from > 0 && !isComment && trimmed.length - from === Math.max(3, length) ? before : undefined
 }
 
 const withoutIndent = (line: string, indent: number): string => {

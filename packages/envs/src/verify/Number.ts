@@ -6,7 +6,7 @@
  */
 import * as Exact from "./math/Exact.ts"
 import * as Integers from "./math/Integers.ts"
-import { afterThinking, marked } from "./text/Extract.ts"
+import { afterThinking, extractReference, marked } from "./text/Extract.ts"
 import { ascii as asciiSigns } from "./text/Signs.ts"
 import { isWithinLimits, normalise } from "./math/Normalise.ts"
 import * as Numerals from "./text/Numerals.ts"
@@ -132,8 +132,15 @@ export const equivalent = (gold: string, prediction: string, tolerance: Toleranc
   return [absolute, relative].some((bound) => bound !== undefined && Exact.compare(distance, bound) <= 0)
 }
 
-/** True if a completion's number equals the reference; false without a number. */
+/** The number of a reference: itself, or that of a solution or a list with one text. */
+export const ofReference = (reference: string): string | undefined =>
+  parse(reference) === undefined ? extract(extractReference(reference)) : reference
+
+/**
+ * True if a completion's number equals that of the reference (a number, or a solution as `MathAnswer` reads it); false
+ * without a number.
+ */
 export const grade = (reference: string, completion: string, tolerance: Tolerance = {}): boolean => {
   const answer = extract(completion)
-  return answer !== undefined && equivalent(reference, answer, tolerance)
+  return answer !== undefined && equivalent(ofReference(reference) ?? reference, answer, tolerance)
 }

@@ -144,6 +144,10 @@ const weight = (count: number): number =>
     })
   ).weight
 
+/** Lists in lists, so deep. */
+const lists = (depth: number): unknown =>
+  Array.from({ length: depth }).reduce<unknown>((items) => ({ type: "array", items }), { type: "integer" })
+
 describe("grammars of schemas", () => {
   const ajv = addFormats.default(new Ajv2020({ strict: false }))
 
@@ -262,8 +266,6 @@ describe("grammars of schemas", () => {
   })
 
   it("grow with the depth of lists in lists, and not faster", () => {
-    const lists = (depth: number) =>
-      Array.from({ length: depth }).reduce<unknown>((items) => ({ type: "array", items }), { type: "integer" })
     const lengthOf = (depth: number) => Result.getOrThrow(SchemaGrammar.make(lists(depth))).text.length
     assert.isBelow(lengthOf(80) / lengthOf(20), 4.5)
   })

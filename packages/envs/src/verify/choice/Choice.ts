@@ -1,8 +1,8 @@
 /**
  * Finds the chosen letter (A, B, …) or number (1, 2, …) of a multiple-choice question in a completion.
  *
- * Considers the text after the last `</think>`. The last complete `<answer>` tag or box, if any, is the answer,
- * regardless of following prose; several in a row, or a tag and a box, must all agree. Otherwise it is the choice that
+ * Considers the text after the last `</think>`. The last complete `<answer>` tag or box, if any, is the answer; several
+ * in a row, or a tag and a box, must all agree, and words around a box may refuse it (`Boxes.last`). Otherwise it is the choice that
  * the text claims (`ChoiceClaims`), never a letter that occurs somewhere. If several choices could be meant, or one is
  * only denied, asked about, supposed or quoted, the answer is missing: guessing, as the original does, rewards chance.
  */
@@ -76,13 +76,38 @@ export const extractLabel = (
     const claims = [...tags, ...frames].map(({ answer }) => claimIn(answer, choices))
     const [first] = claims
     if (first !== undefined && claims.every((claim) => claim?.place === first.place)) {
+      if (tags.length === 0 && isRefused(text, frames)) return undefined
       return { label: labels[first.place] ?? "", method: tags.length > 0 ? "tag" : "boxed" }
     }
     // A box may contain a step instead of a choice; a tag contains the answer.
     if (tags.length > 0 || frames.some(({ answer }) => mentions(answer, choices))) return undefined
   }
-  const claim = claimOf(tailOf(text, maxProse), choices)
-  return claim && { label: labels[claim.place] ?? "", method: claim.strength }
+  const prose = tailOf(text, maxProse)
+  const claim = claimOf(prose, choices)
+  const label = labels[claim?.place ?? -1] ?? ""
+  return claim === undefined || isOffered(prose, label) ? undefined : { label, method: claim.strength }
+}
+
+/** `\boxed{B} or C`. */
+const alternative = /^[\s$*).,]{0,9}(?:or|and\/or)\s{1,3}(?:option\s)?["'(*$]{0,4}[A-Z](?![\p{L}\p{N}])/u
+
+/** True if words around a box deny it, hedge it or take it back. */
+const isRefused = (text: string, frames: ReadonlyArray<Marked>): boolean =>
+  Boxes.last(text) === undefined || alternative.test(text.slice(frames.at(-1)?.end))
+
+const offer =
+  /(?<!\p{L})(?:could|might|may)\s(?:(?:also|well|just\sas\swell|possibly|even)\s){0,2}be\s(?:option\s|choice\s)?["'(*]{0,4}([A-Z\d])(?![\p{L}\p{N}])/gu
+
+/** True if another choice is offered after the last mention of this one: "it could also be C". */
+const isOffered = (text: string, label: string): boolean => {
+  const last = [...text.matchAll(offer)].findLast(([, other]) => other !== label)
+  return (
+    last !== undefined &&
+    !text
+      .slice(last.index)
+      .split(/[^\p{L}\p{N}]+/u)
+      .includes(label)
+  )
 }
 
 const maxMarked = 2_000

@@ -23,6 +23,9 @@ const follows =
 
 const operatorWords =
   /^(?:(?:lakhs?|crores?|mn|bn|squared|cubed|plus|minus|factorial|divided by|multiplied by|and (?:a|one) (?:half|third|quarter))(?![a-zA-Z])|(?:times|over|x)\s+[$\\\d])/i
+/** "24 dollars and 50 cents": the box is a part of the value. */
+const compound =
+  /^(?:dollars?|pounds?|euros?|hours?|hrs?|minutes?|mins?|feet|foot|ft|yards?|days?|weeks?|months?|years?|kg|kilograms?|met(?:er|re)s?|km|kilomet(?:er|re)s?|degrees?|gallons?|quarts?),?\s(?:and\s)?\d[\d.]{0,9}\s(?:cents?|pence|minutes?|mins?|seconds?|secs?|inch(?:es)?|feet|hours?|days?|weeks?|months?|ounces?|grams?|cm|centimet(?:er|re)s?|met(?:er|re)s?|pints?|quarts?)(?![a-zA-Z])/i
 const kilo = /^k(?![a-zA-Z])/
 const remainder = /^mod(?:ulo)?(?![a-zA-Z])/i
 const congruent = /≡|\\equiv|congruent/
@@ -58,10 +61,10 @@ const clauseStart = /[.!?;,\n]|(?<![a-zA-Z])(?:but|so|hence|thus|therefore|then|
 
 /** "half of", "twice", "one more than". */
 const computedBy =
-  /(?<![a-zA-Z])(?:(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|tenths?|square|cube|roots?|negative|opposite|reciprocal|inverse|factorial|double|triple|percent|logarithm)\s+of(?:\s+the(?:\s+number)?)?|%\s+of|twice|thrice|half|double|triple|minus|plus|times|than(?:\s+or\s+equal\s+to)?|divided\s+by|multiplied\s+by)\s*$/i
+  /(?<![a-zA-Z])(?:(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|tenths?|square|cube|roots?|negative|opposite|reciprocal|inverse|factorial|double|triple|percent|logarithm)\s+of(?:\s+the(?:\s+number)?)?|%\s+of|twice|thrice|half|double|triple|minus|plus|times|than(?:\s+or\s+equal\s+to)?|divided\s+by|multiplied\s+by|except(?:\s+for)?|different\s+from|(?:close|near)\s+to|just\s+(?:under|over|below|above|short\s+of)|a\s+(?:multiple|factor|divisor|power)\s+of|divisible\s+by)\s*$/i
 
 const operatorBefore =
-  /(?:[+×·⋅÷/<>≤≥±√^_]|\\(?:cdot|times|div|pm|mp|sqrt|log|ln|sin|cos|tan|geq?|leq?|[gl]t|geqslant|leqslant)(?![a-zA-Z]))[\s{([]*$|(?:\\(?:frac|sqrt|binom)|[\^_])\s*\{\s*$/
+  /\\(?:[bx]?cancel|sout|st|not)\s*\{\s*$|\\[dt]?frac\s?\{[^{}]{1,60}\}\s?\{\s*$|(?:[+×·⋅÷/<>≤≥±√^_]|\\(?:cdot|times|div|pm|mp|sqrt|log|ln|sin|cos|tan|geq?|leq?|[gl]t|geqslant|leqslant)(?![a-zA-Z]))[\s{([]*$|(?:\\(?:frac|sqrt|binom)|[\^_])\s*\{\s*$/
 /** Attached to the box. */
 const gluedBefore = /(?:\d\.?|\d[({[]|\\(?:frac|sqrt|binom)[^\n]{1,80}\}|(?<![a-zA-Z\\])[a-zA-Z])$/
 
@@ -114,7 +117,7 @@ const isVague = (line: string, rest: string): boolean => {
 
 const isComputedAfter = (line: string): boolean => {
   if (
-    /^(?:[\d^]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[ ~]\d{3}(?![\d%]|[.:]\d)|[a-z](?<![mgshl])(?![a-zA-Z]))/.test(
+    /^(?:[\d^⁰¹²³⁴-⁹⁻]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[ ~]\d{3}(?![\d%]|[.:]\d)|[ ~]\d{1,3}\/\d|[a-z](?<![mgshl])(?![a-zA-Z]))/.test(
       line
     ) ||
     /^\s*\*(?!\*)\s*[\d\\$(]/.test(line)
@@ -148,6 +151,7 @@ export const isAnswer = (
     isVague(Tongues.inEnglish(line), rest) ||
     hedgesAfter.test(Tongues.inEnglish(prose)) ||
     operatorWords.test(prose) ||
+    compound.test(prose) ||
     kilo.test(prose)
   )
     return false

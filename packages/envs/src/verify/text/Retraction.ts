@@ -9,6 +9,7 @@
  * about other values ("25 would be wrong"). Languages: `Tongues`. Linear in the text.
  */
 import * as Reconsideration from "./Reconsideration.ts"
+import * as Replacement from "./Replacement.ts"
 import * as Tongues from "./Tongues.ts"
 import * as Wording from "./Wording.ts"
 
@@ -21,7 +22,9 @@ const right =
   "(?:quite\\s+|entirely\\s+|exactly\\s+)?(?:correct|right|true|what|(?:the|my)\\s+(?:final\\s+|correct\\s+|right\\s+)?answer)(?!\\s+(?:to|that)(?![a-zA-Z]))"
 const earlier =
   "(?:my|our|the|an?)\\s+(?:first|initial|original|earlier|previous)\\s+(?:guess|attempt|thought|idea|estimate|try)"
+const extreme = "(?:(?:much|far|way)\\s+)?too\\s+(?:big|large|small|high|low)(?!\\s+(?:to|for)(?![a-zA-Z]))"
 const denying = [
+  `${isVerb}\\s+${adverbs}${extreme}`,
   `${isVerb}\\s+${adverbs}(?:${wrong}|${earlier})`,
   `${isVerb}\\s+${adverbs}not\\s+${right}`,
   `(?:isn['’]?t|wasn['’]?t|(?:cannot|can\\s?not|can['’]?t|could\\s?n['’]?t|could\\s+not|must\\s+not)\\s+be)\\s+${adverbs}${right}`
@@ -61,7 +64,7 @@ const interjections = new RegExp(`^[\\s*_>#("'—–-]*(?:${interjection}(?![a-z
 
 const pronoun = "(?:that|this|it)"
 const answerNoun =
-  "(?:(?:the|this|that|my)\\s+(?:(?:above|final|previous|earlier|initial|original|last|boxed|given|first|stated)\\s+){0,2}(?:answer|result|value|solution|calculation|computation|box)(?:\\s+(?:above|i\\s+gave|in\\s+the\\s+box))?)"
+  "(?:the\\s+above(?!\\s+(?:answer|result|value|solution|calculation|computation|box))|(?:the|this|that|my)\\s+(?:(?:above|final|previous|earlier|initial|original|last|boxed|given|first|stated)\\s+){0,2}(?:answer|result|value|solution|calculation|computation|box)(?:\\s+(?:above|i\\s+gave|in\\s+the\\s+box))?)"
 const short = `(?:${wrong}|not\\s+${right})`
 const pronounDenied = new RegExp(
   `^(?:${pronoun}\\s+(?:${denying})|${pronoun}['’]s\\s+${adverbs}${short})(?![a-zA-Z])`,
@@ -74,11 +77,7 @@ const pronounFails = new RegExp(
 )
 const answerDenied = new RegExp(`^${answerNoun}\\s+(?:${denying})(?![a-zA-Z])`, "i")
 const admitted =
-  /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|probably|actually)\s+)?(?:made\s+(?:a|an|some)\s+(?:[a-z]+\s+)?(?:mistake|error|slip)s?|(?:was|am|were)\s+(?:wrong|mistaken)|mis(?:counted|calculated|read|understood|added|took|computed)|meant|take\s+(?:that|it)\s+back)|^i['’]m\s+(?:wrong|mistaken)|^(?:please\s+)?(?:scratch\s+that|strike\s+that|never\s?mind|correction|disregard\s+(?:that|this|the\s+above)|ignore\s+(?:that|the\s+above)|my\s+(?:mistake|bad))(?![a-zA-Z])/i
-
-/** Another value is offered: "it could also be 25", "alternatively 25", "or 25". */
-const offered =
-  /^[\s(]*(?:(?:(?:but|and|though|although|however)[\s,]+)?(?:(?:it|this|that|the\s+answer|which)\s)?(?:could|might|may)\s(?:(?:also|well|just|as|equally|possibly|actually|instead)\s){0,4}be|(?:alternatively|possibly|perhaps|maybe|or(?:\s(?:maybe|perhaps|possibly|even|else))?)[\s,:]+(?:(?:it|that|the\s+answer)(?:['’]s|\s(?:is|was|could\s+be|might\s+be))\s)?(?:boxed\s)?)\s?(?:\\boxed\{)?([-$\\\d].{0,40})/is
+  /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|probably|actually)\s+)?(?:made\s+(?:a|an|some)\s+(?:[a-z]+\s+)?(?:mistake|error|slip)s?|(?:was|am|were)\s+(?:wrong|mistaken)|mis(?:counted|calculated|read|understood|added|took|computed)|meant|take\s+(?:that|it)\s+back)|^i['’]m\s+(?:wrong|mistaken)|^(?:please\s+)?(?:scratch\s+that|strike\s+that|never\s?mind|correction|disregard\s+(?:that|this|the\s+above)|ignore\s+(?:that|the\s+above)|there\s+(?:is|was)\s+(?:a|an)\s+(?:[a-z]{3,12}\s+)?(?:mistake|error|slip)\s+(?:in|above)|my\s+(?:mistake|bad))(?![a-zA-Z])/i
 
 /** Another value replaces the answer. */
 const replaced = new RegExp(
@@ -105,9 +104,6 @@ const fails = new RegExp(
   `^(?:but|however)[\\s,].*,\\s(?:so|and|but|hence|thus|therefore)\\s(?:${pronoun}|(?:the|my)\\s+answer)\\s(?:${denying}|fails|(?:does\\s?n['’]?t|does\\s+not|can['’]?t|cannot)\\s+${fitting})${otherwise}`,
   "is"
 )
-/** "But I forgot to add 1, so 25." */
-const thenOnly =
-  /,\s(?:so|hence|thus|therefore)\s(?:it(?:['’]s|\sis)\s|the\sanswer\s(?:is|must\sbe|should\sbe)\s)?([-$]?\d[\d.,]{0,40}(?:\s[a-z]{2,15})?)[\s*_$.!]*$/i
 /** After a correcting word: "no, so it is 25", "oops, should be 25". */
 const corrected = new RegExp(
   `${concluding}(?:(?:(?:it|that|the\\s+answer)(?:['’]s|\\s+is|\\s+equals)|(?:should|must)\\s+be)\\s+)${value}`,
@@ -197,9 +193,10 @@ const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Co
   const other = (replaced.exec(about) ?? (isCorrecting ? insteadOf.exec(about) : null))?.[1]
   if (other !== undefined && isOther(other, answer)) return true
   if (isOtherNumber(concluded.exec(about)?.[1], answer)) return true
-  if (isOtherNumber(offered.exec(about)?.[1], answer) || fails.test(sentence)) return true
+  if (isOtherNumber(Replacement.offered(about), answer) || fails.test(sentence)) return true
   if (lead !== "" && slipped.test(about) && !simplified.test(about)) return true
-  if (lead !== "" && isOtherNumber(thenOnly.exec(about)?.[1], answer)) return true
+  if (lead !== "" && isOtherNumber(Replacement.concluded(about), answer)) return true
+  if (isCorrecting && Replacement.corrections(about).some((one) => isOtherNumber(one, answer))) return true
   if (isCorrecting && isOtherNumber(corrected.exec(about)?.[1], answer)) return true
   if ((isCorrecting || isCorrected) && isOtherNumber(onlyValue.exec(about)?.[1], answer)) return true
   return (isNext || isCorrecting) && (pronounDenied.test(about) || pronounFails.test(about))
@@ -216,7 +213,7 @@ export const follows = (after: string, answer: string): boolean => {
   if (
     crossed.test(near) ||
     guessed.test(near) ||
-    afterClauses(head).some((one) => isOtherNumber(offered.exec(one)?.[1], answer))
+    afterClauses(head).some((one) => isOtherNumber(Replacement.offered(one), answer))
   )
     return true
   const concluded = Reconsideration.conclusion(near.slice(head.length))
