@@ -1,11 +1,12 @@
 /**
- * Writes `requirements*.txt` from `requirements*.in`: exact versions of everything, with the hashes of all files in the
- * package index, for every platform and each Python from 3.11 on. Run `node scripts/interop/lock.ts` after a change of
- * an `.in`; needs uv (`pip install uv`). `--upgrade` takes the newest versions that the `.in` allows.
+ * Writes `requirements*.txt` from `requirements*.in`, here and in `packages/trainer/python`: exact versions of
+ * everything, with the hashes of all files in the package index, for every platform and each Python from 3.11 on. Run
+ * `node scripts/interop/lock.ts` after a change of an `.in`; needs uv (`pip install uv`). `--upgrade` takes the newest
+ * versions that the `.in` allows.
  *
  * torch is special. An index may have its GPU build or, like a folder of `PIP_FIND_LINKS` here, a CPU build with its
  * own hashes: the lock has both, and keeps earlier hashes of CPU builds of the same version. The libraries of the GPU
- * build, gigabytes, are omitted (`PythonEnvironment` installs them if needed).
+ * build, gigabytes, are omitted here (`PythonEnvironment` installs them if needed).
  */
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -14,6 +15,8 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const folder = fileURLToPath(new URL(".", import.meta.url))
+/** What the engine `torch` installs, with the libraries of its GPU build. */
+const ofEngine = fileURLToPath(new URL("../../packages/trainer/python/", import.meta.url))
 const ofGpu = /^(?:nvidia-|cuda-|triton(?:==|-))/
 const command = "node scripts/interop/lock.ts"
 
@@ -34,8 +37,13 @@ const ofCpu = (version: string): ReadonlyArray<string> =>
     .filter((file) => file.includes(`/torch-${version}+cpu-`))
     .map((file) => `sha256:${createHash("sha256").update(readFileSync(file)).digest("hex")}`)
 
-for (const source of readdirSync(folder).filter((name) => name.endsWith(".in"))) {
-  const target = join(folder, source.replace(/\.in$/, ".txt"))
+const sources = [folder, ofEngine].flatMap((place) =>
+  readdirSync(place)
+    .filter((name) => name.endsWith(".in"))
+    .map((name) => ({ place, source: name }))
+)
+for (const { place, source } of sources) {
+  const target = join(place, source.replace(/\.in$/, ".txt"))
   const before = existsSync(target) ? torchOf(readFileSync(target, "utf8")) : undefined
   const words = ["pip", "compile", "--quiet", "--universal", "--generate-hashes", "--no-emit-index-url"]
   execFileSync(
@@ -50,8 +58,9 @@ for (const source of readdirSync(folder).filter((name) => name.endsWith(".in")))
       source,
       ...process.argv.slice(2)
     ],
-    { cwd: folder, stdio: "inherit" }
+    { cwd: place, stdio: "inherit" }
   )
+  if (place === ofEngine) continue
   const lock = readFileSync(target, "utf8")
   const torch = torchOf(lock)
   const version = versionOf(torch)

@@ -40,6 +40,11 @@ export const commands = {
     description: "Train an adapter or all weights on batches from a trajectory service",
     load: () => import("./Train.ts")
   },
+  torch: {
+    description:
+      "Install PyTorch for train --engine torch (torch install), or join a trainer on another machine (torch join)",
+    load: () => import("./Torch.ts")
+  },
   top: {
     description: "Watch a run of a running service in the terminal",
     load: () => import("./Top.ts")

@@ -10,6 +10,7 @@ import type { Finding } from "../doctor/Finding.ts"
 import * as Machine from "../doctor/Machine.ts"
 import * as Network from "../doctor/Network.ts"
 import * as Sandboxes from "../doctor/Sandboxes.ts"
+import * as Torch from "../doctor/Torch.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import { Secrets } from "../base/Secrets.ts"
 import type { MakeCommand } from "./CliCommand.ts"
@@ -41,6 +42,7 @@ export const make: MakeCommand = () =>
               Machine.node,
               Machine.libraries,
               Devices.devices,
+              Torch.torch,
               Network.database,
               Network.port(input.port),
               Network.inference(server),

@@ -10,6 +10,7 @@ import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as OtherServers from "../config/OtherServers.ts"
 import * as RunSettings from "../config/RunSettings.ts"
+import * as SamplerFlags from "../config/SamplerFlags.ts"
 import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Words from "../config/Words.ts"
@@ -37,7 +38,7 @@ const ignored = [
 ]
 
 /** Flags that few runs in one process need. */
-const advanced = ["host", "weight_sync", "env.data_dir_to_save_evals"]
+const advanced = ["host", "weight_sync", "env.data_dir_to_save_evals", ...SamplerFlags.advanced]
 
 const name: string = "up"
 const usual = "sort-letters"
@@ -71,14 +72,19 @@ const ownOf = (model: unknown, { chosen }: Environments.Named): typeof Recipe.ow
   (model === BundledModel.word ? Recipe.bundled[chosen.environment.environmentName] : undefined) ?? Recipe.ownModel
 
 /** Fails if another engine than the local one cannot train this, or if no model is named for it. */
-const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean) {
+const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean, isVllm: boolean) {
   const { engine, model, trains } = settings.trainer
+  if (isVllm && engine !== RemoteEngine.torch) {
+    return yield* new UsageError({
+      message: `--sampler vllm works with --engine torch only, not with --engine ${engine}`
+    })
+  }
   if (engine === RemoteEngine.local) return
   const isTorch = TorchRun.isAsked(settings)
   yield* isTorch ? TorchRun.check(settings) : RemoteEngine.check(settings)
-  if (isTorch && trains === "all") {
+  if (isTorch && trains === "all" && !isVllm) {
     return yield* new UsageError({
-      message: `--engine ${engine} --trains all: up samples with the local engine, which takes adapters only; train an adapter, or use train with --weight_sync vllm+http://host:port`
+      message: `--engine ${engine} --trains all: up samples with the local engine, which takes adapters only; train an adapter, or sample with --sampler vllm`
     })
   }
   if (isModelGiven && model !== Recipe.scratch) return
@@ -121,6 +127,7 @@ const ownFlags = {
     ),
     Flag.optional
   ),
+  ...SamplerFlags.flags,
   ...EngineFlags.sampling("_", "new weights arrive"),
   fresh: Flag.Boolean("fresh").pipe(
     Flag.withDescription("start a new run instead of resuming an unfinished one"),
@@ -200,20 +207,21 @@ export const make: MakeCommand = (words) =>
                 )
           const stepsAhead = yield* Sampling.stepsAheadOf(trainer, input.stepsAhead)
           const isModelGiven = TrainerRun.isGiven({ file: sections, given: input }, "model")
-          yield* checkEngine(trainer, isModelGiven)
-          const sampling = yield* Sampling.of(trainer, input, stepsAhead)
+          const vllm = SamplerFlags.vllmOf(input)
+          yield* checkEngine(trainer, isModelGiven, vllm !== undefined)
+          const sampling = yield* Sampling.of(trainer, input, stepsAhead, vllm !== undefined)
           if (definitions === undefined) yield* checkModel(trainer, isModelGiven)
-          const isSeqLenGiven = TrainerRun.isGiven({ file: sections, given: input }, "seq_len")
           const metrics = yield* Metrics.make(input.metrics, sections["metrics"])
           yield* Up.run({
             settings,
             trainer,
             metrics,
             recipe,
-            isSeqLenGiven,
+            isSeqLenGiven: TrainerRun.isGiven({ file: sections, given: input }, "seq_len"),
             areStepsGiven: TrainerRun.isGiven({ file: sections, given: input }, "training_steps"),
             stepsAhead,
             sampling,
+            vllm,
             fresh,
             host,
             port,

@@ -60,6 +60,8 @@ export const rare = new Set([
   "updates_per_batch",
   "weight_updates",
   "token_budget",
+  "nodes",
+  "rendezvous",
   "quantize",
   "remat",
   "memory",

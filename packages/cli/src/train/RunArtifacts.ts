@@ -2,7 +2,6 @@
  * Writes the artifacts of a run for later use: its newest checkpoint, the command that serves it, and a `--config` file
  * for each environment, with which other commands sample the served policy as in training.
  */
-import type { Model } from "@atropos/trainer/model/Model"
 import type { TrainerFields } from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect, FileSystem, Path } from "effect"
 import type { RunSettings } from "../config/RunSettings.ts"
@@ -28,8 +27,9 @@ const typed = Effect.fnUntraced(function* (path: string) {
 
 export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   readonly run: RunFolder.RunFolder
-  readonly model: Pick<Model, "name">
-  readonly adapter: Model["adapter"]
+  readonly model: { readonly name: string }
+  /** Checkpoints are adapters. */
+  readonly isAdapter: boolean
   readonly isHere: boolean
   readonly settings: ReadonlyArray<RunSettings>
   /** Quantization of the frozen weights under the adapter; it is served with the same. */
@@ -38,10 +38,10 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const { stringify } = yield* Effect.promise(() => import("yaml"))
-  const { adapter, isHere, model, quantize, run, settings } = options
+  const { isAdapter, isHere, model, quantize, run, settings } = options
   const step = yield* RunFolder.stepsIn(run.folder)
   const checkpoint = join(run.folder, `step_${step}`)
-  const isWhole = isHere && adapter === undefined
+  const isWhole = isHere && !isAdapter
   const configs = yield* Effect.forEach(
     settings,
     Effect.fnUntraced(function* ({ chosen, given, word }) {

@@ -95,7 +95,7 @@ const onTorch = Effect.fnUntraced(function* (given: TrainerSettings) {
     engine: (settings: TrainerSettings) =>
       Effect.gen(function* () {
         const published = yield* Publisher.make(model, settings)
-        made = yield* TorchEngine.make({ ...TorchRun.optionsOf(settings, model), ...published })
+        made = yield* TorchEngine.make({ ...(yield* TorchRun.options(settings, model)), ...published })
         return Context.make(LearnerEngine, made)
       })
   }

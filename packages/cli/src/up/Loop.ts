@@ -1,7 +1,6 @@
 /** Runs the closed loop, and evaluates the held-out items before, after and, if that is cheap, between its steps. */
 import { Environment } from "@atropos/core"
 import * as ClosedLoop from "@atropos/trainer/run/ClosedLoop"
-import type * as Engine from "@atropos/trainer/engine/Engine"
 import type * as Trainer from "@atropos/trainer/run/Trainer"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
@@ -22,7 +21,7 @@ export interface Options {
   readonly onReady?: (
     trainer: Trainer.Trainer,
     environments: ReadonlyArray<Environment.EnvironmentShape>
-  ) => Effect.Effect<Ready, unknown, Engine.Engine | FileSystem.FileSystem | Path.Path>
+  ) => Effect.Effect<Ready, unknown, FileSystem.FileSystem | Path.Path>
   readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
   readonly health: ClosedLoop.Options["health"]
   /** Results of an earlier process of the same run; an existing initial evaluation is not repeated. */
@@ -92,7 +91,7 @@ const print = (solved: ReadonlyArray<SolvedBy>, when: string) =>
 
 export const run = Effect.fn("Loop.run")(function* (
   options: Options
-): Effect.fn.Return<Outcome, unknown, ClosedLoop.Needs | Engine.Engine | Environment.Environments | Scope.Scope> {
+): Effect.fn.Return<Outcome, unknown, ClosedLoop.Needs | Environment.Environments | Scope.Scope> {
   const { earlier, health, initial, objective, onBefore, onReady, onStep, settings, stepsAhead } = options
   const environments = yield* Environment.Environments
   const { steps, trainer } = yield* ClosedLoop.makeOf(environments, {

@@ -9,12 +9,18 @@ import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { LearnerEngine } from "@atropos/trainer/learn/LearnerEngine"
-import type { TrainerError } from "@atropos/trainer/learn/TrainerError"
+import * as TorchCommand from "@atropos/trainer/torch/TorchCommand"
 import * as TorchEngine from "@atropos/trainer/torch/TorchEngine"
 import * as WarmStart from "@atropos/trainer/learn/WarmStart"
-import { type ServerManager, Tokenizer } from "@atropos/core"
-import { Console, Effect, FileSystem, Layer, Option, Path } from "effect"
+import { ServerManager, Tokenizer } from "@atropos/core"
+import * as Preset from "@atropos/trainer/loss/Preset"
+import * as TorchLearner from "@atropos/trainer/torch/TorchLearner"
+import * as TorchReport from "@atropos/trainer/torch/TorchReport"
 import type { HttpClient } from "effect/http"
+import { Console, Deferred, Effect, FileSystem, Layer, Option, Path, Result } from "effect"
+import { type CommandFailed, UsageError } from "../base/Failure.ts"
+import * as ServedPolicy from "../train/ServedPolicy.ts"
+import * as VllmServer from "./VllmServer.ts"
 import * as Progress from "../base/Progress.ts"
 import * as Pretrained from "../train/Pretrained.ts"
 import * as Publisher from "../train/Publisher.ts"
@@ -68,12 +74,18 @@ const fromScratch = Effect.fn("RunEngine.fromScratch")(function* (
   return { model, initial: Option.getOrUndefined(yield* KeptWeights.read(kept)) }
 }, Effect.scoped)
 
-/** The layers environments, trainer and policy server need from either. */
+/** The layers that environments and trainer need. */
 type Parts = Layer.Layer<
-  Engine.Engine | LearnerEngine | ServerManager.ServerManager | Tokenizer.Tokenizer,
-  Engine.EngineFailed | TrainerError,
+  LearnerEngine | ServerManager.ServerManager | Tokenizer.Tokenizer,
+  unknown,
   Executor | FileSystem.FileSystem | Path.Path | HttpClient.HttpClient
 >
+
+/** Where the policy server of the run listens. */
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
 
 type Learner = Layer.Layer<LearnerEngine, never, Engine.Engine | Executor | FileSystem.FileSystem | Path.Path>
 
@@ -85,6 +97,7 @@ const torchLearner = Effect.fnUntraced(function* (
   onMade: (engine: TorchEngine.TorchEngine, outline: PretrainedModel.Outline) => void
 ) {
   const outline = yield* TorchRun.outline(settings)
+  const asked = yield* TorchRun.options(settings, outline)
   const readAdapter = yield* PolicyLayers.readAdapter(model)
   const fs = yield* FileSystem.FileSystem
   return Layer.effect(
@@ -93,7 +106,7 @@ const torchLearner = Effect.fnUntraced(function* (
       const engine = yield* Engine.Engine
       const { device } = yield* Executor
       const made = yield* TorchEngine.make({
-        ...TorchRun.optionsOf(settings, outline),
+        ...asked,
         reserved:
           device.kind === "cpu" ? MemoryCheck.needs(model.config, settings, "cpu").all : MemoryCheck.processBytes,
         publish: (weights) =>
@@ -115,7 +128,8 @@ export const local = Effect.fn("RunEngine.local")(function* (
   settings: TrainerSettings,
   recipe: Option.Option<Recipe.Recipe>,
   run: RunFolder.RunFolder,
-  sampling: Sampling.Sampling
+  sampling: Sampling.Sampling,
+  address: Address
 ) {
   const { device } = yield* Executor
   const { initial, model } = yield* Option.match(recipe, {
@@ -128,9 +142,14 @@ export const local = Effect.fn("RunEngine.local")(function* (
   })
   const prompts = PromptTally.make()
   let torch: { readonly engine: TorchEngine.TorchEngine; readonly outline: PretrainedModel.Outline } | undefined
+  let sampler: Engine.Shape | undefined
   return {
     model,
-    whole: model,
+    isAdapter: model.adapter !== undefined,
+    isHere: true,
+    /** What a forecast needs, once the layer is built. */
+    forecast: () => (sampler === undefined ? undefined : { model, sampler }),
+    lost: Effect.never,
     initial,
     prompts,
     elsewhere: (step: Parameters<typeof TorchPlan.computing>[2]) =>
@@ -144,7 +163,8 @@ export const local = Effect.fn("RunEngine.local")(function* (
         const learner: Learner = TorchRun.isAsked(final)
           ? yield* torchLearner(model, final, published, (engine, outline) => void (torch = { engine, outline }))
           : LocalLearner.layerInProcess({ model, ...(Option.isSome(recipe) && { graph: small }), ...published })
-        return learner.pipe(
+        const sampled = Layer.effectDiscard(Effect.map(Engine.Engine, (engine) => void (sampler = engine)))
+        const parts: Parts = Layer.mergeAll(learner, sampled, ServedPolicy.layer(model, address)).pipe(
           Layer.provideMerge(
             PolicyLayers.layerManager(model).pipe(
               Layer.provideMerge(PromptTally.layer(prompts)),
@@ -163,24 +183,109 @@ export const local = Effect.fn("RunEngine.local")(function* (
               )
             )
           )
-        ) satisfies Parts
+        )
+        return parts
       })
   }
 })
 
 /** A server: the model's weights are never on this machine. */
-export const remote = Effect.fn("RunEngine.remote")(function* (settings: TrainerSettings) {
+export const remote = Effect.fn("RunEngine.remote")(function* (settings: TrainerSettings, listening: Address) {
   const { address, engine, model } = yield* RemoteEngine.make(settings)
   yield* Console.log(`engine: ${address.url} (Tinker)`)
   const tokenizer = Layer.succeed(Tokenizer.Tokenizer, model.tokenizer)
   return {
     model,
-    whole: undefined,
+    isAdapter: true,
+    isHere: false,
+    forecast: () => undefined,
+    lost: Effect.never,
     initial: undefined,
     prompts: PromptTally.make(),
     elsewhere: () => Effect.undefined,
     trained: `an adapter of rank ${settings.lora.r} on ${model.name}`,
     layer: (): Effect.Effect<Parts> =>
-      Effect.succeed(PolicyLayers.layerManager(model).pipe(Layer.provideMerge(Layer.merge(engine, tokenizer))))
+      Effect.succeed(
+        ServedPolicy.layer(model, listening).pipe(
+          Layer.provideMerge(PolicyLayers.layerManager(model)),
+          Layer.provideMerge(Layer.merge(engine, tokenizer))
+        )
+      )
+  }
+})
+
+export interface Vllm {
+  /** Its executable, more of its arguments, and its GPUs. */
+  readonly program: string
+  readonly more: ReadonlyArray<string>
+  readonly gpus: string | undefined
+}
+
+/** The part of the GPU that vLLM takes if the trainer computes on it too; undefined on other devices. */
+const shareOf = Effect.fnUntraced(function* (
+  { loss, ...settings }: TrainerSettings,
+  options: TorchEngine.Options,
+  { gpus }: Vllm
+) {
+  const { trainer } = settings
+  const found = yield* TorchReport.read(options.python)
+  const all = Option.match(found, { onNone: () => [], onSome: (report) => report.gpus })
+  const first = trainer.gpus === null ? 0 : TorchCommand.gpusOf(trainer.gpus)[0]!
+  const gpu = all[first]
+  const isShared = gpus === undefined || TorchCommand.gpusOf(gpus).includes(first)
+  if (gpu === undefined || !isShared || options.sizes === undefined) return undefined
+  const about = { device: gpu.name, ranks: options.ranks }
+  const objective = Result.getOrThrow(Preset.resolve(loss))
+  const remat = trainer.remat === "elements" || trainer.remat === "parts" ? trainer.remat : false
+  const workload = TorchLearner.workloadOf(options, options.sizes, about, { objective, remat })
+  const positions = Math.max(trainer.seqLen, trainer.tokenBudget ?? TorchLearner.defaultBudget.gpu)
+  const chosen = VllmServer.shareOf(options.sizes, workload, { memory: gpu.bytes, positions })
+  return "share" in chosen ? chosen.share : yield* new UsageError({ message: `--sampler vllm: ${chosen.problem}` })
+})
+
+/** PyTorch trains, and a vLLM that is started here samples: models of any architecture that both have. */
+export const withVllm = Effect.fn("RunEngine.withVllm")(function* (settings: TrainerSettings, vllm: Vllm) {
+  const model = yield* TorchRun.outline(settings)
+  const lost = yield* Deferred.make<never, CommandFailed>()
+  return {
+    model,
+    isAdapter: settings.trainer.trains !== "all",
+    isHere: true,
+    forecast: () => undefined,
+    lost: Deferred.await(lost),
+    initial: undefined,
+    prompts: PromptTally.make(),
+    elsewhere: () => Effect.undefined,
+    trained:
+      settings.trainer.trains === "all" ? "all weights" : `an adapter of rank ${settings.lora.r} on ${model.name}`,
+    layer: (final: TrainerSettings) =>
+      Effect.gen(function* () {
+        const options = yield* TorchRun.options(final, model)
+        const share = yield* shareOf(final, options, vllm)
+        const started = { ...vllm, share, folder: model.folder, name: model.name, settings: final }
+        const server = yield* VllmServer.start(started)
+        yield* Effect.forkScoped(Deferred.complete(lost, server.lost))
+        yield* Console.log(
+          `sampler: vLLM at ${server.url}/v1${share === undefined ? "" : `, ${Math.round(100 * share)}% of the GPU`}`
+        )
+        const weightSync = [...final.trainer.weightSync, `vllm+${server.url}`]
+        const published = yield* Publisher.make(model, { ...final, trainer: { ...final.trainer, weightSync } })
+        const learner = TorchEngine.layer({ ...options, ...published })
+        const manager = ServerManager.layer({
+          servers: [
+            {
+              baseUrl: `${server.url}/v1`,
+              modelName: model.name,
+              logprobsMode: "processed",
+              // Of the names that `Publisher` gives; all weights have a label instead.
+              ...(final.trainer.trains === "adapter" && { adapterPrefix: "policy-" })
+            }
+          ]
+        })
+        const parts: Parts = Layer.merge(learner, manager).pipe(
+          Layer.provideMerge(Layer.succeed(Tokenizer.Tokenizer, model.tokenizer))
+        )
+        return parts
+      })
   }
 })

@@ -36,13 +36,17 @@ export interface Flags {
 export const of = Effect.fnUntraced(function* (
   settings: TrainerSettings,
   { speculativeTokens, weightUpdates }: Flags,
-  stepsAhead: number
+  stepsAhead: number,
+  isVllm = false
 ) {
   const isInFlight = weightUpdates === "in-flight"
   const given = [
     ...(isInFlight ? ["--weight_updates in-flight"] : []),
     ...(speculativeTokens > 0 ? [`--speculative_tokens ${speculativeTokens}`] : [])
   ]
+  if (given.length > 0 && isVllm) {
+    return yield* new UsageError({ message: `--sampler vllm: not supported: remove ${given.join(" and ")}` })
+  }
   if (given.length > 0 && RemoteEngine.isRemote(settings)) {
     return yield* new UsageError({
       message: `--engine ${settings.trainer.engine}: not supported by the server: remove ${given.join(" and ")}`

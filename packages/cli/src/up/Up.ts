@@ -28,6 +28,7 @@ import { HttpServer } from "effect/http"
 import * as ProgressDisplay from "../train/ProgressDisplay.ts"
 import * as Report from "../base/Report.ts"
 import * as Train from "../train/Train.ts"
+import * as Engine from "@atropos/trainer/engine/Engine"
 import * as Forecast from "./Forecast.ts"
 import * as History from "./History.ts"
 import * as Identity from "./Identity.ts"
@@ -36,7 +37,6 @@ import * as RunEngine from "./RunEngine.ts"
 import * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
-import * as ServedPolicy from "../train/ServedPolicy.ts"
 import * as Watch from "../train/Watch.ts"
 import * as RunActivity from "../train/RunActivity.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
@@ -48,6 +48,8 @@ export interface UpOptions extends Identity.Identifying {
   /** Otherwise the number of steps is a default. */
   readonly areStepsGiven: boolean
   readonly fresh: boolean
+  /** vLLM samples; otherwise the engine. */
+  readonly vllm?: RunEngine.Vllm | undefined
   readonly policyPort: number
   /** Keeps the viewer up after the last step, until the command is stopped. */
   readonly stays: boolean
@@ -127,9 +129,13 @@ const train = Effect.fn("Up.train")(
     const asked = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
     const started = yield* Clock.currentTimeMillis
     const given = { ...options.trainer, trainer: asked }
-    const { elsewhere, initial, layer, model, prompts, trained, whole } = yield* RemoteEngine.isRemote(given)
-      ? RunEngine.remote(given)
-      : RunEngine.local(given, recipe, chosen, options.sampling)
+    const listening = { host: options.host, port: options.policyPort }
+    const { elsewhere, forecast, initial, isAdapter, isHere, layer, lost, model, prompts, trained } =
+      yield* options.vllm !== undefined
+        ? RunEngine.withVllm(given, options.vllm)
+        : RemoteEngine.isRemote(given)
+          ? RunEngine.remote(given, listening)
+          : RunEngine.local(given, recipe, chosen, options.sampling, listening)
     const { trainer: named } = yield* Train.fitted(given, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
       ...options.trainer,
@@ -142,11 +148,7 @@ const train = Effect.fn("Up.train")(
     const board = yield* ProgressDisplay.make({ total: trainingSteps, done: chosen.done }, watch)
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
-    ).pipe(
-      Layer.provide(Services.auxiliaryServers(settings[0])),
-      Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
-      Layer.provideMerge(yield* layer(trainer))
-    )
+    ).pipe(Layer.provide(Services.auxiliaryServers(settings[0])), Layer.provideMerge(yield* layer(trainer)))
     const { kind: device } = (yield* Executor).device
     yield* watch.follow(yield* RunActivity.here(chosen.name))
     const answers = { most: Number.POSITIVE_INFINITY }
@@ -155,23 +157,26 @@ const train = Effect.fn("Up.train")(
       initial,
       objective: yield* LossFile.ofSettings(trainer.loss),
       stepsAhead,
-      ...(Option.isNone(recipe) &&
-        whole && {
-          onReady: (measured, environments) =>
-            Forecast.make({
-              model: whole,
-              device,
-              elsewhere,
-              trainer: measured,
-              environments,
-              prompts,
-              settings: trainer,
-              steps: trainingSteps - chosen.done,
-              folder: chosen.folder,
-              unset: unsetIn(options),
-              limitAnswers: (tokens) => void (answers.most = tokens)
-            })
-        }),
+      ...(Option.isNone(recipe) && {
+        onReady: (measured, environments) => {
+          const made = forecast()
+          // Another program samples: its speed is not known here.
+          if (made === undefined) return Effect.succeed({ onStep: () => Effect.void })
+          return Forecast.make({
+            model: made.model,
+            device,
+            elsewhere,
+            trainer: measured,
+            environments,
+            prompts,
+            settings: trainer,
+            steps: trainingSteps - chosen.done,
+            folder: chosen.folder,
+            unset: unsetIn(options),
+            limitAnswers: (tokens) => void (answers.most = tokens)
+          }).pipe(Effect.provideService(Engine.Engine, made.sampler))
+        }
+      }),
       earlier: {
         curve: yield* History.curve(options.metrics.folder ?? chosen.folder, chosen.done),
         before: chosen.done > 0 ? yield* History.before(chosen.folder) : Option.none()
@@ -181,6 +186,7 @@ const train = Effect.fn("Up.train")(
       health: watch.recorder
     }).pipe(
       Effect.provideService(SequenceLimit.AnswerLimit, () => answers.most),
+      Effect.raceFirst(lost),
       watch.ending,
       Effect.provide([
         Layer.provideMerge(
@@ -199,8 +205,8 @@ const train = Effect.fn("Up.train")(
       trained: yield* RunArtifacts.write({
         run: chosen,
         model,
-        adapter: whole?.adapter,
-        isHere: whole !== undefined,
+        isAdapter,
+        isHere,
         settings,
         quantize: named.quantize
       })

@@ -12,7 +12,7 @@ from .link import Array, Command, Failure, Header, Link
 
 def answer(learners: dict[int, Learner], link: Link, command: Command) -> tuple[Header, dict[str, Array]]:
     header, _ = command
-    op, number = header["op"], header.get("learner")
+    op, number = header["op"], header.get("learner", 0)
     if op == "load":
         learners[number] = Learner(link, header["options"])
         return learners[number].about(), {}
@@ -43,7 +43,8 @@ def main() -> None:
     torch.set_num_threads(int(os.environ.get("ATROPOS_TORCH_THREADS", "1")))
     link = Link()
     about: dict[str, Any] = {
-        "pids": link.gather(os.getpid()),
+        # Of other machines they mean nothing; those processes end with the connection to rank 0.
+        "pids": [pid for pid in link.gather(os.getpid() if link.machine == 0 else None) if pid is not None],
         "ranks": link.ranks,
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if link.has_gpu else "cpu",
@@ -64,6 +65,11 @@ def main() -> None:
             failure = error
         except OSError as error:
             failure = Failure("checkpoint", str(error))
+        except RuntimeError as error:
+            # Starting again would not help; other ranks may wait in a collective.
+            if command.header["op"] != "load" or link.ranks > 1:
+                raise
+            failure = Failure("settings", f"the model cannot be loaded: {error}")
         # Log-probabilities and slopes agree on failures themselves, where ranks may differ.
         if command.header["op"] not in ("logprobs", "backward"):
             failure = link.first(failure)

@@ -11,7 +11,7 @@ from .link import Array
 ALL_LINEAR = ["all-linear"]
 
 # Layers that PEFT adapts in addition to exact `nn.Linear`.
-_LINEAR = {"Conv1D", "FalconLinear"}
+_LINEAR = {"Conv1D", "FalconLinear", "Linear4bit", "Linear8bitLt"}
 _ROUTERS = {"gate", "router", "shared_expert_gate"}
 # Their kernels read the weights of this layer directly.
 _MAMBA = {"falcon_h1", "mamba", "mamba2", "falcon_mamba", "nemotron_h", "bamba"}
@@ -60,7 +60,7 @@ def initialize(adapted: nn.Module, seed: int, tensors: int) -> None:
         index += 1
 
 
-def add(model: Any, settings: dict[str, Any], seed: int) -> Any:
+def add(model: Any, settings: dict[str, Any], seed: int, device: torch.device) -> Any:
     from peft import LoraConfig, get_peft_model
 
     names = settings["targetModules"]
@@ -73,6 +73,8 @@ def add(model: Any, settings: dict[str, Any], seed: int) -> Any:
         target_modules=linear_names(model) if names == ALL_LINEAR else names,
     )
     # Float32 whatever the base is in.
-    adapted = get_peft_model(model, config, autocast_adapter_dtype=True)
-    initialize(adapted, seed, 3 if config.use_dora else 2)
+    is_empty = device.type == "meta"
+    adapted = get_peft_model(model, config, autocast_adapter_dtype=True, low_cpu_mem_usage=is_empty)
+    if not is_empty:
+        initialize(adapted, seed, 3 if config.use_dora else 2)
     return adapted

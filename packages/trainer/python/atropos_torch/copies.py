@@ -1,5 +1,10 @@
-"""Writes and reads durable copies: a PEFT folder or `model.safetensors`, and AdamW's moments by parameter name."""
+"""Writes and reads durable copies: a PEFT folder or `model.safetensors`, and AdamW's moments by parameter name.
 
+Rank 0 writes the weights. Moments of sharded models are written by every rank of the first machine, whole parameters in
+turn (`optimizer-00001-of-00004.safetensors`), so that no process holds all of them; only rank 0 reads.
+"""
+
+import glob
 import os
 from typing import Any
 
@@ -7,10 +12,9 @@ import torch
 from torch import Tensor
 
 from . import ranks
-from .link import Failure
+from .link import Failure, Link
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
-OPTIMIZER = "optimizer.safetensors"
 
 
 def file_of(wrapper: Any) -> str:
@@ -26,70 +30,112 @@ def name_of(parameter: str, wrapper: Any) -> str:
     return outer.removesuffix(".weight") if outer.endswith("lora_magnitude_vector.weight") else outer
 
 
-def read(path: str) -> dict[str, Tensor]:
-    from safetensors.torch import load_file
+class Values:
+    """Tensors of several files by name, each read when it is asked for."""
 
-    try:
-        values: dict[str, Tensor] = load_file(path)
-    except Exception as error:
-        raise Failure("checkpoint", f"{path} cannot be read: {error}") from error
+    def __init__(self, paths: list[str]) -> None:
+        from safetensors import safe_open
+
+        self.files: dict[str, Any] = {}
+        for path in paths:
+            try:
+                file = safe_open(path, "pt")
+            except Exception as error:
+                raise Failure("checkpoint", f"{path} cannot be read: {error}") from error
+            self.files.update({name: file for name in file.keys()})
+
+    def shape(self, name: str) -> list[int]:
+        return list(self.files[name].get_slice(name).get_shape())
+
+    def __getitem__(self, name: str) -> Tensor:
+        tensor: Tensor = self.files[name].get_tensor(name)
+        return tensor
+
+
+def _opened(link: Link, paths: list[str], wanted: dict[str, Tensor], is_exact: bool) -> Values | None:
+    """At rank 0 the files, which have these tensors; a failure is raised at every rank."""
+    values, failure = None, None
+    if link.rank == 0:
+        try:
+            values = Values(paths)
+            extra = set(values.files) - set(wanted) if is_exact else set()
+            strange = sorted(set(wanted) - set(values.files) or extra)
+            if strange:
+                fault = "lacks" if strange[0] in wanted else "has another parameter,"
+                failure = Failure("checkpoint", f"{paths[0]} {fault} {strange[0]}: it is of another model or adapter")
+            for name, parameter in wanted.items() if failure is None else []:
+                if values.shape(name) != list(parameter.shape):
+                    message = f"{name} has the shape {values.shape(name)} instead of {list(parameter.shape)}"
+                    failure = Failure("checkpoint", f"{paths[0]}: {message}")
+        except Failure as error:
+            failure = error
+    failure = link.first(failure)
+    if failure is not None:
+        raise failure
     return values
 
 
-def restore(path: str, trained: list[tuple[str, Tensor]], wrapper: Any) -> None:
+def restore(link: Link, path: str, trained: list[tuple[str, Tensor]], wrapper: Any) -> None:
     """Sets every trained parameter from the file, which has these parameters and no other."""
-    values = read(path)
     wanted = {name_of(name, wrapper): parameter for name, parameter in trained}
-    strange = sorted(set(wanted) ^ set(values))
-    if strange:
-        fault = "has another parameter," if strange[0] in values else "lacks"
-        raise Failure("checkpoint", f"{path} {fault} {strange[0]}: it belongs to another model or adapter")
+    values = _opened(link, [path], wanted, True)
     with torch.no_grad():
         for name, parameter in wanted.items():
-            if values[name].shape != parameter.shape:
-                raise Failure(
-                    "checkpoint",
-                    f"{path}: {name} has the shape {list(values[name].shape)} instead of {list(parameter.shape)}",
-                )
-            parameter.copy_(values[name])
+            parameter.copy_(ranks.spread(values[name] if values else None, parameter))
 
 
-def restore_moments(path: str, trained: list[tuple[str, Tensor]], wrapper: Any, optimizer: torch.optim.AdamW) -> None:
-    saved = read(path)
-    for name, parameter in trained:
-        outer = name_of(name, wrapper)
-        try:
-            moments = {key: ranks.like(saved[f"{key}.{outer}"], parameter) for key in MOMENTS}
-            optimizer.state[parameter] = {"step": saved["step"].clone(), **moments}
-        except KeyError as error:
-            raise Failure("checkpoint", f"{path} has no moments of {outer}") from error
+def restore_moments(
+    link: Link, folder: str, trained: list[tuple[str, Tensor]], wrapper: Any, optimizer: torch.optim.AdamW
+) -> None:
+    paths = sorted(glob.glob(os.path.join(glob.escape(folder), "optimizer*.safetensors")))
+    named = {name_of(name, wrapper): parameter for name, parameter in trained}
+    step = torch.zeros(())
+    wanted = {f"{key}.{name}": parameter for name, parameter in named.items() for key in MOMENTS} | {"step": step}
+    values = _opened(link, paths or [os.path.join(folder, "optimizer.safetensors")], wanted, False)
+    step = ranks.spread(values["step"] if values else None, step)
+    for name, parameter in named.items():
+        keys = {key: f"{key}.{name}" for key in MOMENTS}
+        moments = {key: ranks.spread(values[full] if values else None, parameter) for key, full in keys.items()}
+        optimizer.state[parameter] = {"step": step.clone(), **moments}
 
 
 def save(
+    link: Link,
     folder: str,
     trained: list[tuple[str, Tensor]],
     wrapper: Any,
     model: Any,
     optimizer: torch.optim.AdamW | None,
-    rank: int,
+    owners: int,
 ) -> None:
-    """Called by every rank; rank 0 writes. Without `optimizer` no moments are written."""
+    """Called by every rank. Without `optimizer` no moments are written; `owners`: ranks that write them."""
     from safetensors.torch import save_file
 
-    weights = {name_of(name, wrapper): ranks.whole(parameter) for name, parameter in trained}
-    moments = {}
-    for name, parameter in trained if optimizer is not None else []:
-        state = optimizer.state.get(parameter, {}) if optimizer is not None else {}
+    weights, moments = {}, {}
+    for index, (name, parameter) in enumerate(trained):
         outer = name_of(name, wrapper)
+        values = ranks.whole(parameter, link.rank == 0)
+        if values is not None:
+            weights[outer] = values
+        if optimizer is None:
+            continue
+        state = optimizer.state.get(parameter, {})
         for key in MOMENTS:
-            moments[f"{key}.{outer}"] = ranks.whole(state[key]) if key in state else torch.zeros_like(weights[outer])
-        moments["step"] = state["step"].float().cpu().clone() if "step" in state else torch.zeros(())
-    if rank != 0:
+            moment = ranks.whole(state.get(key, torch.zeros(())), link.rank == index % owners)
+            if moment is not None:
+                moments[f"{key}.{outer}"] = moment if key in state else torch.zeros(parameter.shape)
+        if link.rank == 0:
+            moments["step"] = state["step"].float().cpu().clone() if "step" in state else torch.zeros(())
+    if link.rank == 0:
+        os.makedirs(folder, exist_ok=True)
+    # The others write once the folder exists.
+    link.first(None)
+    if optimizer is not None and link.rank < owners:
+        part = "" if owners == 1 else f"-{link.rank + 1:05d}-of-{owners:05d}"
+        save_file(moments, os.path.join(folder, f"optimizer{part}.safetensors"))
+    if link.rank != 0:
         return
-    os.makedirs(folder, exist_ok=True)
     save_file(weights, os.path.join(folder, file_of(wrapper)), {"format": "pt"})
-    if optimizer is not None:
-        save_file(moments, os.path.join(folder, OPTIMIZER))
     if wrapper is None:
         model.config.save_pretrained(folder)
     else:

@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import copy
 import math
 import os
 from collections.abc import Iterator
@@ -35,32 +34,55 @@ class Learner:
         self.settings = options["optimizer"]
         self.limit = int(os.environ.get(LIMIT, "0")) or math.inf
         torch.manual_seed(options["seed"])
-        model, self.wrapper = loading.load(options, self.device)
-        self.policy = Policy(model, options["chunk"], options["entropies"])
-        if options["initial"] is not None:
-            copies.restore(options["initial"], self._trained(), self.wrapper)
-        self.policy.find_head(self.device)
-        self.policy.check(self.device, self.is_half)
+        self.policy, self.wrapper = self._load(options)
         # All weights: the policy that training began with is another model. An adapter is turned off instead.
-        self.reference = copy.deepcopy(self.policy) if options["reference"] and self.wrapper is None else None
+        needs_model = options["reference"] and self.wrapper is None
+        self.reference = self._load(options)[0] if needs_model else None
         if options["weights"] is not None:
-            copies.restore(options["weights"], self._trained(), self.wrapper)
-        if self.is_sharded:
-            blocks = set(model._no_split_modules or [])
-            ranks.shard(self.policy, blocks, self.is_half)
-            if self.reference is not None:
-                ranks.shard(self.reference, blocks, self.is_half)
-        self.trained = self._trained()
+            copies.restore(link, options["weights"], self._trained(self.policy), self.wrapper)
+        self.trained = self._trained(self.policy)
         self.optimizer = self._make_optimizer()
         if options["moments"] is not None:
-            copies.restore_moments(options["moments"], self.trained, self.wrapper, self.optimizer)
+            copies.restore_moments(link, options["moments"], self.trained, self.wrapper, self.optimizer)
         # Of a micro-batch since the last `discard`: what was sent ahead of it fails too.
         self.failure: Failure | None = None
         # In the order of the forward passes; of each the log-probabilities and entropies with their graph.
         self.pending: collections.deque[tuple[Tensor, Tensor]] = collections.deque()
 
-    def _trained(self) -> list[tuple[str, Tensor]]:
-        return [(name, one) for name, one in self.policy.named_parameters() if one.requires_grad]
+    @staticmethod
+    def _trained(policy: Policy) -> list[tuple[str, Tensor]]:
+        return [(name, one) for name, one in policy.named_parameters() if one.requires_grad]
+
+    def _load(self, options: dict[str, Any]) -> tuple[Policy, Any]:
+        """The policy at the start of training, and PEFT's wrapper. If sharded, rank 0 alone reads the weights, into the
+        CPU's memory, so that it need not fit into a GPU's."""
+
+        def on(device: torch.device) -> tuple[Policy, Any]:
+            model, wrapper = loading.load(options, device)
+            return Policy(model, options["chunk"], options["entropies"]), wrapper
+
+        if self.is_sharded:
+            source, failure = None, None
+            try:
+                source = on(torch.device("cpu"))[0] if self.link.rank == 0 else None
+            except Failure as error:
+                failure = error
+            failure = self.link.first(failure)
+            if failure is not None:
+                raise failure
+            policy, wrapper = on(torch.device("meta"))
+            ranks.shard(policy, set(policy.model._no_split_modules or []), self.is_half)
+            ranks.fill(policy, source, self.device)
+        else:
+            policy, wrapper = on(self.device)
+        if options["initial"] is not None:
+            copies.restore(self.link, options["initial"], self._trained(policy), wrapper)
+        policy.find_head(self.device)
+        policy.check(self.device, 0.1 if self.is_half or options["quantize"] != "none" else 1e-3, self.is_half)
+        if self.is_sharded:
+            # Outside of blocks, parameters stay whole after a forward pass.
+            policy.reshard()  # type: ignore[operator]
+        return policy, wrapper
 
     def _make_optimizer(self) -> torch.optim.AdamW:
         groups = []
@@ -174,7 +196,8 @@ class Learner:
 
     def save(self, folder: str, has_moments: bool) -> str:
         optimizer = self.optimizer if has_moments else None
-        copies.save(folder, self.trained, self.wrapper, self.policy.model, optimizer, self.link.rank)
+        owners = self.link.local_ranks if self.is_sharded else 1
+        copies.save(self.link, folder, self.trained, self.wrapper, self.policy.model, optimizer, owners)
         return copies.file_of(self.wrapper)
 
     def about(self) -> Header:

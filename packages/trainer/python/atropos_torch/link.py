@@ -42,6 +42,9 @@ class Link:
         self.rank = int(os.environ.get("RANK", "0"))
         self.ranks = int(os.environ.get("WORLD_SIZE", "1"))
         local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        self.machine = int(os.environ.get("GROUP_RANK", "0"))
+        # Of this machine; machines of a group have equally many.
+        self.local_ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         self.has_gpu = torch.cuda.is_available()
         self.device = torch.device("cuda", local_rank) if self.has_gpu else torch.device("cpu")
         if self.has_gpu:

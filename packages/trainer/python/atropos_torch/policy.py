@@ -76,23 +76,30 @@ class Policy(nn.Module):
         logits: Tensor = self.model(input_ids=ids, position_ids=positions, use_cache=False).logits
         return logits
 
+    def _heads(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits by the output matrix alone, scaled and capped, and the model's own."""
+        logits = self._hidden(ids, None) @ self.model.get_output_embeddings().weight.T * self.scale
+        return self.cap * torch.tanh(logits / self.cap) if self.cap else logits, self._logits(ids, None)
+
     def find_head(self, device: torch.device) -> None:
         """Decides whether logits are the output matrix times the hidden states, scaled and capped, and nothing else:
         only then are they computed in chunks."""
-        ids = torch.arange(8, device=device)[None] % self.vocabulary
         with torch.no_grad(), contextlib.suppress(AttributeError, TypeError):
             head = self.model.get_output_embeddings()
             if type(head) is not nn.Linear or head.bias is not None:
                 return
-            ours = self._hidden(ids, None) @ head.weight.T * self.scale
-            ours = self.cap * torch.tanh(ours / self.cap) if self.cap else ours
-            theirs = self._logits(ids, None)
+            batch = Batch([8], np.arange(9) % self.vocabulary, np.ones(9, np.uint8), np.ones(1, np.float32))
+            ours, theirs = self(batch.rows([0], device), "heads")
             self.is_chunked = bool((ours - theirs).abs().max() <= 1e-2 * theirs.abs().max())
 
-    def forward(self, rows: Rows) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and entropies (N), float32."""
-        if not self.is_chunked:
-            return of_logits(self._logits(rows.ids, rows.positions).flatten(0, 1)[rows.places], rows.targets, rows.heat)
+    def forward(self, rows: Rows, what: str = "logprobs") -> tuple[Tensor, Tensor]:
+        """Log-probabilities and entropies (N), float32; `own`: by the model's logits and its own positions; `heads`:
+        both kinds of logits. All are parts of one forward pass, which holds what FSDP gathers."""
+        if what == "heads":
+            return self._heads(rows.ids)
+        if what == "own" or not self.is_chunked:
+            logits = self._logits(rows.ids, None if what == "own" else rows.positions)
+            return of_logits(logits.flatten(0, 1)[rows.places], rows.targets, rows.heat)
         hidden = self._hidden(rows.ids, rows.positions).flatten(0, 1)[rows.places]
         weight = self.model.get_output_embeddings().weight.to(hidden.dtype)
         logprobs, entropies = TargetLogprobs.apply(
@@ -100,7 +107,7 @@ class Policy(nn.Module):
         )
         return logprobs, entropies
 
-    def check(self, device: torch.device, half: bool) -> None:
+    def check(self, device: torch.device, near: float, half: bool) -> None:
         """Fails unless log-probabilities of a sequence are the model's own, alone and next to another sequence.
 
         Finds dropout, jitter, and architectures whose rows see each other or their padding.
@@ -108,16 +115,13 @@ class Policy(nn.Module):
         lengths = [7, 12]
         tokens = (np.arange(sum(lengths) + 2, dtype=np.int32) * 7) % self.vocabulary
         batch = Batch(lengths, tokens, np.ones(len(tokens), np.uint8), np.ones(2, np.float32))
-        near = 0.1 if half else 1e-3
         with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=half):
 
-            def of(*chosen: int) -> Tensor:
-                logprobs, _ = self.forward(batch.rows(list(chosen), device))
+            def of(chosen: list[int], what: str = "logprobs") -> Tensor:
+                logprobs: Tensor = self(batch.rows(chosen, device), what)[0]
                 return logprobs.float()
 
-            alone, together = torch.cat([of(0), of(1)]), of(0, 1)
-            ids = torch.from_numpy(tokens[:8].astype(np.int64)).to(device)
-            own, _ = of_logits(self._logits(ids[None, :-1], None)[0], ids[1:], torch.ones(7, device=device))
+            alone, together, own = torch.cat([of([0]), of([1])]), of([0, 1]), of([0], "own")
         name = self.model.config.model_type
         if float((own - alone[:7]).abs().max()) > near:
             raise Failure("settings", f"log-probabilities of {name} are not those of its own logits")

@@ -1,4 +1,4 @@
-"""Sums gradients over ranks: of adapters with one all-reduce, of sharded models by FSDP2."""
+"""Shares weights and gradients between ranks: of adapters with one all-reduce, of sharded models by FSDP2."""
 
 import dataclasses
 from typing import Any
@@ -28,6 +28,34 @@ def shard(policy: nn.Module, blocks: set[str], half: bool) -> None:
             sharded.set_force_sum_reduction_for_comms(True)
 
 
+def fill(policy: nn.Module, source: nn.Module | None, device: torch.device) -> None:
+    """Gives a sharded model without values those of rank 0, which alone has the source."""
+    policy.to_empty(device=device)
+    parameters, buffers = (
+        ({}, {}) if source is None else (dict(source.named_parameters()), dict(source.named_buffers()))
+    )
+    with torch.no_grad():
+        for name, parameter in policy.named_parameters():
+            parameter.copy_(spread(parameters.get(name), parameter))
+        # Tables of positions are in no file.
+        for name, buffer in policy.named_buffers():
+            buffer.copy_(spread(buffers.get(name), buffer))
+
+
+def spread(values: Tensor | None, like: Any) -> Tensor:
+    """Rank 0's values at every rank, on the device and with the type of `like`, and sharded as it is."""
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    whole = torch.empty(like.shape, dtype=like.dtype, device=like.device)
+    if values is not None:
+        whole.copy_(values)
+    if isinstance(like, DTensor):
+        return distribute_tensor(whole, like.device_mesh, like.placements)
+    if dist.is_initialized():
+        dist.broadcast(whole, 0)
+    return whole
+
+
 def sum_gradients(parameters: list[Tensor]) -> None:
     """The same sum at every rank; a rank without sequences has no gradient."""
     for parameter in parameters:
@@ -40,20 +68,10 @@ def sum_gradients(parameters: list[Tensor]) -> None:
         gradient.copy_(values.view_as(gradient))
 
 
-def whole(tensor: Any) -> Tensor:
-    """A float32 copy on the CPU, gathered from all ranks if it is sharded."""
+def whole(tensor: Any, is_kept: bool) -> Tensor | None:
+    """A float32 copy on the CPU, gathered from all ranks if it is sharded; None where it is not kept."""
     full = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    if not is_kept:
+        return None
     copy: Tensor = full.detach().float().cpu().contiguous()
     return copy.clone() if copy.data_ptr() == full.data_ptr() else copy
-
-
-def like(values: Tensor, parameter: Any) -> Tensor:
-    """The values on the parameter's device, sharded as it is."""
-    from torch.distributed.tensor import DTensor, distribute_tensor
-
-    moved = values.to(parameter.device)
-    return (
-        distribute_tensor(moved, parameter.device_mesh, parameter.placements)
-        if isinstance(parameter, DTensor)
-        else moved
-    )

@@ -223,6 +223,8 @@ export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "device",
   "python",
   "gpus",
+  "nodes",
+  "rendezvous",
   "parallel",
   "threads",
   "tokenBudget",

@@ -2,6 +2,7 @@
 import { TrainerError } from "../learn/TrainerError.ts"
 
 const requirements = "torch, transformers, peft and safetensors"
+const installing = "npx @atropos/cli torch install"
 
 const errorLine = /^(?:\[rank\d+\]:\s*)?[\w.]*(?:Error|Exception|Failure)\b.*:/
 
@@ -42,7 +43,7 @@ export const explain = ({ code, output, program, signal, wasReady }: Exit): Trai
   if (!wasReady && missing !== undefined) {
     return new TrainerError({
       reason: "settings",
-      message: `--engine torch: ${program} has no module ${missing}: install ${requirements} there (pip install ${requirements.replaceAll(/,| and/g, "")}), or name a Python that has them with --python`
+      message: `--engine torch: ${program} has no module ${missing}: it needs ${requirements}. Run ${installing}, or name a Python that has them with --python`
     })
   }
   const how = signal === null ? `ended with code ${code}: ${reasonOf(output) || "no output"}` : `was ended by ${signal}`

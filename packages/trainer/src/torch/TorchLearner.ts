@@ -43,6 +43,8 @@ export interface Options extends TorchProcess.Options {
   readonly sizes?: TorchMemory.Sizes | undefined
   /** Bytes of this machine's memory that others need while it trains on the CPU. */
   readonly reserved?: number
+  /** Frozen weights of linear layers in 8 or 4 bits (bitsandbytes). */
+  readonly quantize: "none" | "int8" | "int4"
   /** How several GPUs share the work: each has all weights (`ddp`), or a part of them (`fsdp`). */
   readonly parallel: "ddp" | "fsdp"
   /** Receives new weights. Training waits for it. */
@@ -70,7 +72,7 @@ export interface Loaded {
   readonly recomputes: boolean
 }
 
-const defaultBudget = { cpu: 4096, gpu: 16_384 }
+export const defaultBudget = { cpu: 4096, gpu: 16_384 }
 
 const settings = (message: string) => new TrainerError({ reason: "settings", message: `--engine torch: ${message}` })
 
@@ -142,13 +144,14 @@ const start = Effect.fnUntraced(function* (options: Options, shared: Shared, loa
       dtype: options.dtype,
       parallel: options.parallel,
       chunk: TorchMemory.chunk,
+      quantize: options.quantize,
       remat: recomputes,
       entropies: objective.needsEntropies,
       reference: objective.needsReference,
       optimizer: loading.optimizer ?? defaultOptimizer,
       initial,
       weights: from ?? initial,
-      moments: from === null ? null : join(dirname(from), "optimizer.safetensors")
+      moments: from === null ? null : dirname(from)
     }
   })
   yield* Effect.addFinalizer(() => (child.isAlive() ? Effect.ignore(ask({ op: "unload" })) : Effect.void))

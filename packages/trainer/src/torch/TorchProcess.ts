@@ -1,35 +1,25 @@
 /**
- * Runs the Python side of the engine (`python/atropos_torch`): one process, or one per GPU by `torch.distributed.run`.
- * Rank 0 connects to a Unix socket; requests are answered in the order in which they were sent.
+ * Runs the Python side of the engine (`python/atropos_torch`), one process or several (`TorchCommand`). Rank 0 connects
+ * to a Unix socket; requests are answered in the order in which they were sent.
  *
  * Its processes end with the scope, and by themselves if this process is killed: the socket closes. When it ends, every
  * pending and later request fails with the reason.
  */
 import { spawn } from "node:child_process"
 import { createServer, type Socket } from "node:net"
-import { fileURLToPath } from "node:url"
 import { Deferred, Effect, FileSystem, Path, type Scope } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
+import * as TorchCommand from "./TorchCommand.ts"
 import * as TorchExit from "./TorchExit.ts"
 import * as TorchFrames from "./TorchFrames.ts"
 
-export interface Options {
-  /** The interpreter. */
-  readonly python: string
-  /** Processes, one per GPU. */
-  readonly ranks: number
-  /** Threads of each process on the CPU. */
-  readonly threads: number
-  /** Indices of the GPUs. Default: all that are visible. */
-  readonly gpus?: string | undefined
-  /** Added to the environment of this process. */
-  readonly variables?: { readonly [name: string]: string }
-}
+export type Options = TorchCommand.Options
 
 /** What rank 0 reports when it is ready. */
 export interface About {
-  /** Process ids of all ranks. */
+  /** Process ids of the ranks on this machine. */
   readonly pids: ReadonlyArray<number>
+  /** On all machines. */
   readonly ranks: number
   readonly torch: string
   /** The GPU's name, or `cpu`. */
@@ -62,21 +52,14 @@ export interface TorchProcess {
     request: Request,
     tensors?: TorchFrames.Tensors
   ) => Effect.Effect<Effect.Effect<TorchFrames.Answer, Failed>, TrainerError>
-  /** Kills every rank with SIGKILL. */
+  /** Kills every rank on this machine with SIGKILL. */
   readonly kill: Effect.Effect<void>
 }
-
-const root = fileURLToPath(new URL("../../python", import.meta.url))
 
 /** Characters of output that are kept to explain an exit. */
 const keptOutput = 16_384
 /** How long its processes may take to end after the connection was closed. */
 const grace = "3 seconds"
-
-const commandOf = ({ python, ranks }: Options): ReadonlyArray<string> =>
-  ranks === 1
-    ? [python, "-m", "atropos_torch"]
-    : [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", String(ranks), "-m", "atropos_torch"]
 
 const failureOf = ({ message, reason }: TorchFrames.Header): Failed =>
   reason === "memory"
@@ -114,26 +97,13 @@ const makePending = () => {
 }
 
 const spawnChild = (options: Options, folder: string, socket: string) => {
-  const [program = "", ...words] = commandOf(options)
+  const [program = "", ...words] = TorchCommand.words(options)
   const child = spawn(program, words, {
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe"],
     // A group of its own: Ctrl-C reaches this process only, which saves first.
     detached: true,
-    env: {
-      ...process.env,
-      ...(options.gpus !== undefined && { CUDA_VISIBLE_DEVICES: options.gpus }),
-      PYTHONPATH: [root, process.env["PYTHONPATH"]].filter((one) => one).join(":"),
-      PYTHONUNBUFFERED: "1",
-      OMP_NUM_THREADS: String(options.threads),
-      TOKENIZERS_PARALLELISM: "false",
-      HF_HUB_OFFLINE: "1",
-      HF_HUB_DISABLE_PROGRESS_BARS: "1",
-      TRANSFORMERS_VERBOSITY: "error",
-      ...options.variables,
-      ATROPOS_TORCH_SOCKET: socket,
-      ATROPOS_TORCH_THREADS: String(options.threads)
-    }
+    env: { ...process.env, ...TorchCommand.environment(options), ATROPOS_TORCH_SOCKET: socket }
   })
   let output = ""
   const keep = (chunk: Buffer): void => {
@@ -187,7 +157,7 @@ export const make = Effect.fn("TorchProcess.make")(function* (
   )
   const { child, output, program } = spawnChild(options, folder, path)
   child.once("error", (cause) => {
-    const message = `--engine torch: ${program} cannot be started: ${cause.message}. Install Python 3.11 or newer, or name one with --python`
+    const message = `--engine torch: ${program} cannot be started: ${cause.message}. Install Python 3.11 or newer and run npx @atropos/cli torch install, or name one with --python`
     pending.end(new TrainerError({ reason: "settings", message, cause }))
     Deferred.doneUnsafe(closed, Effect.void)
   })

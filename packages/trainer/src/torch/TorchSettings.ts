@@ -7,14 +7,24 @@ const GpuList = Schema.String.check(Schema.isPattern(/^\d+(-\d+)?(,\d+(-\d+)?)*$
 
 export const fields = {
   python: field(
-    Schema.NonEmptyString,
-    "python3",
-    "engine torch: the Python interpreter, with torch, transformers, peft and safetensors"
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "engine torch: the Python interpreter, with torch, transformers, peft and safetensors; if unset, that of atropos torch install, else python3"
   ),
   gpus: field(
     Schema.NullOr(GpuList),
     null,
     "engine torch: GPUs to train on, for example 0-3 or 0,2; if unset, the first; without GPUs, the CPU"
+  ),
+  nodes: field(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1024 })),
+    1,
+    "engine torch: machines to train on, each with as many GPUs; the others run atropos torch join"
+  ),
+  rendezvous: field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "engine torch on several machines: host:port of this one, where the others join; on a network of their own, since it has no key"
   ),
   parallel: field(
     Schema.Literals(["ddp", "fsdp"]),

@@ -6,6 +6,7 @@ import * as TorchEngine from "../../src/torch/TorchEngine.ts"
 import type * as TorchProcess from "../../src/torch/TorchProcess.ts"
 import { folder, type Name } from "../model/Fixtures.ts"
 
+export const { interpreter } = Python
 export const { absence, isPresent } = Python.having("torch", "transformers", "peft")
 
 export const lora = { r: 4, alpha: 32, targetModules: ["all-linear"], rslora: false }
@@ -33,6 +34,7 @@ export const optionsOf = (
   trains: lora,
   seed,
   dtype: "float32",
+  quantize: "none",
   parallel: "ddp",
   vocabSize: 128,
   maxPositions: 256,

@@ -21,7 +21,10 @@ describe("how PyTorch's process ended", () => {
     const output = "Traceback\\nModuleNotFoundError: No module named 'peft'"
     const { message, reason } = TorchExit.explain({ ...exit, output })
     assert.strictEqual(reason, "settings")
-    assert.include(message, "python3 has no module peft: install torch, transformers, peft and safetensors there")
+    assert.include(
+      message,
+      "python3 has no module peft: it needs torch, transformers, peft and safetensors. Run npx @atropos/cli torch install"
+    )
   })
 
   it("is lost weights if it had answered, with the error that it printed", () => {

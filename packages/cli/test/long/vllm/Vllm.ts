@@ -10,6 +10,15 @@ import * as Waits from "../../../../core/test/base/Waits.ts"
 export const executable = process.env["ATROPOS_TEST_VLLM"]
 export const absence = executable === undefined ? " (skipped: ATROPOS_TEST_VLLM names no vllm executable)" : ""
 
+/** Variables of a server on a CPU that others use too. */
+export const onCpu = {
+  VLLM_CPU_KVCACHE_SPACE: "1",
+  VLLM_CPU_OMP_THREADS_BIND: "nobind",
+  VLLM_NO_USAGE_STATS: "1",
+  OMP_NUM_THREADS: "1",
+  HF_HUB_OFFLINE: "1"
+}
+
 /** Ends the server and what it has started: they are one group of processes. */
 const end = (group: number) =>
   Effect.sync(() => {
@@ -38,11 +47,7 @@ export const serve = Effect.fn("Vllm.serve")(function* (folder: string, words: R
             ...process.env,
             VLLM_SERVER_DEV_MODE: "1",
             VLLM_ALLOW_RUNTIME_LORA_UPDATING: "True",
-            VLLM_CPU_KVCACHE_SPACE: "1",
-            VLLM_CPU_OMP_THREADS_BIND: "nobind",
-            VLLM_NO_USAGE_STATS: "1",
-            OMP_NUM_THREADS: "1",
-            HF_HUB_OFFLINE: "1"
+            ...onCpu
           }
         }
       )
