@@ -1,4 +1,4 @@
-/** Qwen Code (Chat Completions). */
+/** Qwen Code (Chat Completions). Comments of a stream do not count for its limit of silence, which is an hour here. */
 import type { CodingAgent } from "./CodingAgent.ts"
 
 const hour = 3_600_000
@@ -18,6 +18,7 @@ export const qwenCode: CodingAgent = {
       model: {
         generationConfig: {
           timeout: hour,
+          streamIdleTimeoutMs: hour,
           contextWindowSize: contextLength,
           samplingParams: { max_tokens: maxTokens }
         }

@@ -1,4 +1,4 @@
-/** A coding agent as those of the terminal: a version, a title on the side, a loop with a shell, settings in its home. */
+/** A coding agent as those of the terminal: a version, a title on the side, a shell, settings in its home. */
 import { execSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"

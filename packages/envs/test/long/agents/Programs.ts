@@ -3,7 +3,8 @@
  * project of each (`npm install` in `pi`, `opencode`, …).
  */
 import { spawnSync } from "node:child_process"
-import { existsSync, globSync } from "node:fs"
+import { existsSync, globSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import type { CodingAgent } from "../../../src/coding/CodingAgent.ts"
 
@@ -24,6 +25,9 @@ export interface Installed {
 export const installed = (agent: CodingAgent): Installed | undefined => {
   const path = pathOf(agent)
   if (path === undefined) return undefined
-  const { stdout } = spawnSync(path, ["--version"], { encoding: "utf8" })
+  // Some write into their home even then.
+  const home = mkdtempSync(join(tmpdir(), "atropos-home-"))
+  const { stdout } = spawnSync(path, ["--version"], { encoding: "utf8", env: { ...process.env, HOME: home } })
+  rmSync(home, { recursive: true, force: true })
   return { path, version: /\d+\.\d+\.\d+/.exec(stdout)?.[0] ?? "unknown" }
 }
