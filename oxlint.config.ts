@@ -101,6 +101,7 @@ const floors = {
     "kit/driven",
     "agent",
     "code",
+    "coding",
     "command",
     "dataset",
     "desk",

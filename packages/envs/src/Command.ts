@@ -7,9 +7,12 @@
  * are limited, and nothing outlives the rollout or this process, even after kill -9 (`ProcessSupervisor`).
  */
 import { Environment } from "@atropos/core"
+import * as Trained from "@atropos/core/gateway/session/Trained"
 import { Effect, type FileSystem, Formatter, type Path } from "effect"
 import * as Items from "./agent/Items.ts"
 import * as SessionRuns from "./agent/SessionRuns.ts"
+import * as CodingAgents from "./coding/CodingAgents.ts"
+import * as AgentTrial from "./command/AgentTrial.ts"
 import * as Attempt from "./command/Attempt.ts"
 import * as CommandLine from "./command/CommandLine.ts"
 import { settings } from "./command/CommandSettings.ts"
@@ -38,6 +41,8 @@ export const layer = Environment.layer("command", settings, (chosen) =>
       folder: undefined
     })
     const supervisor = yield* ProcessSupervisor.make
+    const agent = chosen.agent === null ? undefined : yield* CodingAgents.find(chosen.agent)
+    if (agent !== undefined) yield* AgentTrial.check({ agent, line, settings: chosen, supervisor })
     const { definition } = yield* SessionRuns.make<
       Program.Printed,
       ProcessSupervisor.ProgramError,
@@ -45,9 +50,11 @@ export const layer = Environment.layer("command", settings, (chosen) =>
     >({
       name: "command",
       settings: chosen,
+      trained: Trained.by[chosen.trained ?? (agent === undefined ? "all" : (agent.trained ?? "tools"))],
       source,
+      isProgram: true,
       ...(solvedAt !== null && { isCorrect: (score) => score >= solvedAt }),
-      begin: ({ item }) => Attempt.begin({ item, line, settings: chosen, supervisor })
+      begin: ({ item }) => Attempt.begin({ agent, item, line, settings: chosen, supervisor })
     })
     return {
       ...definition,

@@ -11,11 +11,13 @@
 import { Environment, type Trajectory } from "@atropos/core"
 import * as Jail from "./sandbox/Jail.ts"
 import * as Reason from "@atropos/core/base/Reason"
+import * as Trained from "@atropos/core/gateway/session/Trained"
 import { Effect, type FileSystem, type Path, Result, type Scope } from "effect"
 import { resolve } from "node:path"
 import * as Items from "./agent/Items.ts"
 import * as SessionGroup from "./agent/SessionGroup.ts"
 import * as SessionRuns from "./agent/SessionRuns.ts"
+import * as CodingAgents from "./coding/CodingAgents.ts"
 import * as ProcessSupervisor from "./command/ProcessSupervisor.ts"
 import * as Words from "./command/Words.ts"
 import type * as Box from "./harbor/Box.ts"
@@ -89,6 +91,8 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const patterns = only === null ? [] : only.split(",").map((pattern) => pattern.trim())
     const tasks = yield* Tasks.runnable(yield* Tasks.find([chosen.tasks], patterns), skipRefused)
     const tests = testTasks === null ? undefined : yield* Tasks.runnable(yield* Tasks.find([testTasks]), skipRefused)
+    const agent = chosen.agent === null ? undefined : yield* CodingAgents.find(chosen.agent)
+    const isProgram = command !== null || agent !== undefined
     const supervisor = yield* ProcessSupervisor.make
     const passed = Templates.passed(chosen.pass)
     const open = yield* opener([...tasks, ...(tests ?? [])], chosen, supervisor)
@@ -104,7 +108,7 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
       open({
         task,
         supervisor,
-        needsGateway: command !== null,
+        needsGateway: isProgram,
         agentFolder: agentFolder === null ? null : resolve(agentFolder),
         keptIn: keepFoldersIn,
         network: chosen.network,
@@ -113,11 +117,15 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const { definition } = yield* SessionRuns.make<void, HarborError | ProcessSupervisor.ProgramError, Services>({
       name: "harbor",
       settings: chosen,
+      trained: Trained.by[chosen.trained ?? (agent === undefined ? "all" : (agent.trained ?? "tools"))],
       source,
+      isProgram,
       isCorrect: (score) => score >= solvedAt,
       label: (item) => taskOf({ item }).name,
       begin: (numbered) =>
-        Effect.map(openOf(taskOf(numbered)), (box) => Trial.begin({ box, settings: chosen, task: taskOf(numbered) }))
+        Effect.map(openOf(taskOf(numbered)), (box) =>
+          Trial.begin({ agent, box, settings: chosen, task: taskOf(numbered) })
+        )
     })
     const worth = yield* Trial.worthOf(openOf, passed)
     return {

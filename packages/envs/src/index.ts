@@ -42,6 +42,8 @@ import * as Verifiers from "./Verifiers.ts"
 import * as VqaDataset from "./pictures/VqaDataset.ts"
 import * as Wordle from "./games/Wordle.ts"
 
+export type { AgentModel as CodingAgentModel, CodingAgent } from "./coding/CodingAgent.ts"
+export { codingAgent, type CodingRunOptions, type Finished } from "./command/CodingRun.ts"
 export { defineAgent } from "./agent/Agent.ts"
 export { defineEnvironment } from "./agent/PlainEnvironment.ts"
 export type {

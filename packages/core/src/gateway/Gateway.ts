@@ -8,9 +8,8 @@
  *     POST /s/<secret>/reward                          reports the reward of the session, or of one answer
  *
  * The other dialects are in `Dialects`. Answers are streamed if the server streams them. A stream starts with its first
- * text, or soon without it, so that a request that fails before has a status that its SDK knows. Listens on the loopback
- * interface by default; secrets have 128 bits and are neither logged nor traced. A disconnecting client cancels its
- * sampling.
+ * text, or soon without it, so that a request that fails before has a status that its SDK knows. Listens on loopback by
+ * default; secrets have 128 bits and are neither logged nor traced. A disconnecting client cancels its sampling.
  */
 import { Context, Effect, Layer, type Redacted, type Scope } from "effect"
 import { HttpMiddleware, type HttpRouter, HttpServer } from "effect/http"

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as Gateway from "../../src/gateway/Gateway.ts"
-import { trainedBy } from "../../src/gateway/session/Session.ts"
+import * as Trained from "../../src/gateway/session/Trained.ts"
 import type { Backend } from "../../src/inference/backend/Backend.ts"
 import * as Scripted from "../../src/inference/backend/Scripted.ts"
 import * as ServerManager from "../../src/inference/ServerManager.ts"
@@ -123,7 +123,7 @@ describe("a session that trains requests with tools", () => {
     use(
       {
         script: ["A title", call("look", {}), "It is there.", "[suggestion]"],
-        session: { trained: trainedBy.tools }
+        session: { trained: Trained.by.tools }
       },
       (session) =>
         Effect.gen(function* () {

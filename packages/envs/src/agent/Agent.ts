@@ -10,7 +10,9 @@ import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
 import * as OwnCopy from "@atropos/core/base/OwnCopy"
 import * as Platform from "@atropos/core/base/Platform"
 import { Effect, Option } from "effect"
-import type { AgentDefinition, AnyAgent, SettingsOf } from "./AgentDefinition.ts"
+import type * as Gateway from "@atropos/core/gateway/Gateway"
+import * as Trained from "@atropos/core/gateway/session/Trained"
+import type { AgentDefinition, AgentModel, AnyAgent, SettingsOf } from "./AgentDefinition.ts"
 import * as AgentSample from "./AgentSample.ts"
 import * as AgentSettings from "./AgentSettings.ts"
 import * as Caller from "./Caller.ts"
@@ -31,6 +33,7 @@ const keys = {
   heldOut: "any?",
   settings: "object?",
   run: "function",
+  trained: "any?",
   score: "function?",
   scoreFailure: "function?",
   gold: "function?",
@@ -79,6 +82,7 @@ const make = Effect.fn("Agent.make")(function* (
     name: agent.name,
     settings: chosen,
     source,
+    trained: trainedBy(agent.trained, chosen.trained),
     ...(agent.solved !== undefined && { isCorrect: agent.solved }),
     sample: (numbered, outcome) =>
       Effect.map(Laws.goldTexts(claimed.claims, numbered), ({ gold }) =>
@@ -88,10 +92,8 @@ const make = Effect.fn("Agent.make")(function* (
     begin: (numbered, split) =>
       Effect.sync(() => OwnCopy.of(numbered.item)).pipe(
         Effect.map((item) => ({
-          use: ({ anthropicBaseURL, apiKey, baseURL, modelName: name }) =>
-            Foreign.call((signal) =>
-              agent.run({ item, model: { baseURL, anthropicBaseURL, apiKey, name }, signal, settings: chosen, split })
-            ),
+          use: (session) =>
+            Foreign.call((signal) => agent.run({ item, model: modelOf(session), signal, settings: chosen, split })),
           judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, chosen, item, outcome)
         }))
       )
@@ -127,6 +129,21 @@ const make = Effect.fn("Agent.make")(function* (
     label: ({ item }: Numbered) => Failures.labelOf(agent, item)
   }
 })
+
+const modelOf = (session: Gateway.Session): AgentModel => ({
+  baseURL: session.baseURL,
+  anthropicBaseURL: session.anthropicBaseURL,
+  rewardURL: session.rewardURL,
+  apiKey: session.apiKey,
+  name: session.modelName,
+  ...(session.contextLength !== undefined && { contextLength: session.contextLength })
+})
+
+/** The setting, else the definition's. */
+const trainedBy = (defined: AnyAgent["trained"], chosen: Trained.Trained | null) =>
+  chosen === null && typeof defined === "function"
+    ? defined
+    : Trained.by[chosen ?? (defined as Trained.Trained) ?? "all"]
 
 const unknownResult = new Environment.Unscorable({
   message: `its score needs the result of run, which is unknown: ${Claims.advice}`

@@ -1,5 +1,7 @@
 /** Defines an agent and the arguments of its functions. Plain values and promises: requires no Effect. */
 import type { EnvironmentSettings, Message, RewardComponents, Trajectory } from "@atropos/core"
+import type { Trained } from "@atropos/core/gateway/session/Trained"
+import type * as Inference from "@atropos/core/inference/backend/Inference"
 import type * as AgentSettings from "./AgentSettings.ts"
 import type { Awaitable } from "./Foreign.ts"
 import type { ItemOf, Items } from "./Items.ts"
@@ -14,6 +16,10 @@ export interface AgentModel {
   readonly anthropicBaseURL: string
   readonly apiKey: string
   readonly name: string
+  /** Reports a reward by `POST`. */
+  readonly rewardURL: string
+  /** Max tokens of a prompt and its answer, if known. */
+  readonly contextLength?: number
 }
 
 export interface AgentRun<Item, Settings> {
@@ -66,6 +72,11 @@ export interface AgentDefinition<I, Result, D> {
   /** The agent; may call `model` any number of times. Called `groupSize` times for each item. */
   readonly run: (given: AgentRun<ItemOf<I>, SettingsOf<NoInfer<D>>>) => Awaitable<Result>
   /**
+   * The requests of a run that are trained; others are recorded and masked. Default: all. The setting `trained`
+   * overrides it.
+   */
+  readonly trained?: Trained | ((request: Pick<Inference.ChatRequest, "messages" | "tools">) => boolean)
+  /**
    * The reward of a session: a number, or components by name, weighted by the setting `rewardWeights`. Default: the
    * rewards posted to `/reward`, else the result of `run`, if numeric or components.
    */
@@ -91,6 +102,7 @@ export interface AnyAgent {
   readonly heldOut?: unknown
   readonly settings?: Declaration
   readonly run: (given: AgentRun<unknown, unknown>) => unknown
+  readonly trained?: AgentDefinition<unknown, unknown, unknown>["trained"]
   readonly score?: (given: FinishedSession<unknown, unknown, unknown>) => unknown
   readonly scoreFailure?: (given: FailedSession<unknown, unknown>) => unknown
   readonly gold?: (item: unknown) => ReadonlyArray<unknown>

@@ -18,6 +18,7 @@ export const make = (): AgentFigures => {
   let branched = 0
   let retried = 0
   let seeded = 0
+  let untrained = 0
   const failures: Record<FailureKind, number> = { threw: 0, timeout: 0, silent: 0, unrewarded: 0 }
   return {
     add: (outcome, counts) => {
@@ -28,6 +29,7 @@ export const make = (): AgentFigures => {
         branched += one.branched
         retried += one.retried
         seeded += one.overridden["seed"] ?? 0
+        untrained += one.untrained
       }
       if (outcome._tag === "Failed") failures[outcome.kind]++
     },
@@ -45,9 +47,10 @@ export const make = (): AgentFigures => {
         "agent/rewritten": rewritten,
         "agent/retried": retried,
         "agent/seeded": seeded,
+        "agent/untrained": untrained,
         ...(sessions > 0 && { "agent/paths": paths / sessions })
       }
-      sessions = paths = rewritten = branched = retried = seeded = 0
+      sessions = paths = rewritten = branched = retried = seeded = untrained = 0
       for (const kind of ["threw", "timeout", "silent", "unrewarded"] as const) failures[kind] = 0
       return taken
     })

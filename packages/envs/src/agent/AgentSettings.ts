@@ -1,5 +1,6 @@
 /** Declares the settings of agents, in addition to the common ones, and those that their authors declare. */
 import { Environment } from "@atropos/core"
+import { Trained } from "@atropos/core/gateway/session/Trained"
 import { Schema } from "effect"
 import * as PlainSettings from "./PlainSettings.ts"
 
@@ -23,6 +24,11 @@ export const fields = {
     Schema.Finite.check(Schema.isGreaterThan(0)),
     1,
     "sampling temperature of training rollouts, overriding the agent's; evaluations use the agent's, else 0"
+  ),
+  trained: Environment.field(
+    Schema.NullOr(Trained),
+    null,
+    "which requests of a run are trained: all, or those that offer tools, not titles and suggestions on the side; others are recorded. Default: tools with a coding agent (--env.agent), else all"
   ),
   sessionTimeout: Environment.field(
     Schema.Finite,

@@ -2,8 +2,9 @@
  * Stops an agent whose first runs all failed, so that a mistake in its file costs a few runs instead of a night.
  *
  * Runs that never reached the model count in evaluations too, and the limit is low: each may have called a paid
- * provider instead. Runs that reached it and then threw, timed out or had no reward count in training only, and the
- * limit is higher, since a weak model may fail often. After the first usable run nothing is counted any more.
+ * provider instead. If all requests of a group are refused, so would be the next group's. Runs that reached it and then
+ * threw, timed out or had no reward count in training only, and the limit is higher, since a weak model may fail often.
+ * After the first usable run nothing is counted any more.
  */
 import { EnvironmentUnusable } from "@atropos/core/definition/EnvironmentError"
 import { Effect } from "effect"
@@ -21,25 +22,30 @@ export interface FailedRun {
   readonly hasReached: boolean
   /** True if one of them was answered. */
   readonly hasAnswers: boolean
+  /** True if all of them were refused for what they ask for, which no later run changes. */
+  readonly isRefused: boolean
   readonly isTraining: boolean
 }
 
 const advice = "requests must go to model.baseURL (OpenAI's SDKs) or model.anthropicBaseURL (Anthropic's)"
 
-/** An item takes `groupSize` runs. */
-export const make = (groupSize: number): FirstRuns => {
-  const maxUnreached = Math.max(16, 4 * groupSize)
-  const maxFailed = 4 * maxUnreached
+/** An item takes `groupSize` runs. `isProgram`: its runs cannot differ in whether they reach the model. */
+export const make = (groupSize: number, isProgram = false): FirstRuns => {
+  const most = Math.max(16, 4 * groupSize)
+  const maxUnreached = isProgram ? groupSize : most
+  const maxFailed = 4 * most
   let isUsable = false
   let hasReached = false
   let unreached = 0
   let failures = 0
+  let refused = 0
 
   const fault = ({ kind, reason }: FailedRun["outcome"]): string | undefined => {
     if (!hasReached && unreached >= maxUnreached) {
       const why = kind === "silent" ? reason : `last failure: ${reason}; ${advice}`
       return `none of the first ${unreached} runs of the agent reached the model: ${why}`
     }
+    if (refused >= groupSize) return `the requests of the first ${refused} runs were all refused: ${reason}`
     return failures >= maxFailed
       ? `none of the first ${failures} runs of the agent succeeded, so there is nothing to train on; last failure: ${reason}. To penalize failures, set scoreFailure`
       : undefined
@@ -48,11 +54,12 @@ export const make = (groupSize: number): FirstRuns => {
     succeeded: () => {
       isUsable = true
     },
-    failed: ({ hasAnswers, hasReached: reached, isTraining, outcome }) =>
+    failed: ({ hasAnswers, hasReached: reached, isRefused, isTraining, outcome }) =>
       Effect.suspend(() => {
         if (isUsable) return Effect.void
         hasReached ||= reached
         if (!reached) unreached++
+        if (isRefused) refused++
         // A run that timed out while its first request waited is a problem of the servers, not of the agent.
         const isWaiting = reached && !hasAnswers && outcome.kind === "timeout"
         if (isTraining && !isWaiting) failures++

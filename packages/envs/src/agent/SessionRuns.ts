@@ -48,6 +48,10 @@ export interface Options<A, E, R> {
   /** Resources it acquires live until the rollout is judged. */
   readonly begin: (numbered: Numbered, split: Split) => Effect.Effect<Attempt<A, E, R>, E, R | Scope.Scope>
   readonly isCorrect?: (score: number) => boolean
+  /** Selects the requests of training rollouts that are trained. Default: all. */
+  readonly trained?: Gateway.SessionOptions["trained"]
+  /** True if a run is that of a program, which finds the model by its settings. */
+  readonly isProgram?: boolean
   /** Describes an item for logs; default: its question, else its JSON. */
   readonly label?: (item: unknown) => string
   /** Shown on pages next to a rollout's score. */
@@ -67,17 +71,20 @@ const ownGateway = Effect.gen(function* () {
 export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   begin,
   isCorrect,
+  isProgram,
   label,
   name,
   sample: sampleOf,
   settings,
-  source
+  source,
+  trained
 }: Options<A, E, R>) {
   const { groupSize, sessionTimeout } = settings
+  const how = { settings, ...(trained !== undefined && { trained }) }
   const gateway = yield* ownGateway
   const figures = AgentFigures.make()
   const failures = Failures.make(name, label)
-  const firstRuns = FirstRuns.make(groupSize)
+  const firstRuns = FirstRuns.make(groupSize, isProgram)
   const prompts = PromptCheck.make(name)
 
   /** One rollout, judged; undefined if dropped, which is counted and logged. */
@@ -85,7 +92,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     const attempt = yield* begin(numbered, split)
     const { counts, outcome } = yield* SessionRun.run({
       gateway,
-      sessions: sampling(settings, split, numbered.number, run, attempt.sessions),
+      sessions: sampling(how, split, numbered.number, run, attempt.sessions),
       timeoutSeconds: sessionTimeout,
       use: attempt.use
     })
@@ -104,6 +111,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       outcome: verdict,
       hasReached: hasAnswers || counts.some(hasRequests),
       hasAnswers,
+      isRefused: !hasAnswers && isRefused(counts),
       isTraining: split === "train"
     })
     return undefined
@@ -114,7 +122,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     const attempt = yield* begin(numbered, "eval")
     const { outcome } = yield* SessionRun.run({
       gateway,
-      sessions: sampling(settings, "eval", numbered.number, 0, attempt.sessions),
+      sessions: sampling(how, "eval", numbered.number, 0, attempt.sessions),
       timeoutSeconds: sessionTimeout,
       use: attempt.use
     })
@@ -174,6 +182,12 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
 const hasRequests = ({ cancelled, failed }: Gateway.SessionCounts): boolean =>
   cancelled > 0 || Object.keys(failed).length > 0
 
+/** True if requests failed, each for what it asks for. */
+const isRefused = (counts: ReadonlyArray<Gateway.SessionCounts>): boolean => {
+  const reasons = counts.flatMap(({ failed }) => Object.keys(failed))
+  return reasons.length > 0 && reasons.every((reason) => reason === "invalid" || reason === "unsupported")
+}
+
 /** The seats of a rollout at which the policy had a turn; one without a name if it was judged as a whole. */
 const seatsOf = (outcome: Outcome.Recorded, verdict: Exclude<Verdict, Outcome.Failed>) =>
   isParts(verdict)
@@ -190,7 +204,10 @@ const isParts = (verdict: Exclude<Verdict, Outcome.Failed>): verdict is Readonly
   Array.isArray(verdict)
 
 const sampling = (
-  { groupSize, maxTokenLength, seed, temperature }: Options<unknown, unknown, unknown>["settings"],
+  {
+    settings: { groupSize, maxTokenLength, seed, temperature },
+    trained
+  }: Pick<Options<unknown, unknown, unknown>, "settings" | "trained">,
   split: Split,
   number: number,
   run: number,
@@ -202,6 +219,7 @@ const sampling = (
       ? {
           defaults: { maxTokens: maxTokenLength },
           enforced: { split, temperature, topP: 1 },
+          ...(trained !== undefined && { trained }),
           seed: random.between(0, 2 ** 31 - 1)
         }
       : { defaults: { maxTokens: maxTokenLength, temperature: 0 }, enforced: { split } }

@@ -7,21 +7,26 @@
  */
 import { ExactJson } from "@atropos/core"
 import type * as Gateway from "@atropos/core/gateway/Gateway"
-import { Effect, FileSystem, Option, type Path, type Scope } from "effect"
+import { Effect, FileSystem, Option, type Path, Result, type Scope } from "effect"
 import type * as Outcome from "../agent/Outcome.ts"
 import type { Attempt } from "../agent/SessionRuns.ts"
+import * as AgentProgram from "../coding/AgentProgram.ts"
+import type { CodingAgent } from "../coding/CodingAgent.ts"
+import * as Task from "../coding/Task.ts"
 import type { CommandLine } from "./CommandLine.ts"
 import type { Settings } from "./CommandSettings.ts"
 import * as Confinement from "./Confinement.ts"
 import * as Judging from "./Judging.ts"
 import * as Program from "./Program.ts"
 import * as Variables from "./Variables.ts"
-import type { ProgramError, ProcessSupervisor } from "./ProcessSupervisor.ts"
+import { ProgramError, type ProcessSupervisor } from "./ProcessSupervisor.ts"
 import * as WorkingFolder from "./WorkingFolder.ts"
 
 export interface Options {
   readonly item: unknown
   readonly line: CommandLine
+  /** Absent: the command line is the program. */
+  readonly agent?: CodingAgent | undefined
   readonly settings: Settings
   readonly supervisor: ProcessSupervisor
 }
@@ -36,6 +41,7 @@ const failureOf = ({ complaint, ending }: Program.Printed): string | undefined =
 }
 
 export const begin = Effect.fn("Attempt.begin")(function* ({
+  agent,
   item,
   line,
   settings,
@@ -52,16 +58,21 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
     complaint: output.complaint()
   })
 
+  const task = agent === undefined ? Result.succeed("") : Task.of(settings.prompt, item)
+  if (Result.isFailure(task)) return yield* new ProgramError({ message: `prompt: ${task.failure}` })
+
+  const program = (session: Gateway.Session): Pick<Running, "words" | "input" | "extra"> & { readonly files: Files } =>
+    agent === undefined
+      ? { words: line.program, input: ExactJson.write(item) ?? "null", extra: {}, files: {} }
+      : programOf({ agent, line, session, settings, task: task.success })
+
   const use = (session: Gateway.Session) =>
-    run({
-      item,
-      settings,
-      supervisor,
-      folder,
-      words: line.program,
-      output,
-      input: ExactJson.write(item) ?? "null",
-      model: session
+    Effect.suspend(() => {
+      const { files, ...given } = program(session)
+      return Effect.andThen(
+        WorkingFolder.write(folder.home, files),
+        run({ item, settings, supervisor, folder, ...given, output, model: session })
+      )
     }).pipe(
       Effect.tap((ending) => Effect.sync(() => void (ended = ending))),
       // Failing to start is not the program's failure; it is reported when the rollout is judged.
@@ -114,25 +125,51 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
   }
 })
 
+type Files = AgentProgram.AgentProgram["files"]
+
+/** A coding agent as a program: it has its task as an argument, and reads nothing. */
+const programOf = ({
+  agent,
+  line,
+  session,
+  settings,
+  task
+}: Pick<Options, "line" | "settings"> & {
+  readonly agent: CodingAgent
+  readonly session: Gateway.Session
+  readonly task: string
+}) => {
+  const made = AgentProgram.of({
+    agent,
+    program: line.program.length === 0 ? undefined : line.program,
+    task,
+    session,
+    maxTokens: settings.maxTokenLength
+  })
+  return { words: made.words, input: "", extra: made.variables, files: made.files }
+}
+
 interface Running extends Pick<Options, "item" | "settings" | "supervisor"> {
   readonly folder: WorkingFolder.WorkingFolder
   readonly words: ReadonlyArray<string>
   readonly output: Program.Output
   readonly input: string
   readonly model?: Variables.Model
+  /** Variables of a coding agent. */
+  readonly extra?: { readonly [name: string]: string }
 }
 
 /** Runs a program in the folder, with the limits of the settings. */
-const run = ({ folder, input, item, model, output, settings, supervisor, words }: Running) => {
+const run = ({ extra = {}, folder, input, item, model, output, settings, supervisor, words }: Running) => {
   const isConfined = settings.sandbox === "bubblewrap"
   const startedIn = process.cwd()
   const variables = Variables.make({
     item,
     folder,
     startedIn,
-    variables: settings.variables,
+    variables: { ...extra, ...settings.variables },
     pass: settings.passVariables,
-    ...(isConfined && { home: folder.path }),
+    ...((isConfined || settings.home === "fresh") && { home: folder.home }),
     ...(model !== undefined && { model })
   })
   return Program.run({
@@ -141,7 +178,7 @@ const run = ({ folder, input, item, model, output, settings, supervisor, words }
       ? Confinement.words({
           words,
           path: Variables.path(startedIn),
-          writable: [folder.path, folder.temporary, folder.reports],
+          writable: [folder.path, folder.temporary, folder.home, folder.reports],
           visible: settings.visible
         })
       : words,

@@ -10,6 +10,7 @@ import { ProgramError } from "./ProcessSupervisor.ts"
 import * as Words from "./Words.ts"
 
 export interface CommandLine {
+  /** Empty: that of the coding agent. */
   readonly program: ReadonlyArray<string>
   readonly scorer: ReadonlyArray<string> | undefined
   readonly items: string
@@ -19,10 +20,12 @@ const mistake = (message: string) => new ProgramError({ message })
 
 /** The program and the scorer, runnable in any working directory. */
 export const read = Effect.fn("CommandLine.read")(function* (settings: Settings) {
-  const { command, items, reward, sandbox, scorer, workspace } = settings
+  const { agent, command, items, reward, sandbox, scorer, workspace } = settings
   if (process.platform === "win32") return yield* mistake("the environment command needs Linux or macOS")
-  if (command.trim() === "") {
-    return yield* mistake('command: name the program to run, as in --env.command "python agent.py"')
+  if (command.trim() === "" && agent === null) {
+    return yield* mistake(
+      'command: name the program to run, as in --env.command "python agent.py", or a coding agent, as in --env.agent pi'
+    )
   }
   if (items === null) return yield* mistake("items: name a file or a data set, as in --env.items tasks.jsonl")
   if (reward === "scorer" && scorer === null) {
@@ -39,7 +42,7 @@ export const read = Effect.fn("CommandLine.read")(function* (settings: Settings)
     return yield* mistake(`workspace: folder not found: ${resolve(workspace)}`)
   }
   return {
-    program: yield* wordsOf("command", command),
+    program: command.trim() === "" ? [] : yield* wordsOf("command", command),
     scorer: scorer === null ? undefined : yield* wordsOf("scorer", scorer),
     items
   } satisfies CommandLine

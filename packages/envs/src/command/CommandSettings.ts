@@ -2,6 +2,7 @@
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as AgentSettings from "../agent/AgentSettings.ts"
+import * as CodingAgents from "../coding/CodingAgents.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const texts = Schema.Array(Schema.NonEmptyString)
@@ -15,6 +16,26 @@ export const settings = Environment.settings({
     Schema.String,
     "",
     'the program to run for every rollout, with its arguments, such as "python agent.py"; quotes work as in a shell, pipes and variables need sh -c'
+  ),
+  agent: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    `a coding agent to run instead: ${CodingAgents.names.join(", ")}, or a file that exports one; command then names its program, if it is not in PATH`
+  ),
+  prompt: Environment.field(
+    Schema.NonEmptyString,
+    "{task}",
+    'the task that an agent is given, with fields of the item in braces, such as "Fix this: {issue}"'
+  ),
+  tryAgent: Environment.field(
+    Schema.Boolean,
+    true,
+    "try the agent at the start with scripted answers: it must call its shell and end well"
+  ),
+  home: Environment.field(
+    Schema.Literals(["fresh", "own"]),
+    "fresh",
+    "HOME of programs: fresh: an empty folder for every rollout; own: yours, with its settings, memories and keys"
   ),
   scorer: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),

@@ -15,6 +15,7 @@ export interface Model {
   readonly apiKey: string
   readonly modelName: string
   readonly rewardURL: string
+  readonly contextLength?: number
 }
 
 /** Variables of this process that are inherited: program and library paths, user, language. */
@@ -42,6 +43,7 @@ export const ofModel = ({
   anthropicBaseURL,
   apiKey,
   baseURL,
+  contextLength,
   modelName,
   rewardURL
 }: Model): { readonly [name: string]: string } => ({
@@ -55,6 +57,7 @@ export const ofModel = ({
   ANTHROPIC_MODEL: modelName,
   ANTHROPIC_SMALL_FAST_MODEL: modelName,
   MODEL: modelName,
+  ...(contextLength !== undefined && { MODEL_CONTEXT_LENGTH: String(contextLength) }),
   REWARD_URL: rewardURL
 })
 

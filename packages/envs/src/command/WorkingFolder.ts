@@ -16,6 +16,8 @@ export interface Options {
 export interface WorkingFolder {
   readonly path: string
   readonly temporary: string
+  /** An empty home, in which programs keep their settings and caches. */
+  readonly home: string
   /** Next to the program's working directory, so that files in it are not part of the program's work. */
   readonly reports: string
   readonly rewardFile: string
@@ -23,6 +25,19 @@ export interface WorkingFolder {
 
 const failed = (cause: { readonly message: string }) =>
   new ProgramError({ message: `cannot create a working directory: ${cause.message}`, cause })
+
+/** Writes files below a folder, by their paths in it. */
+export const write = Effect.fn("WorkingFolder.write")(
+  function* (folder: string, files: { readonly [path: string]: string }) {
+    const fs = yield* FileSystem.FileSystem
+    const { dirname, join } = yield* Path.Path
+    for (const [path, text] of Object.entries(files)) {
+      yield* fs.makeDirectory(dirname(join(folder, path)), { recursive: true })
+      yield* fs.writeFileString(join(folder, path), text)
+    }
+  },
+  (effect) => Effect.mapError(effect, failed)
+)
 
 export const scoped = Effect.fn("WorkingFolder.scoped")(
   function* ({
@@ -56,9 +71,10 @@ export const scoped = Effect.fn("WorkingFolder.scoped")(
     if (copyOf === null) yield* fs.makeDirectory(path)
     else yield* fs.copy(copyOf, path)
     const temporary = join(made, "tmp")
+    const home = join(made, "home")
     const reports = join(made, "reports")
-    yield* Effect.forEach([temporary, reports], (folder) => fs.makeDirectory(folder))
-    return { path, temporary, reports, rewardFile: join(reports, "reward.json") }
+    yield* Effect.forEach([temporary, home, reports], (folder) => fs.makeDirectory(folder))
+    return { path, temporary, home, reports, rewardFile: join(reports, "reward.json") }
   },
   (effect) => Effect.mapError(effect, (error) => (error instanceof ProgramError ? error : failed(error)))
 )

@@ -2,11 +2,12 @@
 import { Environment } from "@atropos/core"
 import { Schema } from "effect"
 import * as AgentSettings from "../agent/AgentSettings.ts"
+import * as CodingAgents from "../coding/CodingAgents.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const texts = Schema.Array(Schema.NonEmptyString)
 const nullable = Schema.NullOr(Schema.NonEmptyString)
-const { evaluationItems, seed, temperature } = AgentSettings.fields
+const { evaluationItems, seed, temperature, trained } = AgentSettings.fields
 
 export const settings = Environment.settings({
   seed,
@@ -43,6 +44,12 @@ export const settings = Environment.settings({
     null,
     "an agent's program, run by the shell in the task's machine (it calls the model through its SDK); if unset, the model gets a tool that runs commands"
   ),
+  agent: Environment.field(
+    nullable,
+    null,
+    `a coding agent to run with the task's instruction: ${CodingAgents.names.join(", ")}, or a file that exports one; command then is its program in the machine, such as /agent/node_modules/.bin/pi`
+  ),
+  trained,
   agentFolder: Environment.field(nullable, null, "a folder with that program, mounted there as /agent"),
   maxTurns: Environment.field(positive, 30, "without a command: model turns of a rollout"),
   commandTimeout: Environment.field(

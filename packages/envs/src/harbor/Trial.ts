@@ -4,8 +4,11 @@ import { Effect, Option, Result, type Scope } from "effect"
 import * as Outcome from "../agent/Outcome.ts"
 import type { Judged } from "../agent/SessionGroup.ts"
 import type { Attempt } from "../agent/SessionRuns.ts"
+import * as AgentProgram from "../coding/AgentProgram.ts"
+import type { CodingAgent } from "../coding/CodingAgent.ts"
 import * as CommandVariables from "../command/Variables.ts"
 import type { ProgramError } from "../command/ProcessSupervisor.ts"
+import * as Words from "../command/Words.ts"
 import type { Box } from "./Box.ts"
 import type { HarborError } from "./HarborError.ts"
 import type { Settings } from "./HarborSettings.ts"
@@ -17,6 +20,8 @@ type Failure = HarborError | ProgramError
 
 export interface Options {
   readonly box: Box
+  /** Absent: the setting `command` is the program, or the model itself is the agent. */
+  readonly agent?: CodingAgent | undefined
   readonly settings: Settings
   readonly task: Task
 }
@@ -24,17 +29,28 @@ export interface Options {
 const isBroken = (error: object): error is Failure =>
   "_tag" in error && (error._tag === "HarborError" || error._tag === "ProgramError")
 
-export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, never> => {
+/** A coding agent has its instruction as an argument, and reads nothing. */
+const programOf = (
+  { agent, settings: { command, maxTokenLength }, task }: Options,
+  session: CommandVariables.Model
+): { readonly script: string; readonly input: string } | undefined => {
+  if (agent === undefined) return command === null ? undefined : { script: command, input: task.instruction }
+  const program = command === null ? undefined : Result.getOrUndefined(Words.split(command))
+  const made = AgentProgram.of({ agent, program, task: task.instruction, session, maxTokens: maxTokenLength })
+  return { script: AgentProgram.script(made), input: "" }
+}
+
+export const begin = (options: Options): Attempt<void, Failure, never> => {
+  const { agent, box, settings, task } = options
   const { command, commandTimeout, maxOutputCharacters, maxTurns } = settings
   const { seconds } = task.agent
   /** A failure of the machine, which is not the agent's. */
   let broken: Failure | undefined
 
-  const program = (script: string, model: CommandVariables.Model) =>
+  const program = (run: { readonly script: string; readonly input: string }, model: CommandVariables.Model) =>
     box
       .run({
-        script,
-        input: task.instruction,
+        ...run,
         env: { ...CommandVariables.ofModel(model), INSTRUCTION: task.instruction, TASK: task.name }
       })
       .pipe(
@@ -48,8 +64,9 @@ export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, 
 
   return {
     use: (session) => {
+      const run = programOf(options, session)
       const work =
-        command === null
+        run === undefined
           ? Terminal.run({
               box,
               instruction: task.instruction,
@@ -58,7 +75,7 @@ export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, 
               commandSeconds: commandTimeout,
               mostCharacters: maxOutputCharacters
             })
-          : program(command, session)
+          : program(run, session)
       const timed =
         seconds === undefined
           ? work
@@ -82,7 +99,8 @@ export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, 
     judge: (outcome) =>
       Effect.suspend(() => {
         if (broken !== undefined) return Effect.fail(broken)
-        if (outcome.trajectories.length === 0) return Effect.succeed(unasked(outcome, command))
+        if (outcome.trajectories.length === 0)
+          return Effect.succeed(unasked(outcome, command !== null || agent !== undefined))
         return Effect.map(
           box.grade,
           Result.match({
@@ -96,13 +114,13 @@ export const begin = ({ box, settings, task }: Options): Attempt<void, Failure, 
 }
 
 /** Nothing was sampled, so a verdict could not train anything. */
-const unasked = (outcome: Outcome.Outcome<void>, command: string | null): Outcome.Failed =>
+const unasked = (outcome: Outcome.Outcome<void>, isProgram: boolean): Outcome.Failed =>
   outcome._tag === "Failed" && outcome.kind !== "silent"
     ? outcome
     : Outcome.failed(
         outcome,
         "silent",
-        command === null
+        !isProgram
           ? "no response from the model"
           : "the agent's program made no request to the model: its SDK must take its base URL from OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
       )

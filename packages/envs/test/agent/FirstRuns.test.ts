@@ -7,12 +7,14 @@ const silent: FirstRuns.FailedRun = {
   outcome: { kind: "silent", reason: "it never asked" },
   hasReached: false,
   hasAnswers: false,
+  isRefused: false,
   isTraining: true
 }
 const threw: FirstRuns.FailedRun = {
   outcome: { kind: "threw", reason: "threw TypeError: no" },
   hasReached: true,
   hasAnswers: true,
+  isRefused: false,
   isTraining: true
 }
 
@@ -45,6 +47,23 @@ describe("the first runs of an agent", () => {
         (yield* Effect.flip(other.failed(thrown))).message,
         /last failure: threw AuthenticationError: 401; requests must go to model\.baseURL/
       )
+    })
+  )
+
+  it.effect("of a program end it after one item, if none reached the model", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* failsAfter(FirstRuns.make(4, true), silent), 4)
+    })
+  )
+
+  it.effect("end it after one item if all their requests were refused", () =>
+    Effect.gen(function* () {
+      const reason = "the agent ended without a response: client_metadata is not supported"
+      const refused = { ...silent, hasReached: true, isRefused: true, outcome: { kind: "silent", reason } } as const
+      const runs = FirstRuns.make(4)
+      assert.strictEqual(yield* failsAfter(runs, refused), 4)
+      const error = yield* Effect.flip(runs.failed(refused))
+      assert.match(error.message, /^the requests of the first 5 runs were all refused: .*client_metadata/)
     })
   )
 

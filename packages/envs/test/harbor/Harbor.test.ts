@@ -2,6 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Jail from "../../src/sandbox/Jail.ts"
 import { Effect, type FileSystem, type Path, Result } from "effect"
+import { dirname } from "node:path"
+import type { ServerManager } from "@atropos/core"
+import { ToolCalls } from "@atropos/core"
+import * as Words from "../../src/command/Words.ts"
 import * as Rolling from "./Rolling.ts"
 
 const hasBubblewrap = Result.isSuccess(Result.try(Jail.bubblewrap))
@@ -30,6 +34,32 @@ describe(`Harbor tasks on this machine${skipped}`, () => {
       // The canary is for those who look for it in training data, not for the model.
       assert.notInclude(JSON.stringify(group!.messages), "canary")
     })
+  )
+
+  suite(
+    "a coding agent has the instruction as its task, and its settings in a home of its own",
+    Effect.gen(function* () {
+      const script: ServerManager.Script = (request) => {
+        if ("prompt" in request || request.tools === undefined) return "A title"
+        const isCalled = request.messages.some(({ role }) => role === "tool")
+        return isCalled ? "Done." : ToolCalls.writeCall({ name: "run", arguments: { command: greet } })
+      }
+      const { figures, group, told } = yield* Rolling.rolledOut(
+        {
+          tasks: yield* Rolling.greetingOnline,
+          agent: Rolling.folder("../coding/agents/preset.ts"),
+          command: Words.join([process.execPath, "/agent/coder.mjs"]),
+          agentFolder: Rolling.folder("../coding/agents"),
+          visible: [dirname(process.execPath)],
+          includeMessages: true
+        },
+        script
+      )
+      assert.isDefined(group, told)
+      assert.deepStrictEqual(Array.from(group.scores), [1, 1])
+      assert.deepInclude(figures, { "agent/failed": 0, "agent/untrained": 2, "agent/paths": 1 })
+      assert.include(JSON.stringify(group.messages![0]![0]), "greeting.txt")
+    }).pipe(Effect.scoped)
   )
 
   suite(

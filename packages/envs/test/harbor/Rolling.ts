@@ -10,6 +10,21 @@ import * as Words from "../../src/command/Words.ts"
 
 export const folder = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
+/** A folder with the task of a greeting, with a network, which a program needs to reach the model. */
+export const greetingOnline = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const made = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
+  yield* fs.copy(folder("tasks/greeting"), `${made}/task`)
+  const file = `${made}/task/task.toml`
+  yield* fs.writeFileString(
+    file,
+    (yield* fs.readFileString(file))
+      .replace("no-network", "public")
+      .replace("[agent]\ntimeout_sec = 30.0", "[agent]\ntimeout_sec = 300.0")
+  )
+  return made
+})
+
 /** The model runs these commands, one a turn, and is done. */
 export const commands =
   (...lines: ReadonlyArray<string>): ServerManager.Script =>

@@ -9,13 +9,14 @@ import { Effect, Schema, SchemaIssue } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
 import type { SamplingOptions } from "../../inference/backend/Inference.ts"
 import { SamplingSettings } from "../../trajectory/SamplingSettings.ts"
-import { type SessionOptions, Trained, trainedBy } from "./Session.ts"
+import type { SessionOptions } from "./Session.ts"
+import * as Trained from "./Trained.ts"
 
 const Body = Schema.Struct({
   defaults: Schema.optionalKey(SamplingSettings),
   enforced: Schema.optionalKey(SamplingSettings),
   seed: Schema.optionalKey(Schema.Int),
-  trained: Schema.optionalKey(Trained)
+  trained: Schema.optionalKey(Trained.Trained)
 })
 
 // A misspelt key would silently change the sampling.
@@ -28,7 +29,7 @@ export const decode = (body: unknown): Effect.Effect<SessionOptions, Failure> =>
       ...(defaults !== undefined && { defaults: defaults satisfies SamplingOptions }),
       ...(enforced !== undefined && { enforced: enforced satisfies SamplingOptions }),
       ...(seed !== undefined && { seed }),
-      ...(trained !== undefined && { trained: trainedBy[trained] })
+      ...(trained !== undefined && { trained: Trained.by[trained] })
     })),
     Effect.mapError(({ issue, message }) => {
       const [first] = format(issue).issues

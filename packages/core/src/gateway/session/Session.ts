@@ -21,15 +21,6 @@ export interface SessionOptions {
   readonly trained?: (request: Pick<ChatRequest, "messages" | "tools">) => boolean
 }
 
-/** The names of `trained` in settings: all requests, or those that offer tools. */
-export const Trained = Schema.Literals(["all", "tools"])
-export type Trained = typeof Trained.Type
-
-export const trainedBy: { readonly [name in Trained]: NonNullable<SessionOptions["trained"]> } = {
-  all: () => true,
-  tools: ({ tools = [] }) => tools.length > 0
-}
-
 /** A reported reward of an agent, with separate components. */
 export interface ReportedReward {
   readonly rewards: { readonly [component: string]: number }

@@ -94,14 +94,13 @@ describe(`Harbor tasks on this machine${skipped}`, () => {
     Effect.gen(function* () {
       const ask = `const r = await fetch(process.env.OPENAI_BASE_URL + "/chat/completions", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ messages: [{ role: "user", content: process.env.INSTRUCTION }] }) }); require("fs").writeFileSync("greeting.txt", (await r.json()).choices[0].message.content)`
       const program = (end: string) => `'${process.execPath}' -e '(async () => { ${ask} })().then(() => ${end})'`
-      const fs = yield* FileSystem.FileSystem
-      const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
-      yield* fs.copy(Rolling.folder("tasks/greeting"), `${folder}/task`)
-      const file = `${folder}/task/task.toml`
-      const settings = { tasks: folder, visible: [process.execPath.replace(/\/bin\/node$/, "")] }
-      const shut = yield* Rolling.rolledOut({ ...settings, command: program("0") }, script)
+      const visible = [process.execPath.replace(/\/bin\/node$/, "")]
+      const shut = yield* Rolling.rolledOut(
+        { tasks: Rolling.folder("tasks/greeting"), visible, command: program("0") },
+        script
+      )
       assert.include(shut.told, "has no network")
-      yield* fs.writeFileString(file, (yield* fs.readFileString(file)).replace("no-network", "public"))
+      const settings = { tasks: yield* Rolling.greetingOnline, visible }
       const { group } = yield* Rolling.rolledOut({ ...settings, command: program("0") }, script)
       assert.deepStrictEqual(Array.from(group!.scores), [1, 1])
       const failing = yield* Rolling.rolledOut({ ...settings, command: program("process.exit(3)") }, script)

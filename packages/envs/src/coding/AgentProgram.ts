@@ -1,0 +1,61 @@
+/**
+ * Makes of a coding agent and a session what is to be run: words, variables and files of its home; or one shell script
+ * that does all of it, for a machine whose files are not this process's.
+ */
+import type { CodingAgent, AgentModel } from "./CodingAgent.ts"
+
+/** A gateway session, as far as an agent is told of it. */
+export interface Session {
+  readonly baseURL: string
+  readonly anthropicBaseURL: string
+  readonly apiKey: string
+  readonly modelName: string
+  readonly contextLength?: number
+}
+
+export interface AgentProgram {
+  readonly words: ReadonlyArray<string>
+  readonly variables: { readonly [name: string]: string }
+  readonly files: { readonly [path: string]: string }
+}
+
+/** For an agent that has to be told a length, if none is known: that of most current models. */
+const usualContext = 131_072
+
+export const modelOf = (
+  { anthropicBaseURL, apiKey, baseURL, contextLength = usualContext, modelName: name }: Session,
+  maxTokens: number
+): AgentModel => ({ anthropicBaseURL, apiKey, baseURL, contextLength, name, maxTokens })
+
+export interface Options {
+  readonly agent: CodingAgent
+  /** The program and its first arguments; default: the agent's, found by `PATH`. */
+  readonly program: ReadonlyArray<string> | undefined
+  readonly task: string
+  readonly session: Session
+  /** Max tokens of an answer. */
+  readonly maxTokens: number
+}
+
+export const of = ({ agent, maxTokens, program, session, task }: Options): AgentProgram => {
+  const model = modelOf(session, maxTokens)
+  return {
+    words: [...(program ?? [agent.program]), ...agent.args(task, model)],
+    variables: agent.variables?.(model) ?? {},
+    files: agent.files?.(model) ?? {}
+  }
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+/** A script of the shell: a fresh home with the files, the variables, then the program instead of the shell. */
+export const script = ({ files, variables, words }: AgentProgram): string =>
+  [
+    'HOME=$(mktemp -d "${TMPDIR:-/tmp}/agent-home-XXXXXX") || exit 125; export HOME',
+    ...Object.entries(files).map(
+      ([path, text]) =>
+        `mkdir -p "$(dirname "$HOME"/${quoted(path)})" && printf %s ${quoted(text)} > "$HOME"/${quoted(path)} || exit 125`
+    ),
+    ...Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`),
+    `exec ${words.map(quoted).join(" ")}`
+  ].join("\n")

@@ -1,0 +1,50 @@
+/** The presets by name, and those of a user's own file. */
+import { Effect, Schema } from "effect"
+import { existsSync } from "node:fs"
+import { resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import * as Reason from "@atropos/core/base/Reason"
+import { claudeCode } from "./ClaudeCode.ts"
+import { codex } from "./Codex.ts"
+import type { CodingAgent } from "./CodingAgent.ts"
+import { openCode } from "./OpenCode.ts"
+import { pi } from "./Pi.ts"
+import { qwenCode } from "./QwenCode.ts"
+
+export const presets: ReadonlyArray<CodingAgent> = [pi, openCode, qwenCode, codex, claudeCode]
+
+export const names: ReadonlyArray<string> = presets.map(({ name }) => name)
+
+/** Raised if a setting names no coding agent. */
+export class CodingAgentError extends Schema.TaggedError<CodingAgentError>()("CodingAgentError", {
+  message: Schema.String
+}) {}
+
+const isFile = (name: string): boolean => /[./]/.test(name)
+
+const isAgent = (value: unknown): value is CodingAgent => {
+  if (typeof value !== "object" || value === null) return false
+  const { args, program, shell }: { args?: unknown; program?: unknown; shell?: unknown } = value
+  return typeof program === "string" && typeof args === "function" && typeof shell === "object"
+}
+
+/** A preset, or the default export of a file. */
+export const find = Effect.fn("CodingAgents.find")(function* (name: string) {
+  const preset = presets.find((one) => one.name === name)
+  if (preset !== undefined) return preset
+  const file = resolve(name)
+  if (!isFile(name) || !existsSync(file)) {
+    return yield* new CodingAgentError({
+      message: `agent: ${JSON.stringify(name)} is not a coding agent: use ${names.join(", ")}, or a file that exports one`
+    })
+  }
+  const loaded = yield* Effect.tryPromise({
+    // A user's module, of unknown form.
+    try: () => import(pathToFileURL(file).href) as Promise<{ readonly default?: unknown }>,
+    catch: (cause) => new CodingAgentError({ message: `agent: ${file} cannot be loaded: ${Reason.of(cause)}` })
+  })
+  if (isAgent(loaded.default)) return loaded.default
+  return yield* new CodingAgentError({
+    message: `agent: the default export of ${file} is not a CodingAgent (an object with program, args and shell)`
+  })
+})

@@ -1,0 +1,82 @@
+/**
+ * A coding agent of the terminal as the `run` of `defineAgent`: plain values and promises. Each run has its own working
+ * folder and home, which are removed afterwards; `result` reads what the agent left there.
+ */
+import { Effect } from "effect"
+import * as Platform from "@atropos/core/base/Platform"
+import type { AgentRun } from "../agent/AgentDefinition.ts"
+import type { Awaitable } from "../agent/Foreign.ts"
+import * as AgentProgram from "../coding/AgentProgram.ts"
+import type { CodingAgent } from "../coding/CodingAgent.ts"
+import * as CodingAgents from "../coding/CodingAgents.ts"
+import * as ProcessSupervisor from "./ProcessSupervisor.ts"
+import * as Program from "./Program.ts"
+import * as Variables from "./Variables.ts"
+import * as WorkingFolder from "./WorkingFolder.ts"
+
+/** What an agent left behind; the folder is removed afterwards. */
+export interface Finished<Item> {
+  readonly item: Item
+  /** The working folder. */
+  readonly folder: string
+  /** What the program printed. */
+  readonly text: string
+  /** Undefined if it was stopped. */
+  readonly exitCode: number | undefined
+}
+
+export interface CodingRunOptions<Item, Result> {
+  /** A preset by name, or one of your own. */
+  readonly agent: string | CodingAgent
+  /** What the agent is told. */
+  readonly task: (item: Item) => string
+  /** The program and its first arguments, if it is not in PATH. */
+  readonly program?: ReadonlyArray<string>
+  /** A folder that is copied into the working folder. */
+  readonly workspace?: (item: Item) => string
+  readonly variables?: { readonly [name: string]: string }
+  /** Megabytes of the program and its child processes. Default: 4096. */
+  readonly maxMemoryMb?: number
+  readonly result: (finished: Finished<Item>) => Awaitable<Result>
+}
+
+const outputBytes = 10_000_000
+
+const work = Effect.fn("CodingRun.work")(function* <Item, Result>(
+  { maxMemoryMb = 4096, program, result, task, variables = {}, workspace, ...options }: CodingRunOptions<Item, Result>,
+  { item, model, settings }: Pick<AgentRun<Item, { readonly maxTokenLength: number }>, "item" | "model" | "settings">
+) {
+  const agent = typeof options.agent === "string" ? yield* CodingAgents.find(options.agent) : options.agent
+  const supervisor = yield* ProcessSupervisor.make
+  const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: workspace?.(item) ?? null, keptIn: null })
+  const session = { ...model, modelName: model.name }
+  const made = AgentProgram.of({ agent, program, task: task(item), session, maxTokens: settings.maxTokenLength })
+  yield* WorkingFolder.write(folder.home, made.files)
+  const output = Program.makeOutput()
+  const ending = yield* Program.run({
+    supervisor,
+    words: made.words,
+    folder: folder.path,
+    variables: Variables.make({
+      model: session,
+      item,
+      folder,
+      home: folder.home,
+      startedIn: process.cwd(),
+      variables: { ...made.variables, ...variables },
+      pass: []
+    }),
+    input: "",
+    outputBytes,
+    memoryBytes: maxMemoryMb * 1e6,
+    output
+  })
+  const exitCode = ending._tag === "Exited" ? ending.code : undefined
+  return yield* Effect.promise(async () => result({ item, folder: folder.path, text: output.stdout(), exitCode }))
+}, Effect.scoped)
+
+/** The `run` of an agent that is a program. An abort ends the program and all that it started. */
+export const codingAgent =
+  <Item, Result>(options: CodingRunOptions<Item, Result>) =>
+  (run: AgentRun<Item, { readonly maxTokenLength: number }>): Promise<Result> =>
+    Effect.runPromise(Effect.provide(work(options, run), Platform.layer), { signal: run.signal })

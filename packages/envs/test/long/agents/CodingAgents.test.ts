@@ -1,0 +1,198 @@
+/**
+ * Real coding agents, unmodified, as environments: each does a task of three calls of its shell with a scripted policy,
+ * which logs what it was sent and what it sampled.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Dataset, Environment, type ScoredGroup, ServerManager, Tokenizer } from "@atropos/core"
+import * as Scripted from "@atropos/core/inference/backend/Scripted"
+import { Effect, FileSystem, Layer, Result, Stream } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { readdirSync, readFileSync } from "node:fs"
+import { homedir } from "node:os"
+import { dirname } from "node:path"
+import * as Command from "../../../src/Command.ts"
+import type { CodingAgent } from "../../../src/coding/CodingAgent.ts"
+import * as CodingAgents from "../../../src/coding/CodingAgents.ts"
+import * as Words from "../../../src/command/Words.ts"
+import * as Harbor from "../../../src/Harbor.ts"
+import * as Jail from "../../../src/sandbox/Jail.ts"
+import * as Rolling from "../../harbor/Rolling.ts"
+import * as Programs from "./Programs.ts"
+
+/** What the agent does, call by call; then it says that it is done. */
+const writing = ["echo one > first.txt", "cat first.txt > second.txt; echo two >> second.txt", "cat second.txt"]
+
+const nameOf = (tool: unknown): string => (tool as { readonly function: { readonly name: string } }).function.name
+
+const policy =
+  ({ shell }: CodingAgent, commands: ReadonlyArray<string>): ServerManager.Script =>
+  (request) => {
+    if ("prompt" in request) return "Done."
+    const results = request.messages.filter(({ role }) => role === "tool").length
+    const command = commands[results]
+    if (command === undefined || request.tools?.some((tool) => nameOf(tool) === shell.tool) !== true) return "All done."
+    return `Step ${results + 1}.\n<tool_call>\n${JSON.stringify({ name: shell.tool, arguments: shell.args(command) })}\n</tool_call>`
+  }
+
+interface Sampled {
+  readonly prompt: ReadonlyArray<number>
+  readonly tokens: ReadonlyArray<number>
+}
+
+/** A policy that logs the ids of every request. */
+const logged = (script: ServerManager.Script, log: Array<Sampled>) => {
+  const backend = Scripted.make(script, Tokenizer.bytes)
+  return ServerManager.layerBackends([
+    {
+      ...backend,
+      tokens: (request) =>
+        Effect.tap(backend.tokens(request), (choices) =>
+          Effect.sync(() => {
+            for (const { tokens } of choices) log.push({ prompt: request.inputIds, tokens })
+          })
+        )
+    }
+  ]).pipe(Layer.provide(Tokenizer.layerBytes))
+}
+
+/** A proxy that refuses everything, and logs whom a program wanted to reach. */
+const proxy = Effect.acquireRelease(
+  Effect.callback<{ readonly url: string; readonly asked: ReadonlyArray<string>; readonly close: () => void }>(
+    (resume) => {
+      const asked: Array<string> = []
+      const server = createServer((request, response) => {
+        asked.push(request.url ?? "")
+        response.writeHead(502).end()
+      })
+      server.on("connect", (request, socket) => {
+        asked.push(request.url ?? "")
+        // A program that ends does not wait for the answer.
+        socket.on("error", () => undefined)
+        socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n")
+      })
+      server.listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as AddressInfo
+        resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, asked, close: () => server.close() }))
+      })
+    }
+  ),
+  ({ close }) => Effect.sync(close)
+)
+
+/** Each sequence is the log's ids, four answers that continue each other, and trains exactly what was sampled. */
+const assertExact = (group: ScoredGroup.ScoredGroup, log: ReadonlyArray<Sampled>): void => {
+  for (const [at, tokens] of group.tokens.entries()) {
+    const ids = Array.from(tokens)
+    const answers = log.filter(({ prompt, tokens: sampled }) =>
+      [...prompt, ...sampled].every((id, index) => ids[index] === id)
+    )
+    assert.isAtLeast(answers.length, 4)
+    const trained = new Set<number>()
+    for (const { prompt, tokens: sampled } of answers)
+      for (const index of sampled.keys()) trained.add(prompt.length + index)
+    assert.deepStrictEqual(
+      Array.from(group.masks[at]!, (one) => one === 1),
+      ids.map((_, index) => trained.has(index))
+    )
+  }
+}
+
+const hasBubblewrap = Result.isSuccess(Result.try(Jail.bubblewrap))
+
+const homeFiles = (): ReadonlyArray<string> => readdirSync(homedir()).toSorted()
+
+const contacts: { readonly [agent: string]: ReadonlyArray<string> } = { opencode: ["registry.npmjs.org:443"] }
+
+/** In the machine of a task the program is below /agent, with this process's Node. */
+const inMachine = (path: string) => {
+  const [folder = "", rest = ""] = path.split("/node_modules/.bin/")
+  const file = `/agent/node_modules/.bin/${rest}`
+  const isScript = readFileSync(path).subarray(0, 2).toString() === "#!"
+  const words = isScript ? [process.execPath, file] : [file]
+  return { agentFolder: folder, command: Words.join(words), visible: [dirname(process.execPath)] }
+}
+
+const greeting = ["cat name.txt", 'printf "Hello, %s!\\n" "$(cat name.txt)" > greeting.txt', "cat greeting.txt"]
+
+describe("a coding agent", () => {
+  for (const agent of CodingAgents.presets) {
+    const program = Programs.installed(agent)
+    const name = `does a task of three calls with exact tokens: ${agent.name}`
+    it.live.skipIf(program === undefined)(
+      program === undefined
+        ? `${name} (skipped: ${agent.program} is not in PATH or ATROPOS_TEST_AGENTS)`
+        : `${name} ${program.version}`,
+      () =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
+          const items = `${folder}/tasks.jsonl`
+          yield* fs.writeFileString(items, `${JSON.stringify({ task: "Write the two files." })}\n`)
+          const { asked, url } = yield* proxy
+          const log: Array<Sampled> = []
+          const before = homeFiles()
+          const settings = {
+            agent: agent.name,
+            command: Words.join([program!.path]),
+            items,
+            groupSize: 2,
+            ensureScoresAreNotSame: false,
+            maxTokenLength: 4096,
+            scorer: Words.join(["sh", "-c", 'test "$(cat second.txt)" = "$(printf "one\\ntwo")" && echo 1 || echo 0']),
+            variables: { HTTPS_PROXY: url, HTTP_PROXY: url, https_proxy: url, http_proxy: url }
+          }
+          const { figures, groups } = yield* Effect.gen(function* () {
+            const environment = yield* Environment.Environment
+            const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
+            const { groups } = yield* work!.rollOut
+            return { groups, figures: yield* environment.metrics }
+          }).pipe(
+            Effect.provide(
+              Command.layer(settings).pipe(
+                Layer.provide([logged(policy(agent, writing), log), Dataset.layer, Tokenizer.layerBytes])
+              )
+            )
+          )
+          const [group] = groups
+          assert.deepStrictEqual(Array.from(group!.scores), [1, 1])
+          assert.deepInclude(figures, { "agent/failed": 0, "agent/rewritten": 0, "agent/branched": 0 })
+          assertExact(group!, log)
+          assert.deepStrictEqual(
+            [...new Set(asked)].filter((one) => !(contacts[agent.name] ?? []).includes(one)),
+            []
+          )
+          assert.deepStrictEqual(homeFiles(), before)
+        }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    )
+
+    it.live.skipIf(program === undefined || !hasBubblewrap)(
+      `does a task of Harbor behind bubblewrap: ${agent.name}${hasBubblewrap ? "" : " (skipped: no bubblewrap)"}`,
+      () =>
+        Effect.gen(function* () {
+          const log: Array<Sampled> = []
+          const { figures, groups } = yield* Effect.gen(function* () {
+            const environment = yield* Environment.Environment
+            const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
+            const { groups } = yield* work!.rollOut
+            return { groups, figures: yield* environment.metrics }
+          }).pipe(
+            Effect.provide(
+              Harbor.layer({
+                tasks: yield* Rolling.greetingOnline,
+                agent: agent.name,
+                ...inMachine(program!.path),
+                groupSize: 2,
+                ensureScoresAreNotSame: false,
+                maxTokenLength: 4096
+              }).pipe(Layer.provide([logged(policy(agent, greeting), log), Dataset.layer, Tokenizer.layerBytes]))
+            )
+          )
+          assert.deepInclude(figures, { "agent/failed": 0, "agent/rewritten": 0, "agent/branched": 0 })
+          assert.deepStrictEqual(Array.from(groups[0]!.scores), [1, 1])
+          assertExact(groups[0]!, log)
+        }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    )
+  }
+})
