@@ -14,7 +14,7 @@ const scales: ReadonlyMap<string, bigint> = new Map([
 ])
 
 const word = `(?:${[...ones, ...tens, "hundred", ...scales.keys()].join("|")})`
-const phrase = `(?:(?:minus|negative)\\s)?${word}(?:(?:\\s|-|\\sand\\s)${word}){0,12}`
+const phrase = `(?:(?:minus|negative)\\s)?${word}(?:(?:\\s|-|\\sand\\s)${word}){0,24}`
 /** The value of number words, as digits; undefined if they do not form one number. */
 const digitsOf = (words: string): string | undefined => {
   const [first = "", ...more] = words.toLowerCase().split(/[\s-]+/)
