@@ -46,5 +46,5 @@ export const assertion =
   ): Statement | undefined => {
     const [place, ...more] = places
     if (place === undefined || more.length > 0 || isEither) return { _tag: "hedge", next }
-    return holds(next) ? { _tag: "claim", place, strength, isFinal, next } : undefined
+    return holds(next, strength !== "alone") ? { _tag: "claim", place, strength, isFinal, next } : undefined
   }

@@ -13,12 +13,13 @@ export type Clauses = ReturnType<typeof clausesOf>
 
 /** Finds the parts in one text. All functions take a token index. */
 export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { nameAt, word }: Names) => {
-  /** True if nothing after a named choice takes it back. */
-  const holds = (at: number): boolean => {
+  /** True if nothing after a named choice takes it back; `mayHaveText`: words may follow its label. */
+  const holds = (at: number, mayHaveText: boolean): boolean => {
     const first = tokens[at]
     if (first === undefined) return true
     if (!/^(?:[\n.,;:!?(–—✓✔✅-]|\.+)$/.test(first.word)) {
-      if (Words.opening.has(first.word) || !afterLabel.has(first.word)) return false
+      const isKnown = afterLabel.has(first.word) || (mayHaveText && isUnknownText(at, first))
+      if (Words.opening.has(first.word) || !isKnown) return false
       if (first.word === "not" && nameAt(at + 1) === undefined) return false
     }
     let isContrast = false
@@ -42,6 +43,19 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
       }
     }
     return true
+  }
+
+  /** "B) Paris" where the texts of choices are not known: words that neither deny, doubt nor name another choice. */
+  const isUnknownText = (at: number, first: Token): boolean => {
+    if (choices.texts.some((text) => text.length > 0) || !/^[)\]]$/.test(word(at - 1)) || !/^\p{L}/u.test(first.word))
+      return false
+    if (Words.conjunctions.has(first.word) || deniesItself(at)) return false
+    for (let next = at; next < at + reach; next += 1) {
+      const token = tokens[next]
+      if (token === undefined || sentenceEnd.test(token.word)) return true
+      if (Words.depends(token) || choices.labels.includes(token.text)) return false
+    }
+    return false
   }
 
   const isOwnView = (at: number): boolean => /^(?:i|i'd|we|would)$/.test(word(at - 1))
