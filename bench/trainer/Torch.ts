@@ -1,12 +1,12 @@
 /**
  * Cost of a step of the PyTorch engine next to a plain loop over PyTorch and PEFT with the same objective, alternating:
  *
- *     ATROPOS_ORIGINAL_PYTHON=… node --conditions=atropos-src bench/trainer/Torch.ts MODEL [count=8] [shortest=64] [steps=2]
- *       [rounds=2] [dtype=float32]
+ *     ATROPOS_ORIGINAL_PYTHON=… node --conditions=atropos-src bench/trainer/Torch.ts MODEL [OPTION…]
  *
- * MODEL is a folder. Prints processor seconds of a step, peak memory, the share of the trainer's own process (objective
- * and protocol), useful positions, and the ratios. Each run is a process of its own, and the best of each side counts. On
- * a machine with other load compare processor time only, on a GPU the time by the clock.
+ * MODEL is a folder; options: count=8 sequences, shortest=64 tokens, steps=2, rounds=2, dtype=float32 or auto. Prints
+ * processor seconds of a step, peak memory, the share of the trainer's own process (objective and protocol), useful
+ * positions, and the ratios. Each run is a process of its own, and the best of each side counts. On a machine with
+ * other load compare processor time only, on a GPU the time by the clock.
  */
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"

@@ -1,4 +1,4 @@
-/** `atropos torch install` makes the Python environment of `--engine torch`; `torch join` adds this machine's GPUs to it. */
+/** `atropos torch`: `install` makes the environment of `--engine torch`; `join` adds this machine to a trainer. */
 import * as TorchInstall from "@atropos/trainer/torch/TorchInstall"
 import * as TorchCommand from "@atropos/trainer/torch/TorchCommand"
 import { Clock, Console, Effect, Option } from "effect"

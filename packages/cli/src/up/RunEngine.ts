@@ -9,18 +9,12 @@ import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { LearnerEngine } from "@atropos/trainer/learn/LearnerEngine"
-import * as TorchCommand from "@atropos/trainer/torch/TorchCommand"
 import * as TorchEngine from "@atropos/trainer/torch/TorchEngine"
 import * as WarmStart from "@atropos/trainer/learn/WarmStart"
-import { ServerManager, Tokenizer } from "@atropos/core"
-import * as Preset from "@atropos/trainer/loss/Preset"
-import * as TorchLearner from "@atropos/trainer/torch/TorchLearner"
-import * as TorchReport from "@atropos/trainer/torch/TorchReport"
+import { type ServerManager, Tokenizer } from "@atropos/core"
 import type { HttpClient } from "effect/http"
-import { Console, Deferred, Effect, FileSystem, Layer, Option, Path, Result } from "effect"
-import { type CommandFailed, UsageError } from "../base/Failure.ts"
+import { Console, Effect, FileSystem, Layer, Option, Path } from "effect"
 import * as ServedPolicy from "../train/ServedPolicy.ts"
-import * as VllmServer from "./VllmServer.ts"
 import * as Progress from "../base/Progress.ts"
 import * as Pretrained from "../train/Pretrained.ts"
 import * as Publisher from "../train/Publisher.ts"
@@ -75,7 +69,7 @@ const fromScratch = Effect.fn("RunEngine.fromScratch")(function* (
 }, Effect.scoped)
 
 /** The layers that environments and trainer need. */
-type Parts = Layer.Layer<
+export type Parts = Layer.Layer<
   LearnerEngine | ServerManager.ServerManager | Tokenizer.Tokenizer,
   unknown,
   Executor | FileSystem.FileSystem | Path.Path | HttpClient.HttpClient
@@ -211,81 +205,5 @@ export const remote = Effect.fn("RunEngine.remote")(function* (settings: Trainer
           Layer.provideMerge(Layer.merge(engine, tokenizer))
         )
       )
-  }
-})
-
-export interface Vllm {
-  /** Its executable, more of its arguments, and its GPUs. */
-  readonly program: string
-  readonly more: ReadonlyArray<string>
-  readonly gpus: string | undefined
-}
-
-/** The part of the GPU that vLLM takes if the trainer computes on it too; undefined on other devices. */
-const shareOf = Effect.fnUntraced(function* (
-  { loss, ...settings }: TrainerSettings,
-  options: TorchEngine.Options,
-  { gpus }: Vllm
-) {
-  const { trainer } = settings
-  const found = yield* TorchReport.read(options.python)
-  const all = Option.match(found, { onNone: () => [], onSome: (report) => report.gpus })
-  const first = trainer.gpus === null ? 0 : TorchCommand.gpusOf(trainer.gpus)[0]!
-  const gpu = all[first]
-  const isShared = gpus === undefined || TorchCommand.gpusOf(gpus).includes(first)
-  if (gpu === undefined || !isShared || options.sizes === undefined) return undefined
-  const about = { device: gpu.name, ranks: options.ranks }
-  const objective = Result.getOrThrow(Preset.resolve(loss))
-  const remat = trainer.remat === "elements" || trainer.remat === "parts" ? trainer.remat : false
-  const workload = TorchLearner.workloadOf(options, options.sizes, about, { objective, remat })
-  const positions = Math.max(trainer.seqLen, trainer.tokenBudget ?? TorchLearner.defaultBudget.gpu)
-  const chosen = VllmServer.shareOf(options.sizes, workload, { memory: gpu.bytes, positions })
-  return "share" in chosen ? chosen.share : yield* new UsageError({ message: `--sampler vllm: ${chosen.problem}` })
-})
-
-/** PyTorch trains, and a vLLM that is started here samples: models of any architecture that both have. */
-export const withVllm = Effect.fn("RunEngine.withVllm")(function* (settings: TrainerSettings, vllm: Vllm) {
-  const model = yield* TorchRun.outline(settings)
-  const lost = yield* Deferred.make<never, CommandFailed>()
-  return {
-    model,
-    isAdapter: settings.trainer.trains !== "all",
-    isHere: true,
-    forecast: () => undefined,
-    lost: Deferred.await(lost),
-    initial: undefined,
-    prompts: PromptTally.make(),
-    elsewhere: () => Effect.undefined,
-    trained:
-      settings.trainer.trains === "all" ? "all weights" : `an adapter of rank ${settings.lora.r} on ${model.name}`,
-    layer: (final: TrainerSettings) =>
-      Effect.gen(function* () {
-        const options = yield* TorchRun.options(final, model)
-        const share = yield* shareOf(final, options, vllm)
-        const started = { ...vllm, share, folder: model.folder, name: model.name, settings: final }
-        const server = yield* VllmServer.start(started)
-        yield* Effect.forkScoped(Deferred.complete(lost, server.lost))
-        yield* Console.log(
-          `sampler: vLLM at ${server.url}/v1${share === undefined ? "" : `, ${Math.round(100 * share)}% of the GPU`}`
-        )
-        const weightSync = [...final.trainer.weightSync, `vllm+${server.url}`]
-        const published = yield* Publisher.make(model, { ...final, trainer: { ...final.trainer, weightSync } })
-        const learner = TorchEngine.layer({ ...options, ...published })
-        const manager = ServerManager.layer({
-          servers: [
-            {
-              baseUrl: `${server.url}/v1`,
-              modelName: model.name,
-              logprobsMode: "processed",
-              // Of the names that `Publisher` gives; all weights have a label instead.
-              ...(final.trainer.trains === "adapter" && { adapterPrefix: "policy-" })
-            }
-          ]
-        })
-        const parts: Parts = Layer.merge(learner, manager).pipe(
-          Layer.provideMerge(Layer.succeed(Tokenizer.Tokenizer, model.tokenizer))
-        )
-        return parts
-      })
   }
 })

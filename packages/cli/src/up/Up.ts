@@ -37,6 +37,7 @@ import * as RunEngine from "./RunEngine.ts"
 import * as Recipe from "./Recipe.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
+import * as VllmEngine from "./VllmEngine.ts"
 import * as Watch from "../train/Watch.ts"
 import * as RunActivity from "../train/RunActivity.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
@@ -49,7 +50,7 @@ export interface UpOptions extends Identity.Identifying {
   readonly areStepsGiven: boolean
   readonly fresh: boolean
   /** vLLM samples; otherwise the engine. */
-  readonly vllm?: RunEngine.Vllm | undefined
+  readonly vllm?: VllmEngine.Vllm | undefined
   readonly policyPort: number
   /** Keeps the viewer up after the last step, until the command is stopped. */
   readonly stays: boolean
@@ -132,7 +133,7 @@ const train = Effect.fn("Up.train")(
     const listening = { host: options.host, port: options.policyPort }
     const { elsewhere, forecast, initial, isAdapter, isHere, layer, lost, model, prompts, trained } =
       yield* options.vllm !== undefined
-        ? RunEngine.withVllm(given, options.vllm)
+        ? VllmEngine.make(given, options.vllm)
         : RemoteEngine.isRemote(given)
           ? RunEngine.remote(given, listening)
           : RunEngine.local(given, recipe, chosen, options.sampling, listening)

@@ -1,6 +1,6 @@
 /**
- * Starts and supervises `vllm serve` next to a run: an environment of its own, bound to this machine's loopback address,
- * with adapters that are loaded while it runs. It ends with the scope. If it ends by itself, `lost` fails with its last
+ * Starts and supervises `vllm serve` next to a run: bound to the loopback address, with adapters that are loaded while
+ * it runs. It ends with the scope, and if this process is killed. If it ends by itself, `lost` fails with its last
  * output.
  *
  * On one GPU it takes the memory that the trainer leaves (`share`), and both stay there: nobody sleeps.
@@ -80,12 +80,22 @@ const keptOutput = 4000
 
 const failed = (message: string) => new CommandFailed({ message: `--sampler vllm: ${message}` })
 
+/** Ends the whole group once its input is closed: also if this process is killed. */
+const guarded = `exec 3<&0
+"$@" </dev/null 3<&- & server=$!
+(read -r _ <&3; kill -TERM 0) >/dev/null 2>&1 & guard=$!
+wait $server; code=$?
+kill $guard 2>/dev/null
+exit $code`
+/** The shell's exit code for a program that is not there, or is not one. */
+const notStarted = new Set([126, 127])
+
 const spawned = (options: Options, port: number, onEnd: (reason: string) => void) => {
   let output = ""
-  const child = spawn(options.program, words(options, port), {
+  const child = spawn("sh", ["-c", guarded, "sh", options.program, ...words(options, port)], {
     // A group of its own, which is ended together: Ctrl-C reaches this process only.
     detached: true,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
     env: {
       VLLM_NO_USAGE_STATS: "1",
       HF_HUB_OFFLINE: "1",
@@ -99,12 +109,14 @@ const spawned = (options: Options, port: number, onEnd: (reason: string) => void
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk: Buffer) => void (output = (output + chunk.toString()).slice(-keptOutput)))
   }
-  child.once("error", ({ message }) =>
+  child.once("error", ({ message }) => onEnd(`sh cannot be started: ${message}`))
+  child.once("close", (code, signal) =>
     onEnd(
-      `${options.program} cannot be started: ${message}. Install vLLM in an environment of its own, and name its executable with --vllm`
+      notStarted.has(code ?? 0)
+        ? `${options.program} cannot be started: ${output.trim()}. Install vLLM in an environment of its own, and name its executable with --vllm`
+        : `vllm ended (${signal ?? `code ${code}`}): ${output.trim()}`
     )
   )
-  child.once("close", (code, signal) => onEnd(`vllm ended (${signal ?? `code ${code}`}): ${output.trim()}`))
   return child
 }
 

@@ -1,8 +1,18 @@
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { Effect, FileSystem, Path } from "effect"
 import { FetchHttpClient } from "effect/http"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import * as VllmServer from "../../src/up/VllmServer.ts"
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 const settingsOf = (trainer: Partial<TrainerSettings.TrainerFields>, lora: Partial<TrainerSettings.LoraFields> = {}) =>
   TrainerSettings.complete({ trainer: { engine: "torch", seqLen: 2048, ...trainer }, lora })
@@ -44,6 +54,29 @@ describe("a vLLM that up starts", () => {
       /the GPU has 80\.0 GB: give vLLM another GPU with --sampler_gpus/
     )
   })
+
+  it.live("is healthy before the run goes on, and ends with it", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { join } = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const file = join(folder, "vllm")
+      /** Answers as a server does that is healthy, and writes its process id. */
+      const program = `#!${process.execPath}
+const port = process.argv[process.argv.indexOf("--port") + 1]
+require("node:http").createServer((_, answer) => answer.end()).listen(port, "127.0.0.1", () => {
+  require("node:fs").writeFileSync(${JSON.stringify(join(folder, "pid"))}, String(process.pid))
+})`
+      yield* fs.writeFileString(file, program, { mode: 0o755 })
+      const served = yield* VllmServer.start({ ...options, program: file }).pipe(
+        Effect.flatMap(({ url }) => Effect.promise(() => fetch(url))),
+        Effect.scoped
+      )
+      assert.strictEqual(served.status, 200)
+      const pid = Number(yield* fs.readFileString(join(folder, "pid")))
+      yield* Waits.untilTrue("the server's end", () => !isAlive(pid))
+    }).pipe(Effect.scoped, Effect.provide([FetchHttpClient.layer, NodeServices.layer]))
+  )
 
   it.live("names the executable that is missing, and reports the last output of one that ends", () =>
     Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * Command line and environment of the Python side: one process, or one per GPU by `torch.distributed.run`, on one machine
- * or on several that meet at an address (static rendezvous: machine 0 has the trainer, and rank 0).
+ * Command line and environment of the Python side: one process, or one per GPU by `torch.distributed.run`, on one
+ * machine or on several that meet at an address (static rendezvous: machine 0 has the trainer, and rank 0).
  */
 import { fileURLToPath } from "node:url"
 

@@ -2,9 +2,9 @@
  * Installs PyTorch for the engine: a virtual environment in the cache (`~/.cache/atropos/torch`), under the digest of
  * `python/requirements.txt`, which has the exact version and the hashes of every package.
  *
- * Builds for CUDA are in the lock with their libraries. CPU builds come from PyTorch's own index, whose files are not in
- * the lock: there the version of torch is fixed, and all other packages have hashes. uv is used if it is installed. An
- * environment appears when it is complete.
+ * Builds for CUDA are in the lock with their libraries. CPU builds come from PyTorch's own index, whose files are not
+ * in the lock: there the version of torch is fixed, and all other packages have hashes. uv is used if it is installed.
+ * An environment appears when it is complete.
  */
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
