@@ -35,6 +35,7 @@ export const environments: ReadonlyArray<Environment> = [
       "packages/cli/test/tinker/Sdk.test.ts",
       "packages/envs/test/long/python/OpenEnv.test.ts",
       "packages/core/test/long/TrlTemplates.test.ts",
+      "packages/core/test/service/TrainingTrace.test.ts",
       "packages/core/test/gateway/OpenAiPython.test.ts",
       "packages/core/test/gateway/AnthropicPython.test.ts",
       "packages/trainer/test/torch/TorchContract.test.ts",

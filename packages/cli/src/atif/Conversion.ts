@@ -1,15 +1,29 @@
 /**
- * Converts saved groups to ATIF documents, one per sequence, and documents to saved groups, one group each.
+ * Converts saved groups to documents of a format, one per sequence, and documents to saved groups, one group each.
  *
  * Inputs that cannot be converted are reported with their location and skipped. Existing files are never overwritten.
  */
 import { ExactJson, SavedGroup, type ScoredGroup } from "@atropos/core"
 import * as Atif from "@atropos/core/service/Atif"
+import * as TrainingTrace from "@atropos/core/service/TrainingTrace"
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import * as Reason from "@atropos/core/base/Reason"
 import * as WireGroup from "@atropos/core/service/WireGroup"
 import { Effect, FileSystem, Path, Result, Stream } from "effect"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
+
+/** A format of documents: ATIF, or OpenEnv's training traces. */
+export interface Format {
+  readonly ofSequence: (sequence: Atif.Sequence) => Effect.Effect<object, { readonly message: string }>
+  readonly toSequences: (json: unknown) => Effect.Effect<ReadonlyArray<Atif.Sequence>, { readonly message: string }>
+}
+
+export const atif = (agent: Parameters<typeof Atif.ofSequence>[1]): Format => ({
+  ofSequence: (sequence) => Atif.ofSequence(sequence, agent),
+  toSequences: (json) => Effect.map(Atif.toSequence(json), (sequence) => [sequence])
+})
+
+export const trainingTrace: Format = TrainingTrace
 
 export interface Converted {
   readonly written: number
@@ -38,7 +52,7 @@ const sequencesOf = ({ inferenceLogprobs, masks, messages, scores, tokens }: Sco
 export const toDocuments = Effect.fn("Conversion.toDocuments")(function* (
   files: ReadonlyArray<string>,
   folder: string,
-  agent: Parameters<typeof Atif.ofSequence>[1]
+  format: Format
 ) {
   const fs = yield* FileSystem.FileSystem
   const { basename, extname, join } = yield* Path.Path
@@ -55,7 +69,7 @@ export const toDocuments = Effect.fn("Conversion.toDocuments")(function* (
           const at = `${file}, line ${entry.line}`
           if (entry._tag === "Fault") return void passedOver.push(`${at}: ${entry.problem}`)
           for (const [index, sequence] of sequencesOf(entry.group, `${name}-${entry.line}`).entries()) {
-            const document = yield* Effect.result(Atif.ofSequence(sequence, agent))
+            const document = yield* Effect.result(format.ofSequence(sequence))
             if (Result.isFailure(document)) {
               passedOver.push(`${at}, sequence ${index}: ${document.failure.message}`)
               continue
@@ -76,6 +90,7 @@ export const toDocuments = Effect.fn("Conversion.toDocuments")(function* (
 export const toGroups = Effect.fn("Conversion.toGroups")(function* (
   files: ReadonlyArray<string>,
   out: string,
+  format: Format,
   score: number | undefined
 ) {
   const fs = yield* FileSystem.FileSystem
@@ -87,27 +102,29 @@ export const toGroups = Effect.fn("Conversion.toGroups")(function* (
       fs.readFileString(file),
       (cause) => new UsageError({ message: `${file} cannot be read: ${Reason.of(cause)}` })
     )
-    const sequence = yield* Effect.result(
+    const sequences = yield* Effect.result(
       Effect.try({ try: () => ExactJson.parse(text), catch: () => ({ message: "is not JSON" }) }).pipe(
-        Effect.flatMap(Atif.toSequence)
+        Effect.flatMap(format.toSequences)
       )
     )
-    if (Result.isFailure(sequence)) {
-      passedOver.push(`${file} ${sequence.failure.message}`)
+    if (Result.isFailure(sequences)) {
+      passedOver.push(`${file} ${sequences.failure.message}`)
       continue
     }
-    const { logprobs, mask, messages, score: told = score, tokens } = sequence.success
-    if (told === undefined) {
-      passedOver.push(`${file} contains no score (extra.score): give one with --score`)
+    const all = sequences.success
+    const scores = all.map(({ score: own = score }) => own).filter((one) => one !== undefined)
+    if (scores.length < all.length) {
+      passedOver.push(`${file} contains no score: give one with --score`)
       continue
     }
+    const logprobs = all.map((one) => one.logprobs).filter((one) => one !== undefined)
     lines.push(
       WireGroup.encode({
-        tokens: [tokens],
-        masks: [mask],
-        scores: Float64Array.of(told),
-        messages: [messages],
-        ...(logprobs !== undefined && { inferenceLogprobs: [logprobs] })
+        tokens: all.map(({ tokens }) => tokens),
+        masks: all.map(({ mask }) => mask),
+        scores: Float64Array.from(scores),
+        messages: all.map(({ messages }) => messages),
+        ...(logprobs.length === all.length && { inferenceLogprobs: logprobs })
       })
     )
   }

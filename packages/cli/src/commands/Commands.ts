@@ -74,7 +74,7 @@ export const commands = {
     load: () => import("./DpoGen.ts")
   },
   atif: {
-    description: "Convert saved groups to ATIF, the agent trajectory interchange format, and back",
+    description: "Convert saved groups to ATIF or OpenEnv's training traces, formats of agent trajectories, and back",
     load: () => import("./Atif.ts")
   },
   evaluate: {

@@ -10,6 +10,7 @@ export const qwenCode: CodingAgent = {
   minVersion: "0.24.0",
   triedVersion: "0.24.4",
   args: (task) => ["--auth-type", "openai", "--yolo", "-p", task],
+  variables: () => ({ QWEN_STREAM_IDLE_TIMEOUT_MS: String(hour), QWEN_STREAM_MAX_LIFETIME_MS: String(hour) }),
   files: ({ contextLength, maxTokens }) => ({
     ".qwen/settings.json": JSON.stringify({
       privacy: { usageStatisticsEnabled: false },
@@ -18,7 +19,6 @@ export const qwenCode: CodingAgent = {
       model: {
         generationConfig: {
           timeout: hour,
-          streamIdleTimeoutMs: hour,
           contextWindowSize: contextLength,
           samplingParams: { max_tokens: maxTokens }
         }
