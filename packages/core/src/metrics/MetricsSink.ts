@@ -91,20 +91,46 @@ export const orService = (client: TelemetryClientShape): Effect.Effect<MetricsSi
     Option.getOrElse(found, () => make([ServiceSink.of(client)]))
   )
 
+/** The last words of a name, in lower case and separated by `_`. */
 const secretName =
-  /(^|_)((api|secret|private|access)_?key|secret|password|passwd|credentials?|(access|auth|api|bearer|hf|refresh)_?token|token|webhook(_?url)?)$/i
+  /(^|_)((api|secret|private|access|auth|signing|encryption)_?key|secret|passphrase|credentials?|(access|auth|api|bearer|hf|refresh)_?token|token|authorization|cookie|signature|webhook(_?url)?)$/
 
-/** User and password in a URL. */
-const credentials = /(\w:\/\/)[^/\s:@]*:[^/\s@]*@/g
+/** Names of environment variables, for example `OPENAI_KEY`. */
+const secretVariable = /^[A-Z][A-Z\d_]*_(KEY|PASS|PAT|PWD)$/
 
-/** Removes settings that are named like a secret, at any depth, and passwords in URLs. */
+const isSecret = (name: string): boolean =>
+  secretVariable.test(name) ||
+  /passw(or)?d$/i.test(name) ||
+  secretName.test(
+    name
+      .replaceAll(/([a-z\d])([A-Z])/g, "$1_$2")
+      .replaceAll(/[-.\s]/g, "_")
+      .toLowerCase()
+  )
+
+/** User and password in a URL, or a token in their place. */
+const credentials = /(\w:\/\/)[^/\s@?#]+@/g
+/** A parameter of a URL. */
+const parameter = /([?&])([\w.-]+)=([^&#\s]+)/g
+/** What a header of a request holds. */
+const bearer = /\b(Bearer|Basic) +[\w.~+/=-]{20,}/gi
+
+const withoutCredentials = (text: string): string =>
+  text
+    .replaceAll(credentials, "$1***@")
+    .replaceAll(parameter, (all, mark: string, name: string) =>
+      isSecret(name) || /^(key|sig)$/i.test(name) ? `${mark}${name}=***` : all
+    )
+    .replaceAll(bearer, "$1 ***")
+
+/** Removes settings named like a secret, at any depth, and passwords, keys and tokens in addresses and headers. */
 export const withoutSecrets = (config: { readonly [name: string]: unknown }): { readonly [name: string]: unknown } => {
   const clean = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(clean)
-    if (typeof value === "string") return value.replaceAll(credentials, "$1***@")
+    if (typeof value === "string") return withoutCredentials(value)
     if (typeof value !== "object" || value === null) return value
     return Object.fromEntries(
-      Object.entries(value).flatMap(([name, inner]) => (secretName.test(name) ? [] : [[name, clean(inner)]]))
+      Object.entries(value).flatMap(([name, inner]) => (isSecret(name) ? [] : [[name, clean(inner)]]))
     )
   }
   // An object in, an object out.

@@ -253,6 +253,29 @@ describe("MetricsSink", () => {
       assert.deepStrictEqual(told[0]?.config, { max_token_length: 7, tokenizer_name: "t", servers: [{ url: "u" }] })
     }).pipe(Effect.provide(quiet))
   )
+
+  it.each([
+    ["openaiApiKey", "s"],
+    ["x-api-key", "s"],
+    ["Authorization", "Bearer s"],
+    ["Set-Cookie", "s"],
+    ["PGPASSWORD", "s"],
+    ["ANTHROPIC_KEY", "s"],
+    ["GITHUB_PAT", "s"]
+  ])("removes a setting named %s", (name, value) => {
+    const kept = { max_tokens: 7, keyword: "k", primary_key: "id", passing: 1, Basic: "Basic arithmetic" }
+    assert.deepStrictEqual(MetricsSink.withoutSecrets({ a: [{ ...kept, [name]: value }] }), { a: [kept] })
+  })
+
+  it.each([
+    ["https://u:p@h/x@y", "https://***@h/x@y"],
+    ["https://hf_abc@h/x", "https://***@h/x"],
+    ["http://h/x?q=1&access_token=s&sig=t#f", "http://h/x?q=1&access_token=***&sig=***#f"],
+    ["http://h/x?mail=a@b&monkey=1", "http://h/x?mail=a@b&monkey=1"],
+    ["curl -H 'Authorization: Bearer abcdefghijklmnopqrst.u' h", "curl -H 'Authorization: Bearer ***' h"]
+  ])("removes keys and passwords of %s", (text, clean) => {
+    assert.deepStrictEqual(MetricsSink.withoutSecrets({ text }), { text: clean })
+  })
 })
 
 describe("FileSink", () => {
