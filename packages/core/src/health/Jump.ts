@@ -65,6 +65,19 @@ const jumpAt = (values: Values, at: number, range: number, isPlain: boolean): Ju
   return undone && Math.abs(next - before) < back * sizeOf(undone) ? undone : undefined
 }
 
+/**
+ * The jump from the value before an index to the one after it: an environment's row may cover groups of both levels.
+ * Learning can look the same, so only with other evidence.
+ */
+const jumpAround = (values: Values, at: number, range: number): Jump | undefined => {
+  const [last, mixed, first] = [values[at - 1]!, values[at]!, values[at + 1]!]
+  if ((mixed - last) * (first - mixed) <= 0) return undefined
+  const from = Math.max(0, at - most)
+  const without = Float64Array.of(...values.subarray(from, at), ...values.subarray(at + 1, at + 1 + most))
+  const jump = jumpAt(without, at - from, range, true)
+  return jump && { ...jump, at: at + 1 }
+}
+
 /** Whether a jump undoes an earlier one. */
 const undoes = (later: Jump, earlier: Jump): boolean =>
   Math.sign(later.after - later.before) !== Math.sign(earlier.after - earlier.before) &&
@@ -85,9 +98,14 @@ export const find = (values: Values, { isOwn, isPlain, least: leastAt }: Options
   const jumps: Array<Jump> = []
   let last = Number.NEGATIVE_INFINITY
   for (let at = fewestBefore; at + fewest <= values.length; at++) {
-    const jump = at - last < fewest ? undefined : jumpAt(values, at, largest - least, isPlain(at))
-    if (jump === undefined || sizeOf(jump) < leastAt(at) || isOwn(at)) continue
-    last = at
+    if (at - last < fewest) continue
+    const counts = (jump: Jump | undefined): Jump | undefined =>
+      jump === undefined || sizeOf(jump) < leastAt(jump.at) || isOwn(at) || isOwn(jump.at) ? undefined : jump
+    const jump =
+      counts(jumpAt(values, at, largest - least, isPlain(at))) ??
+      (at + fewest < values.length && isPlain(at + 1) ? counts(jumpAround(values, at, largest - least)) : undefined)
+    if (jump === undefined) continue
+    last = jump.at
     const earlier = jumps.at(-1)
     if (earlier !== undefined && undoes(jump, earlier)) jumps.pop()
     else jumps.push(jump)

@@ -71,6 +71,10 @@ export const solvedUntil = (recorded: Series.Recorded, source: string): number =
 export const isSolved = (recorded: Series.Recorded, source: string): boolean =>
   solvedUntil(recorded, source) === Number.POSITIVE_INFINITY
 
+/** True if the trainer's reward has risen and not fallen since, and its scores are not in doubt. */
+export const hasImproved = (recorded: Series.Recorded): boolean =>
+  brokenFrom(recorded, trainer) === Number.POSITIVE_INFINITY && isUp(seriesOf(recorded, trainer, rewardName(trainer)))
+
 /**
  * Whether a reward speaks for a policy that is certain of itself: it is at its best, and most answers are solved, or it
  * goes on rising. Of a source that does not say what is solved, or calls everything solved, a reward that has risen has

@@ -192,8 +192,8 @@ export const length = level({
   metric: "train/completion_lengths",
   sources: "environments",
   title: "Completion length changed",
-  words: `completions of the last ${window} rows are twice as long as the first ${window}, or half as long`,
-  isFar: (now, start) => now >= 2 * start || now <= start / 2,
+  words: `completions of the last ${window} rows are twice as long as the first ${window}, or half as long while the reward has not risen`,
+  isFar: (now, start, recorded) => now >= 2 * start || (now <= start / 2 && !Learned.hasImproved(recorded)),
   says: (now, start) => `Completions have ${written(now)} tokens, ${written(start)} at first,`
 })
 

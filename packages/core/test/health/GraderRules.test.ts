@@ -67,6 +67,20 @@ describe("a grader that breaks at a step", () => {
   )
 
   it.prop(
+    "is found where a row covers groups from before and after",
+    [Drawn],
+    ([drawn]) => {
+      for (const score of [0, 1]) {
+        isFoundAt(
+          broken(drawn, (isRight, step, draw) => (step > drawn.breaksAt || draw() < 0.5 ? score : Number(isRight))),
+          drawn.breaksAt
+        )
+      }
+    },
+    SimulatedRun.few
+  )
+
+  it.prop(
     "and gives everything nothing is one card",
     [Drawn],
     ([drawn]) => {

@@ -154,6 +154,30 @@ describe("Health", () => {
     assert.deepStrictEqual(names({ math_0: { "train/truncated_fraction": late(0, 0.5) } }), ["truncation"])
   })
 
+  it("leaves shorter completions alone where the reward rises with them, and longer ones not", () => {
+    const run = (lengths: Values, reward: (step: number) => number) =>
+      names({
+        trainer: { "reward/mean": course(60, reward) },
+        math_0: { "train/completion_lengths": lengths, "train/scores_mean": course(60, reward) }
+      })
+    const shorter = course(60, (step) => 12 - step / 6)
+    assert.deepStrictEqual(
+      run(shorter, (step) => step / 80),
+      []
+    )
+    assert.deepStrictEqual(
+      run(shorter, (step) => 0.2 + (step % 2) / 50),
+      ["length"]
+    )
+    assert.include(
+      run(
+        course(60, (step) => 5 + step),
+        (step) => step / 80
+      ),
+      "length"
+    )
+  })
+
   it("takes a policy for learned where its reward has risen and it is not told what is solved", () => {
     const entropy = course(60, (step) => (step <= 40 ? 0.6 : 0.05))
     const risen = course(60, (step) => 0.2 + Math.min(40, step) / 80 + noise(step))
