@@ -53,6 +53,10 @@ const adjustingRules = (request: GenerateRequest, { vocabulary }: RequestLimits)
   ]
 }
 
+/** Below it, logits divided by the temperature may exceed float32. */
+const minTemperature = 1e-6
+const isTemperature = (temperature: number): boolean => Number.isFinite(temperature) && temperature >= minTemperature
+
 const checkLength = (
   promptTokens: number,
   maxTokens: number,
@@ -72,7 +76,7 @@ export const checkGenerate = (
     ...promptRules(promptTokens, limits),
     ["n", isPositiveInteger(n), "a whole number, 1 or more"],
     ["maxTokens", isPositiveInteger(maxTokens), "a whole number, 1 or more"],
-    ["temperature", Number.isFinite(temperature) && temperature >= 0, "a number, 0 or more"],
+    ["temperature", temperature === 0 || isTemperature(temperature), `0, or a number from ${minTemperature} up`],
     ["topP", topP > 0 && topP <= 1, "above 0, and at most 1"],
     ["topK", Number.isSafeInteger(topK) && topK >= 0, "a whole number; 0 for all tokens"],
     ["minP", minP >= 0 && minP <= 1, "from 0 to 1"],
@@ -93,6 +97,6 @@ export const checkScore = (
 ): Effect.Effect<void, InvalidRequest | PromptTooLong> =>
   check([
     ...promptRules(promptTokens, limits),
-    ["temperature", Number.isFinite(temperature) && temperature > 0, "a number above 0"],
+    ["temperature", isTemperature(temperature), `a number from ${minTemperature} up`],
     alternativesRule(topLogprobs)
   ]).pipe(Effect.andThen(checkLength(promptTokens.length, 0, limits.maxSequenceTokens)))

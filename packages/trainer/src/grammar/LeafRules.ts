@@ -54,7 +54,11 @@ export const number = (schema: Schema, type: string, where: string): Ebnf.Expres
     const value = schema[word]
     if (value === undefined) return undefined
     const text = ExactJson.write(value) ?? ""
-    if (!NumberRules.isBound(text)) return fail(within(where, word), `${text} is not a bound`)
+    if (!NumberRules.isBound(text))
+      return fail(
+        within(where, word),
+        `${text} is not a number of at most ${NumberRules.maxDigits} digits before the point`
+      )
     return { value: NumberRules.decimal(text), isExclusive: word.startsWith("exclusive") }
   }
   for (const [one, other] of [

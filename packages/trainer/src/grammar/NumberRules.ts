@@ -29,8 +29,12 @@ export const decimal = (text: string): Decimal => {
   return { isNegative: sign === "-" && (value > 0n || behind !== ""), whole: value, fraction: behind }
 }
 
-/** True for a finite number written in fewer than 400 characters. */
-export const isBound = (text: string): boolean => Number.isFinite(Number(text)) && text.length < 400
+/** Max digits before the point: grammars of bounds are nested once per digit. */
+export const maxDigits = 60
+
+/** True for a number of at most 60 digits before the point, written in fewer than 400 characters. */
+export const isBound = (text: string): boolean =>
+  text.length < 400 && Number.isFinite(Number(text)) && Math.abs(Number(text)) < 10 ** maxDigits
 
 const digit = "[0-9]"
 const digits = (from: number, to: number): Ebnf.Expression => (from === to ? String(from) : `[${from}-${to}]`)

@@ -2,6 +2,7 @@
  * Converts JSON schemas to grammars: every text that the grammar accepts is valid JSON for the schema. Unsupported
  * features are problems with their path in the schema.
  */
+import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Result } from "effect"
 import * as Keywords from "./Keywords.ts"
 import { fail, Problem } from "./SchemaProblem.ts"
@@ -11,9 +12,23 @@ import { SchemaWriter } from "./SchemaWriter.ts"
 /** Max weight; more would take minutes to compile. */
 const heaviest = 1_000_000
 
-/** Length of a grammar plus its repetitions, which are expanded when it is compiled. */
-const weightOf = (text: string): number =>
-  Array.from(text.matchAll(/\{(?:\d+,)?(\d+),?\}/g)).reduce((sum, [, times]) => sum + Number(times), text.length)
+/** Max length of a schema's JSON, which is converted on the server's own thread; OpenAI's limit is 120,000. */
+const maxCharacters = 2 ** 17
+
+/** Length of a grammar plus its repetitions, which are expanded when it is compiled; nested ones multiply. */
+const weightOf = (text: string): number => {
+  /** Weights of the open groups, and of the operand before a repetition. */
+  const groups = [0]
+  let operand = 0
+  for (const [part, times] of text.matchAll(/"[^"]*"|\[[^\]]*\]|\{(?:\d+,)?(\d+),?\}|[()]|\w+|[^"[{()\w]+/g)) {
+    if (part === "(") groups.push(0)
+    else if (times === undefined) {
+      operand = part === ")" ? groups.pop()! : part.length
+      groups[groups.length - 1]! += operand
+    } else groups[groups.length - 1]! += operand * Math.max(0, Number(times) - 1)
+  }
+  return groups.reduce((sum, weight) => sum + weight, 0)
+}
 
 export interface Grammar {
   readonly text: string
@@ -26,19 +41,28 @@ export const problem = (schema: unknown): string | undefined => Result.getOrUnde
 /** The grammar of a schema, or its problem and path. */
 export const make = (schema: unknown): Result.Result<Grammar, string> => {
   if (isVast(schema)) return Result.fail(tooLarge(schema))
-  const problem = Keywords.problem(schema)
-  if (problem !== undefined) return Result.fail(problem)
-  const writer = new SchemaWriter(schema)
-  const made = Result.try({
-    try: () => writer.schema(schema, "") ?? fail("", "no value matches it"),
-    catch: (cause) => {
-      if (cause instanceof Problem) return cause.message
-      throw cause
+  const characters = ExactJson.write(schema)?.length ?? 0
+  if (characters > maxCharacters) {
+    return Result.fail(`the schema is too large: ${characters} characters, at most ${maxCharacters}`)
+  }
+  return Result.flatMap(
+    Result.try({
+      try: () => {
+        const problem = Keywords.problem(schema)
+        if (problem !== undefined) throw new Problem(problem)
+        const writer = new SchemaWriter(schema)
+        return writer.rules.text(writer.schema(schema, "") ?? fail("", "no value matches it"))
+      },
+      catch: (cause) => {
+        if (cause instanceof Problem) return cause.message
+        // Properties and references that follow each other are nested calls: too many exceed the stack.
+        if (cause instanceof RangeError) return tooLarge(schema)
+        throw cause
+      }
+    }),
+    (text) => {
+      const weight = weightOf(text)
+      return weight > heaviest ? Result.fail(tooLarge(schema)) : Result.succeed({ text, weight })
     }
-  })
-  return Result.flatMap(made, (root) => {
-    const text = writer.rules.text(root)
-    const weight = weightOf(text)
-    return weight > heaviest ? Result.fail(tooLarge(schema)) : Result.succeed({ text, weight })
-  })
+  )
 }

@@ -49,6 +49,9 @@ const escapeOf = (code: number): string => `\\${short.get(code) ?? `u${code.toSt
 
 /** One character of a set as written between quotes; undefined for an empty set. */
 export const character = (ranges: Ebnf.Ranges): Ebnf.Expression | undefined => {
+  const [[low, high] = [-1, -2]] = ranges
+  // Long patterns consist of single characters.
+  if (ranges.length === 1 && low === high && low > 0x22 && low < 0x5c) return Ebnf.characters(ranges)
   const set = without(without(ranges))
   const plain = without(special, set)
   const escaped: Array<string> = []

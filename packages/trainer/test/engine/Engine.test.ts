@@ -185,6 +185,11 @@ layer(Layer.merge(Engine.layer(options()), Ort.layer({ threads: 1 })), live)("En
       assert.strictEqual((yield* fails({ promptTokens: [] }))._tag, "InvalidRequest")
       assert.strictEqual((yield* fails({ topP: 0 }))._tag, "InvalidRequest")
       assert.strictEqual((yield* fails({ temperature: -1 }))._tag, "InvalidRequest")
+      const cold = yield* fails({ temperature: 1e-40 })
+      assert.deepInclude(cold, {
+        _tag: "InvalidRequest",
+        message: "temperature must be 0, or a number from 0.000001 up"
+      })
       const long = yield* fails({ promptTokens: prompt(1000), maxTokens: 25 })
       assert.deepInclude(long, { _tag: "PromptTooLong", promptTokens: 1000, maxTokens: 25, limitTokens: 1024 })
       const unknown = yield* fails({ policy: "nobody" })

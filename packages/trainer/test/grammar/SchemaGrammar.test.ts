@@ -148,6 +148,10 @@ const weight = (count: number): number =>
 const lists = (depth: number): unknown =>
   Array.from({ length: depth }).reduce<unknown>((items) => ({ type: "array", items }), { type: "integer" })
 
+const many = <A>(make: (at: number) => A) => Array.from({ length: 5000 }, (_, at) => make(at))
+const chained = (at: number) => [`d${at}`, at === 4999 ? { type: "null" } : { $ref: `#/$defs/d${at + 1}` }] as const
+const listed = (at: number) => [`d${at}`, { type: "array", items: { $ref: `#/$defs/d${(at + 1) % 5000}` } }] as const
+
 describe("grammars of schemas", () => {
   const ajv = addFormats.default(new Ajv2020({ strict: false }))
 
@@ -259,7 +263,9 @@ describe("grammars of schemas", () => {
     [
       { type: "string", maxLength: 2_000_000 },
       "too large: it has 0 properties, 0 values of enums, 1 objects in all, 1 levels, lengths up to 2000000"
-    ]
+    ],
+    [{ type: "integer", maximum: 1e60 }, "maximum: 1e+60 is not a number of at most 60 digits before the point"],
+    [{ type: "string", pattern: "((a{1,200}b?){1,200}){1,200}" }, "and patterns that repeat up to 200 times"]
   ]
   it.each(refused)("cannot be made of %j", (schema, problem) => {
     assert.include(SchemaGrammar.problem(schema), problem)
@@ -274,6 +280,33 @@ describe("grammars of schemas", () => {
     const prefixItems = Array.from({ length: 11_000 }, () => ({ type: "null" }))
     assert.include(SchemaGrammar.problem({ prefixItems }), "too large: it has 0 properties, 0 values of enums, 11001")
   })
+
+  const large: ReadonlyArray<readonly [what: string, schema: object]> = [
+    ["properties that may be absent", { properties: Object.fromEntries(many((at) => [`p${at}`, true])) }],
+    ["references that follow each other", { $ref: "#/$defs/d0", $defs: Object.fromEntries(many(chained)) }],
+    ["lists within lists", { $ref: "#/$defs/d0", $defs: Object.fromEntries(many(listed)) }],
+    ["characters of patterns", { anyOf: many(() => ({ pattern: "a".repeat(500) })) }]
+  ]
+  it.each(large)("are refused for too many %s", (_, schema) => {
+    assert.include(SchemaGrammar.problem(schema), "the schema is too large")
+  })
+
+  it.effect("end no answer in progress with the deepest bounds and repetitions that they take", () =>
+    Effect.gen(function* () {
+      const begun = yield* grammars.matchers('{"type":"boolean"}', 1, [end])
+      for (const [schema, answer] of [
+        [{ type: "integer", minimum: -(10n ** 59n), maximum: 10n ** 59n - 7n }, "99"],
+        [{ type: "number", exclusiveMinimum: -9.99999e59, maximum: 9.99999e59 }, "-0.5"],
+        [{ type: "string", pattern: "^(a+)+$" }, '"aaa"'],
+        [{ type: "string", pattern: "^((\\d{3})*)?$" }, '"123456"'],
+        [{ type: "string", pattern: "^((((a{1,9}){1,9}){1,9})?){2}$" }, '"aa"']
+      ] as const) {
+        assert.isTrue(yield* accepts(schema, answer), JSON.stringify(answer))
+      }
+      assert.isTrue(isIn(yield* begun[0]!.mask, 116))
+      begun[0]!.dispose()
+    })
+  )
 
   it("grow with the properties that need not be there, and not faster", () => {
     assert.isBelow(weight(200) / weight(50), 4.5)
