@@ -10,7 +10,7 @@ import { Console, Effect, Layer, Stream } from "effect"
 const words = ["cat", "horse", "zebra"]
 const sorted = (text: string) => Array.from(text.trim().toLowerCase()).sort().join("")
 
-export const layer = Environment.layer("letters", Environment.settings({}), ({ groupSize }) =>
+export const layer = Environment.layer("letters", Environment.settings({}), ({ groupSize, maxTokenLength }) =>
   Effect.gen(function* () {
     const servers = yield* ServerManager.ServerManager
     return {
@@ -18,7 +18,8 @@ export const layer = Environment.layer("letters", Environment.settings({}), ({ g
       collectTrajectories: (word: string) =>
         servers.chat({
           messages: [Message.user(`One word from the letters ${sorted(word)}, nothing else.`)],
-          n: groupSize
+          n: groupSize,
+          maxTokens: maxTokenLength
         }),
       score: (word: string, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.succeed(group.map(({ completion }) => (sorted(completion) === sorted(word) ? 1 : 0)))

@@ -19,7 +19,11 @@ export const layer = Environment.layer("slogans", settings, (chosen) =>
     return {
       items: (cursor: number) => Stream.fromIterable(["bread", "shoes"].slice(cursor)),
       collectTrajectories: (thing: string) =>
-        servers.chat({ messages: [Message.user(`A slogan for ${thing}.`)], n: chosen.groupSize }),
+        servers.chat({
+          messages: [Message.user(`A slogan for ${thing}.`)],
+          n: chosen.groupSize,
+          maxTokens: chosen.maxTokenLength
+        }),
       score: (thing: string, group: ReadonlyArray<Trajectory.Trajectory>) =>
         judge.shares(`A slogan for ${thing}.`, group),
       metrics: judge.metrics,

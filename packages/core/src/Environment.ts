@@ -31,6 +31,7 @@ export type {
   Work
 } from "./definition/Definition.ts"
 export type { OnlyKnown } from "./definition/DefinitionKeys.ts"
+export { outsideClaims } from "./definition/Scoring.ts"
 export {
   DefinitionFault,
   EnvironmentError,

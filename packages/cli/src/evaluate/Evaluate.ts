@@ -136,6 +136,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
   const before = Option.match(destination.checkpoint, { onNone: () => 0, onSome: ({ tally }) => tally.items })
   const progress = yield* Progress.make({ unit: "items", total, done: before })
 
+  const isOutside = Environment.outsideClaims(environment)
   const roll = ({ evaluate, id, label }: Environment.EvaluationWork, index: number) =>
     evaluate.pipe(
       Effect.map((results): Job.ItemResult => {
@@ -147,6 +148,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
           lines: results.map((one) => sampleOf(index, { id, label }, one)),
           tally: Tally.ofGroup({
             scores: results.map(({ score }) => score),
+            isOutside,
             ...(Option.isSome(environment.solved) && { passes: results.filter(({ correct }) => correct).length }),
             rewards: results.flatMap(({ rewards }) => (rewards === undefined ? [] : [rewards])),
             trainedTokens: results.reduce((sum, { trajectory }) => sum + Trajectory.trainedTokens(trajectory), 0),

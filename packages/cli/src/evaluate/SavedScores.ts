@@ -1,5 +1,6 @@
 /**
- * Summarises the recorded scores of saved groups, from files of `gateway --record` or `process`. A session counts once,
+ * Summarises the recorded scores of saved groups and samples, from files of `gateway --record`, `process` or
+ * `evaluate`. A session counts once,
  * regardless of its number of sequences; rollouts of a group count with the group's mean. Chats without a score
  * (`sessions.unscored.jsonl`) are counted but excluded from means.
  */
@@ -51,8 +52,13 @@ const figureOf = ({ values }: Sums): Figure | undefined => {
 const unscoredOf = (text: string): string | undefined => {
   const parsed = Result.try((): unknown => JSON.parse(text))
   if (Result.isFailure(parsed) || !Predicate.isReadonlyObject(parsed.success)) return undefined
-  const { messages, scores, session } = parsed.success
-  return Array.isArray(messages) && scores === undefined ? (typeof session === "string" ? session : text) : undefined
+  const { messages, score, scores, session } = parsed.success
+  // Samples of evaluations have one score.
+  return Array.isArray(messages) && scores === undefined && score === undefined
+    ? typeof session === "string"
+      ? session
+      : text
+    : undefined
 }
 
 const meanOf = (group: ScoredGroup.ScoredGroup): number =>

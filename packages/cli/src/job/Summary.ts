@@ -31,6 +31,11 @@ export const figures = (tally: Tally.Tally, passing?: string): ReadonlyArray<Pai
           ] as const
         ]
       : []),
+    ...(tally.outside[0] === 0
+      ? []
+      : [
+          ["out of range", `${tally.outside.map(count).join(" of ")} scores: correct the score or scoreRange`] as const
+        ]),
     ...Tally.meanRewards(tally).map(([component, mean]): Pair => [`mean ${component}`, mean.toFixed(4)]),
     ...(passed ? [["pass rate", `${rate(passed)}${passing === undefined ? "" : `: ${passing}`}`] as const] : []),
     ...Tally.passAtK(tally).flatMap(([k, estimate]) => (k === 1 ? [] : [[`pass@${k}`, rate(estimate)] as const])),

@@ -18,6 +18,11 @@ export const Tally = Schema.Struct({
   passes: Counts,
   /** Group means of the scores: number, sum, sum of squares. */
   scores: Schema.Tuple([Schema.Natural, Schema.Finite, Schema.Finite]),
+  /** Scores outside of the range that the environment claims, and all scores. */
+  outside: Schema.Tuple([Schema.Natural, Schema.Natural]).pipe(
+    // Missing in tallies saved by older versions.
+    Schema.withDecodingDefaultKey(Effect.succeed([0, 0] as const))
+  ),
   /** Reward components: number of values and their sum. */
   rewards: Schema.Record(Schema.String, Schema.Struct({ count: Schema.Natural, sum: Schema.Finite })).pipe(
     // Missing in tallies saved by older versions.
@@ -36,6 +41,7 @@ export const empty: Tally = {
   dropped: {},
   passes: {},
   scores: [0, 0, 0],
+  outside: [0, 0],
   rewards: {},
   trainedTokens: 0,
   tokens: 0,
@@ -63,6 +69,7 @@ export const add = (a: Tally, b: Tally): Tally => ({
   dropped: addCounts(a.dropped, b.dropped),
   passes: addCounts(a.passes, b.passes),
   scores: [a.scores[0] + b.scores[0], a.scores[1] + b.scores[1], a.scores[2] + b.scores[2]],
+  outside: [a.outside[0] + b.outside[0], a.outside[1] + b.outside[1]],
   rewards: addRewards(a.rewards, b.rewards),
   trainedTokens: a.trainedTokens + b.trainedTokens,
   tokens: a.tokens + b.tokens,
@@ -73,19 +80,29 @@ export interface Scored {
   readonly scores: ArrayLike<number>
   /** Number of passes, if passing is defined. */
   readonly passes?: number
+  /** Tests if a score is outside of the claimed range. */
+  readonly isOutside?: (score: number) => boolean
   readonly rewards?: ReadonlyArray<RewardComponents.Rewards>
   readonly trainedTokens: number
   readonly tokens: number
 }
 
 /** One group of scored rollouts; its scores count whether it is kept or not. */
-export const ofGroup = ({ passes, rewards = [], scores, tokens, trainedTokens }: Scored): Tally => {
+export const ofGroup = ({
+  isOutside = () => false,
+  passes,
+  rewards = [],
+  scores,
+  tokens,
+  trainedTokens
+}: Scored): Tally => {
   const mean = Evaluation.mean(scores)
   const isScored = scores.length > 0 && Array.from(scores).every(RewardComponents.isUsable)
   return {
     ...empty,
     passes: isScored && passes !== undefined ? { [`${scores.length}:${passes}`]: 1 } : {},
     scores: isScored ? [1, mean, mean * mean] : [0, 0, 0],
+    outside: [Array.from(scores).filter(isOutside).length, scores.length],
     rewards: isScored ? Object.fromEntries(RewardComponents.totals(rewards.filter(RewardComponents.isRewards))) : {},
     trainedTokens,
     tokens

@@ -20,7 +20,10 @@ export interface Rolled {
 const tallyOf = (
   group: ScoredGroup.ScoredGroup,
   kept: boolean,
-  solved: Environment.EnvironmentShape["solved"]
+  {
+    isOutside,
+    solved
+  }: Pick<Environment.EnvironmentShape, "solved"> & { readonly isOutside: (score: number) => boolean }
 ): Tally.Tally => {
   // A rollout may consist of several sequences that share its score.
   const { place_G } = ScoreAdvantage.rollouts(group.scores, ScoreAdvantage.sessionsOf(group))
@@ -29,6 +32,7 @@ const tallyOf = (
   return {
     ...Tally.ofGroup({
       scores: rollouts.map(({ score }) => score),
+      isOutside,
       ...(Option.isSome(solved) && {
         passes: rollouts.filter(({ rewards, score }) => solved.value.isCorrect(score, rewards)).length
       }),
@@ -44,7 +48,8 @@ const droppedFor = (reason: string): Tally.Tally => ({ ...Tally.empty, dropped: 
 
 /** Creates the rollout function of the environment in the context. */
 export const make = Effect.gen(function* () {
-  const { settings, solved } = yield* Environment.Environment
+  const { claims, settings, solved } = yield* Environment.Environment
+  const isOutside = Environment.outsideClaims({ claims, settings })
   const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
   const servers = yield* ServerManager.ServerManager
   const filterOptions: GroupFilter.FilterOptions = {
@@ -83,7 +88,7 @@ export const make = Effect.gen(function* () {
         }
         for (const group of groups) {
           const result = GroupFilter.filter(group, filterOptions)
-          tally = Tally.add(tally, tallyOf(group, Result.isSuccess(result), solved))
+          tally = Tally.add(tally, tallyOf(group, Result.isSuccess(result), { solved, isOutside }))
           if (Result.isSuccess(result)) kept.push(result.success)
           else {
             tally = Tally.add(tally, droppedFor(result.failure))

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
+import * as Summary from "../../src/job/Summary.ts"
 import * as Tally from "../../src/job/Tally.ts"
 
 const group = (...scores: ReadonlyArray<number>): Tally.Tally =>
@@ -17,7 +18,19 @@ const width = (tally: Tally.Tally) => {
   return interval.upper - interval.lower
 }
 
+const isOutside = (score: number) => score > 1
+
 describe("Tally", () => {
+  it("counts scores outside of the claimed range, in groups of any size", () => {
+    const groups = [[0, 57], [1, 1, 1.5], [0.5]].map((scores) =>
+      Tally.ofGroup({ scores, isOutside, trainedTokens: 1, tokens: 1 })
+    )
+    assert.deepStrictEqual(sum(...groups).outside, [2, 6])
+    const shown = new Map(Summary.figures(sum(...groups)))
+    assert.strictEqual(shown.get("out of range"), "2 of 6 scores: correct the score or scoreRange")
+    assert.isFalse(new Map(Summary.figures(group(0, 1))).has("out of range"))
+  })
+
   it("gives the mean over groups with its standard error", () => {
     // Group means 0, 1/2, 1: mean 1/2, standard deviation 1/2, over √3.
     const { stderr, value } = Tally.meanScore(sum(group(0, 0), group(1, 0), group(1, 1)))!

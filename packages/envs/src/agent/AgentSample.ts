@@ -9,7 +9,14 @@ import type * as Outcome from "./Outcome.ts"
 import type * as SessionGroup from "./SessionGroup.ts"
 
 /** Column names used for answers in data sets. */
-const answerFields = ["answer", "expected", "expected_answer", "gold", "target", "solution"]
+export const answerFields: ReadonlyArray<string> = [
+  "answer",
+  "expected",
+  "expected_answer",
+  "gold",
+  "target",
+  "solution"
+]
 
 const isPlain = (value: unknown): value is boolean | number | string =>
   ["boolean", "number", "string"].includes(typeof value)

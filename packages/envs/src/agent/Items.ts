@@ -12,6 +12,7 @@ import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Effect, FileSystem, Option, Path, Predicate, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
+import { answerFields } from "./AgentSample.ts"
 import * as Foreign from "./Foreign.ts"
 
 export type Made<Item> = Iterable<Item> | AsyncIterable<Item>
@@ -106,9 +107,15 @@ const read = Effect.fnUntraced(function* (
     const dataset = yield* Dataset.Dataset
     const rows = yield* dataset.rows(yield* located(given, folder), Schema.Unknown)
     if (rows.length === 0) return yield* wrong(part, `${String(given)} has no rows`)
-    const empty = emptyColumns(rows)
+    const { empty, incomplete } = emptyColumns(rows)
     if (empty.length > 0) {
       yield* Effect.logWarning("columns are empty in every row", { rows: String(given), columns: empty.join(", ") })
+    }
+    if (incomplete.length > 0) {
+      yield* Effect.logWarning("rows without an expected answer: a score that looks for it may accept any answer", {
+        rows: String(given),
+        empty: incomplete.join(", ")
+      })
     }
     return { _tag: "Rows", rows } satisfies Read
   }
@@ -140,17 +147,29 @@ const read = Effect.fnUntraced(function* (
   )
 })
 
-/** The columns without a value in any row. */
-const emptyColumns = (rows: ReadonlyArray<unknown>): ReadonlyArray<string> => {
-  const isFilled = new Map<string, boolean>()
-  for (const row of rows) {
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === "string" && value.trim() === "")
+
+/** The columns without a value in any row, and those of expected answers without one in some. */
+const emptyColumns = (rows: ReadonlyArray<unknown>) => {
+  const columns = new Map<string, { filled: number; first: number | undefined }>()
+  for (const [index, row] of rows.entries()) {
     if (!Predicate.isReadonlyObject(row)) continue
     for (const [name, value] of Object.entries(row)) {
-      const isEmpty = value === undefined || value === null || (typeof value === "string" && value.trim() === "")
-      if (isFilled.get(name) !== true) isFilled.set(name, !isEmpty)
+      const column = columns.get(name) ?? { filled: 0, first: undefined }
+      if (isEmpty(value)) column.first ??= index
+      else column.filled++
+      columns.set(name, column)
     }
   }
-  return [...isFilled].filter(([, filled]) => !filled).map(([name]) => name)
+  return {
+    empty: [...columns].filter(([, { filled }]) => filled === 0).map(([name]) => name),
+    incomplete: [...columns].flatMap(([name, { filled, first }]) =>
+      filled === 0 || first === undefined || !answerFields.includes(name)
+        ? []
+        : [`${name} in ${rows.length - filled} of ${rows.length} rows, first in row ${first + 1}`]
+    )
+  }
 }
 
 const isIterable = (value: unknown): value is Made<unknown> =>

@@ -1,7 +1,8 @@
+import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, References, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import OpenAI from "openai"
 import * as Waits from "../../../core/test/base/Waits.ts"
@@ -445,6 +446,29 @@ describe("defineAgent", () => {
       assert.deepStrictEqual(yield* rows(1), taken)
       assert.notDeepEqual(yield* rows(2), taken)
     })
+  )
+
+  it.effect("reports columns that are empty, and rows without an expected answer", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const logged: Array<unknown> = []
+      const warnings = Effect.fnUntraced(function* (rows: string) {
+        logged.length = 0
+        const items = yield* fs.makeTempFileScoped({ directory: folder, suffix: ".csv" })
+        yield* fs.writeFileString(items, rows)
+        const agent = defineAgent({ name: "rows", items, run: ask, score: () => 1 })()
+        yield* within(agent, () => Effect.void, echo, "Warn").pipe(
+          Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(message))]))
+        )
+        return JSON.stringify(logged)
+      })
+      assert.strictEqual(yield* warnings("question,answer,note\nA?,1,\nB?,2,x\n"), "[]")
+      assert.include(yield* warnings("question,answer\nA?,1\nB?,\nC?,\n"), "answer in 2 of 3 rows, first in row 2")
+      const empty = yield* warnings("question,answer\nA?,\nB?,\n")
+      assert.include(empty, '"columns":"answer"')
+      assert.notInclude(empty, "first in row")
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.effect("says where it looked for a file, and that a started generator cannot be read twice", () =>

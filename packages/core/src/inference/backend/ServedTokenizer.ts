@@ -29,7 +29,8 @@ export const find = Effect.fn("ServedTokenizer.find")(function* (
   const failures: Array<string> = []
   const found = yield* Effect.forEach(
     servers.filter(({ baseUrl }) => baseUrl !== null && !ServerSettings.isOfficial(baseUrl)),
-    ({ apiKey, baseUrl }) => {
+    (one) => {
+      const { apiKey, baseUrl } = one
       const server = baseUrl ?? ""
       return transport.json({ method: "GET", server, url: `${server}/models`, apiKey: apiKey ?? "" }).pipe(
         Effect.timeoutOption(patience),
@@ -42,7 +43,8 @@ export const find = Effect.fn("ServedTokenizer.find")(function* (
         ),
         // A server that does not answer is reported when it is used.
         Effect.catch(({ message }) => {
-          failures.push(message)
+          const missing = ServerSettings.missingIn(one)
+          failures.push(missing === undefined ? message : `${message}; ${missing}`)
           return Effect.succeedNone
         })
       )

@@ -171,6 +171,8 @@ describe("the tokenizer of a server", () => {
       assert.strictEqual(tokenizer._tag, "None")
       assert.lengthOf(failures, 1)
       assert.include(failures[0], gone)
+      const bare = yield* ServedTokenizer.find([{ baseUrl: gone }], false)
+      assert.include(bare.failures[0], `OpenAI-compatible servers use /v1: ${gone}/v1`)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })
