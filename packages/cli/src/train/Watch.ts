@@ -127,6 +127,8 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
   const ending = StopOn.rulesOf(stopOn)
   const others = Health.ruleNames.filter((rule) => !ending.includes(rule))
   const told = new Set<string>()
+  /** Rules found in the trainer's own metrics, which cover its environments. */
+  const covered = new Set<string>()
   // Anyone who knows the URL may post there.
   if (healthWebhook !== "") (yield* Secrets).add(healthWebhook)
   const sending = yield* FiberSet.make()
@@ -135,7 +137,11 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
     const news = Health.cards(Health.judge(recorder.recorded, others))
       .map(({ cause }) => cause)
       .filter((finding) => !told.has(Health.keyOf(finding)))
-    for (const finding of news) told.add(Health.keyOf(finding))
+      .filter(({ rule, source }) => source === "trainer" || !covered.has(rule))
+    for (const finding of news) {
+      told.add(Health.keyOf(finding))
+      if (finding.source === "trainer") covered.add(finding.rule)
+    }
     return Effect.forEach(
       news,
       (finding) => {

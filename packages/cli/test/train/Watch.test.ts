@@ -89,6 +89,32 @@ const stopped = new TrainerError.TrainerError({
 })
 
 describe("Watch", () => {
+  it.live("tells a finding of the trainer's figures once, not again for an environment whose rows come later", () =>
+    Effect.gen(function* () {
+      const { bodies, url } = yield* listening(204)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: url })
+          const record = Effect.gen(function* () {
+            const { open } = yield* MetricsSink.MetricsSink
+            const trainer = yield* open(sourceOf("trainer", "trainer"))
+            const maze = yield* open(sourceOf("environment", "maze_0"))
+            for (let number = 1; number <= 14; number++) {
+              yield* trainer.figures(number, { "batch/truncated_fraction": 1 })
+              if (number > 2) yield* maze.figures(number, { "train/truncated_fraction": 1 })
+              yield* watch.step
+            }
+          })
+          yield* Effect.scoped(Effect.provide(record, watch.over(sinks)))
+        })
+      )
+      assert.deepStrictEqual(
+        read(bodies).map(({ from, rule, source }) => [rule, source, from]),
+        [["truncation", "trainer", 1]]
+      )
+    })
+  )
+
   it.live("tells of each finding once, of environments' too, while the run goes on", () =>
     Effect.gen(function* () {
       const { bodies, url } = yield* listening(204)

@@ -91,7 +91,7 @@ interface Level {
   readonly title: string
   readonly words: string
   readonly sources?: "environments"
-  /** The trainer's metric to use if no environment records `metric`. */
+  /** The trainer's metric to use until an environment has recorded enough of `metric`. */
   readonly else?: string
   /** True if it is judged without comparison to the first values, and so from the first window on. */
   readonly isAbsolute?: boolean
@@ -110,7 +110,9 @@ const tellersOf = (recorded: Series.Recorded, { else: other, metric, sources }: 
     .sourcesOf(metric)
     .filter((source) => (source === trainer) === (sources === undefined))
     .map((source) => ({ source, metric }))
-  return told.length === 0 && other !== undefined && recorded.sourcesOf(other).includes(trainer)
+  // An environment's first rows come later than the trainer's steps, and causes must not come after their consequences.
+  const isKnown = told.some(({ source }) => seriesOf(recorded, source, metric).values.length >= window)
+  return !isKnown && other !== undefined && recorded.sourcesOf(other).includes(trainer)
     ? [{ source: trainer, metric: other }]
     : told
 }
@@ -206,7 +208,7 @@ export const truncation = level({
   sources: "environments",
   else: "batch/truncated_fraction",
   title: "Answers truncated",
-  words: `over the last ${window} rows, ${percent(cutOff)} of an environment's completions end at the token limit (an error from ${percent(mostlyCutOff)} on); of those in batches if no environment reports it`,
+  words: `over the last ${window} rows, ${percent(cutOff)} of an environment's completions end at the token limit (an error from ${percent(mostlyCutOff)} on); of those in batches until an environment has reported ${window}`,
   isAbsolute: true,
   isFar: (now) => now >= cutOff,
   isBroken: (now) => now >= mostlyCutOff,

@@ -154,6 +154,25 @@ describe("Health", () => {
     assert.deepStrictEqual(names({ math_0: { "train/truncated_fraction": late(0, 0.5) } }), ["truncation"])
   })
 
+  it("names truncation before the steps that it made useless, while an environment's rows are fewer", () => {
+    const cards = (rows: number) =>
+      Health.cards(
+        Health.judge(
+          recorded({
+            trainer: {
+              "train/skipped": course(10, () => 1),
+              "batch/groups": course(10, () => 8),
+              "batch/zero_variance_groups": course(10, () => 8),
+              "batch/truncated_fraction": course(10, () => 1)
+            },
+            math_0: { "train/truncated_fraction": course(rows, () => 1) }
+          })
+        )
+      ).map(({ cause }) => cause.rule)
+    assert.deepStrictEqual(cards(9), ["truncation"])
+    assert.deepStrictEqual(cards(10), ["truncation"])
+  })
+
   it("leaves shorter completions alone where the reward rises with them, and longer ones not", () => {
     const run = (lengths: Values, reward: (step: number) => number) =>
       names({
