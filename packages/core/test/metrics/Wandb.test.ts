@@ -60,6 +60,8 @@ const steps = (recorder: MetricsSink.Recorder, from: number, to: number) =>
     { discard: true }
   )
 
+const stepsOf = (run: WandbServer.Run) => WandbServer.rowsOf(run).map((row) => row["_step"])
+
 describe("Weights & Biases", () => {
   it.live("gets the run, its rows with the original's names, its tables and its end", () =>
     Effect.gen(function* () {
@@ -250,7 +252,6 @@ describe("Weights & Biases", () => {
       yield* record(options(at, server), trainer, (recorder) => steps(recorder, 1, 4), 200)
       server.fault = () => undefined
       yield* record(options(at, server), { ...trainer, isResumed: true }, (recorder) => steps(recorder, 3, 6))
-      const stepsOf = (run: WandbServer.Run) => WandbServer.rowsOf(run).map((row) => row["_step"])
       assert.deepStrictEqual(stepsOf(WandbServer.onlyRun(server)), [1, 2, 3, 4, 5, 6])
       yield* record(options(at, server), trainer, (recorder) => steps(recorder, 1, 2))
       assert.deepStrictEqual([...server.runs.values()].map(stepsOf), [
