@@ -90,6 +90,16 @@ exit $code`
 /** The shell's exit code for a program that is not there, or is not one. */
 const notStarted = new Set([126, 127])
 
+/** Ends the server and what it has started. */
+const end = (group: number | undefined, signal: NodeJS.Signals) => {
+  if (group === undefined) return
+  try {
+    process.kill(-group, signal)
+  } catch {
+    // It has ended.
+  }
+}
+
 const spawned = (options: Options, port: number, onEnd: (reason: string) => void) => {
   let output = ""
   const child = spawn("sh", ["-c", guarded, "sh", options.program, ...words(options, port)], {
@@ -110,24 +120,16 @@ const spawned = (options: Options, port: number, onEnd: (reason: string) => void
     stream.on("data", (chunk: Buffer) => void (output = (output + chunk.toString()).slice(-keptOutput)))
   }
   child.once("error", ({ message }) => onEnd(`sh cannot be started: ${message}`))
+  // Its engines outlive it if it is killed, and hold its output open.
+  child.once("exit", () => end(child.pid, "SIGKILL"))
   child.once("close", (code, signal) =>
     onEnd(
       notStarted.has(code ?? 0)
         ? `${options.program} cannot be started: ${output.trim()}. Install vLLM in an environment of its own, and name its executable with --vllm`
-        : `vllm ended (${signal ?? `code ${code}`}): ${output.trim()}`
+        : `vllm ended (${signal ?? `code ${code}`}), its last output: ${output.trim()}`
     )
   )
   return child
-}
-
-/** Ends the server and what it has started. */
-const end = (group: number | undefined) => {
-  if (group === undefined) return
-  try {
-    process.kill(-group, "SIGTERM")
-  } catch {
-    // It has ended.
-  }
 }
 
 /** Waits until it is healthy; large models take minutes to load. */
@@ -139,7 +141,7 @@ export const start = Effect.fn("VllmServer.start")(function* (options: Options) 
     Effect.sync(() => spawned(options, port, (reason) => void Deferred.doneUnsafe(lost, Effect.fail(failed(reason))))),
     ({ pid }) =>
       Effect.andThen(
-        Effect.sync(() => end(pid)),
+        Effect.sync(() => end(pid, "SIGTERM")),
         Effect.ignore(Deferred.await(lost))
       )
   )

@@ -78,6 +78,27 @@ require("node:http").createServer((_, answer) => answer.end()).listen(port, "127
     }).pipe(Effect.scoped, Effect.provide([FetchHttpClient.layer, NodeServices.layer]))
   )
 
+  it.live("is lost when it is killed, though its engines live on with its output", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { join } = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const file = join(folder, "vllm")
+      const program = `#!${process.execPath}
+const port = process.argv[process.argv.indexOf("--port") + 1]
+const engine = require("node:child_process").spawn("sleep", ["1000"], { stdio: "inherit" })
+require("node:http").createServer((_, answer) => answer.end()).listen(port, "127.0.0.1", () => {
+  require("node:fs").writeFileSync(${JSON.stringify(join(folder, "pids"))}, process.pid + " " + engine.pid)
+})`
+      yield* fs.writeFileString(file, program, { mode: 0o755 })
+      const { lost } = yield* VllmServer.start({ ...options, program: file })
+      const [server = 0, engine = 0] = (yield* fs.readFileString(join(folder, "pids"))).split(" ").map(Number)
+      process.kill(server, "SIGKILL")
+      assert.match((yield* Effect.flip(lost)).message, /--sampler vllm: vllm ended \(code 137\)/)
+      yield* Waits.untilTrue("the engine's end", () => !isAlive(engine))
+    }).pipe(Effect.scoped, Effect.provide([FetchHttpClient.layer, NodeServices.layer]))
+  )
+
   it.live("names the executable that is missing, and reports the last output of one that ends", () =>
     Effect.gen(function* () {
       const missing = yield* Effect.flip(VllmServer.start({ ...options, program: "/no/vllm" }))
