@@ -57,7 +57,7 @@ export class Decimal extends Numeral {
   /** The number, or the text of one that a double would round. */
   get exact(): number | bigint | string {
     const value = valueOf(this.text)
-    const digits = this.text.includes(".") ? this.text.replace(/\.?0+$/, "") : this.text
+    const digits = this.text.includes(".") ? this.text.replace(/(?<!0)0+$/, "").replace(/\.$/, "") : this.text
     // Every decimal of 15 digits survives as a double.
     const isShort = digits.replace(/^[-0.]+/, "").replace(".", "").length <= 15
     return isShort || typeof value === "bigint" || String(value) === digits ? value : this.text

@@ -29,7 +29,7 @@ const problem = ({ name }: CodingAgent, message: string) => new ProgramError({ m
 const numbers = (version: string): ReadonlyArray<number> => version.split(".").map(Number)
 
 /** The first version in a text, such as `codex-cli 0.171.0`. */
-export const versionOf = (text: string): string | undefined => /\d+\.\d+\.\d+/.exec(text)?.[0]
+export const versionOf = (text: string): string | undefined => /\d{1,9}\.\d{1,9}\.\d{1,9}/.exec(text)?.[0]
 
 export const isOlder = (version: string, than: string): boolean => {
   const [own, other] = [numbers(version), numbers(than)]

@@ -20,7 +20,7 @@ const weightOf = (text: string): number => {
   /** Weights of the open groups, and of the operand before a repetition. */
   const groups = [0]
   let operand = 0
-  for (const [part, times] of text.matchAll(/"[^"]*"|\[[^\]]*\]|\{(?:\d+,)?(\d+),?\}|[()]|\w+|[^"[{()\w]+/g)) {
+  for (const [part, times] of text.matchAll(/"[^"]*"?|\[[^\]]*\]?|\{(?:\d+,)?(\d+),?\}|[()]|\w+|[^"[{()\w]+/g)) {
     if (part === "(") groups.push(0)
     else if (times === undefined) {
       operand = part === ")" ? groups.pop()! : part.length

@@ -92,7 +92,7 @@ const tag = /<answer>([^<]{1,2000})<\/answer>/gi
 
 /** A list of strings, as in columns that hold lists: `['5']`, `["\\frac{1}{2}", "3"]`. */
 const stringList =
-  /^\s*\[\s*(?:'[^']{1,500}'|"[^"]{1,500}")(?:\s*,\s*(?:'[^']{1,500}'|"[^"]{1,500}")){0,50}\s*,?\s*\]\s*$/
+  /^\s*\[\s*(?:'[^']{1,500}'|"[^"]{1,500}")(?:\s*,\s*(?:'[^']{1,500}'|"[^"]{1,500}")){0,50}\s*(?:,\s*)?\]\s*$/
 const bold = /^\s*\*\*([^*\n]{1,300})\*\*\s*$/
 
 /** A reference without what a column's form adds to it. */

@@ -52,7 +52,7 @@ const defaultNamespace = "functions"
 export const nameOf = (name: string, namespace: string | null | undefined): string =>
   namespace === undefined || namespace === null || namespace === defaultNamespace
     ? name
-    : `${namespace.replace(/_*$/, "")}__${name}`
+    : `${namespace.replace(/(?<!_)_+$/, "")}__${name}`
 
 /** The argument of a tool of free text. */
 const inputKey = "input"
