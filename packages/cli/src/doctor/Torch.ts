@@ -1,7 +1,7 @@
 /** Checks what `--engine torch` needs: Python with PyTorch, GPUs, attention kernels, and a vLLM to sample with. */
 import * as TorchInstall from "@atropos/trainer/torch/TorchInstall"
 import * as TorchReport from "@atropos/trainer/torch/TorchReport"
-import { Config, Effect, FileSystem, Option, Path } from "effect"
+import { Effect, FileSystem, Option, Path } from "effect"
 import { delimiter } from "node:path"
 import * as CommandLine from "../base/CommandLine.ts"
 import { type Finding, note, ok } from "./Finding.ts"
@@ -54,8 +54,8 @@ export const findingsOf = (
 const vllm = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
-  const path = yield* Effect.orElseSucceed(Config.String("PATH"), () => "")
-  for (const folder of path.split(delimiter).filter((one) => one !== "")) {
+  const folders = (process.env["PATH"] ?? "").split(delimiter)
+  for (const folder of folders.filter((one) => one !== "")) {
     const file = join(folder, "vllm")
     if (yield* Effect.orElseSucceed(fs.exists(file), () => false)) return ok("vLLM", file)
   }

@@ -65,13 +65,13 @@ describe.skipIf(!openEnv.isPresent)(`OpenEnv${openEnv.absence}`, () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live("has Python's client play forty episodes on ours, four at a time: the same seed, the same hand", () =>
+  it.live("has Python's client play a hundred episodes on ours, four at a time: the same seed, the same hand", () =>
     Effect.gen(function* () {
       const url = yield* served("--env", "blackjack", "--sessions", "4")
-      const { clients, full, wrong } = yield* python(file("python/openenv_client.py"), Clients, url, "40")
+      const { clients, full, wrong } = yield* python(file("python/openenv_client.py"), Clients, url, "100")
       assert.strictEqual(
         clients.reduce((sum, played) => sum + Object.keys(played).length, 0),
-        40
+        100
       )
       assert.deepStrictEqual(clients[0], clients[1])
       assert.deepStrictEqual(clients[2], clients[3])

@@ -8,15 +8,21 @@ export interface File {
   readonly bytes: Buffer
 }
 
+/** Presses a button that can be clicked, at once: while a page loads, a button may be replaced under a mouse. */
+const press = async (found: Locator): Promise<void> => {
+  await found.click({ trial: true })
+  await found.dispatchEvent("click")
+}
+
 /** What the button of that name saves, by a click unless it is pressed otherwise. */
 export const by = async (
   page: Page,
   button: string,
-  press = (found: Locator): Promise<void> => found.click()
+  pressed: (found: Locator) => Promise<void> = press
 ): Promise<File> => {
   const end = Waits.begin({ what: `the file of ${button}` })
   const coming = page.waitForEvent("download")
-  await press(page.getByRole("button", { name: button, exact: true }))
+  await pressed(page.getByRole("button", { name: button, exact: true }))
   const download = await coming
   end()
   return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) }

@@ -6,8 +6,8 @@ const hand = (name: string, blob: Blob): void => {
   link.href = url
   link.download = name.replaceAll(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 120)
   link.click()
-  // The browser reads it after the click.
-  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+  // The browser reads it after the click; on a busy machine seconds later.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }
 
 export const text = (name: string, content: string): void =>
