@@ -71,7 +71,7 @@ const kinds = [
   "packages/trainer/test/exec/Telemetry.test.ts",
   "packages/api/test/regular/*.test.ts",
   "packages/trainer/test/run/{Killed,EngineRecovery,SharedService}.test.ts",
-  "packages/trainer/test/tinker/{BuiltInNumbers,TinkerContract,TinkerEngine}.test.ts"
+  "packages/trainer/test/tinker/{BuiltInNumbers,TinkerEngine}.test.ts"
 ]
 const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !oneOfEach.includes(file))
 

@@ -5,14 +5,11 @@ import { garbled, saying, swallowing } from "./Garbled.ts"
 import { hostile, tests as hostileTests } from "./Hostile.ts"
 import { good, holds, run, type SandboxTests, test } from "./Programs.ts"
 
-/** Each `every`th of the attacks: all of them take a minute of work. */
-export const suite = (it: SandboxTests, every = 1) => {
-  const some = <A>(all: ReadonlyArray<A>) => all.filter((_, index) => index % every === 0)
-
+export const suite = (it: SandboxTests) => {
   it.effect("fails tests that swallow what goes wrong on the line, however they do", () =>
     Effect.gen(function* () {
       const tested = yield* Effect.forEach(
-        some(garbled),
+        garbled,
         (frame) => Effect.map(test(saying(frame), swallowing), ({ tests }) => ({ frame, tests })),
         { concurrency: 2 }
       )
@@ -28,7 +25,7 @@ export const suite = (it: SandboxTests, every = 1) => {
   it.effect("gives no pass to any program that tries something else than the task, and goes on as before", () =>
     Effect.gen(function* () {
       const results = yield* Effect.forEach(
-        some(hostile),
+        hostile,
         ({ kind, source }) =>
           Effect.map(test(source, hostileTests, { timeMillis: 500 }), (tested) => ({ kind, tested })),
         { concurrency: 2 }

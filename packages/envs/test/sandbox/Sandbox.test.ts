@@ -4,18 +4,16 @@ import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import * as Runs from "../../src/sandbox/Runs.ts"
 import * as Wasi from "../../src/sandbox/Wasi.ts"
 import * as WasmMemory from "../../src/sandbox/WasmMemory.ts"
-import * as AttackTest from "./AttackTest.ts"
 import * as RunTest from "./RunTest.ts"
 import * as TestedTest from "./TestedTest.ts"
 
 const limits = { workers: 2, timeMillis: 30_000, memoryBytes: 256 * 2 ** 20 }
 
-/** Of the attacks some; `hostile/Attacks.test.ts` has all. */
+/** `hostile/Attacks.test.ts` has the attacks. */
 const suite = (name: string, sandbox: Layer.Layer<Sandbox.Sandbox>) =>
   layer(sandbox, { excludeTestServices: true })(name, (it) => {
     RunTest.suite(it)
     TestedTest.suite(it)
-    AttackTest.suite(it, 21)
   })
 
 suite("Sandbox.layerWasi", Sandbox.layerWasi({ ...limits, memoryBytes: 64 * 2 ** 20 }))

@@ -9,7 +9,7 @@ import * as Preset from "../../src/loss/Preset.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
 import * as TinkerEngine from "../../src/tinker/TinkerEngine.ts"
 import * as LearnerContract from "../learn/LearnerContract.ts"
-import { serve } from "./server/TestTinkerServer.ts"
+import { serve } from "../tinker/server/TestTinkerServer.ts"
 
 const whole = TinyModel.make({
   characters: "abcdefghijklmnop",
