@@ -74,7 +74,7 @@ describe(`Harbor tasks on this machine${skipped}`, () => {
         })
       assert.match(yield* graded("echo oh no; exit 1"), /wrote neither .*its output: oh no/)
       assert.include(yield* graded("echo good > /logs/verifier/reward.txt"), "expected one number")
-      assert.include(yield* graded("ln -s /app/name.txt /logs/verifier/reward.txt"), "cannot be read")
+      assert.include(yield* graded("ln -s /app/name.txt /logs/verifier/reward.txt"), "cannot read reward.txt")
       yield* fs.writeFileString(
         `${folder}/task/task.toml`,
         (yield* fs.readFileString(`${folder}/task/task.toml`)).replace(
