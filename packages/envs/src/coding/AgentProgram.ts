@@ -4,7 +4,7 @@
  */
 import type { CodingAgent, AgentModel } from "./CodingAgent.ts"
 
-/** A gateway session, as far as an agent is told of it. */
+/** What an agent needs of a gateway session. */
 export interface Session {
   readonly baseURL: string
   readonly anthropicBaseURL: string
@@ -39,8 +39,10 @@ export interface Options {
 
 export const of = ({ agent, maxTokens, program, session, task }: Options): AgentProgram => {
   const model = modelOf(session, maxTokens)
+  // A task that begins with a dash, such as a list, would be an option.
+  const word = task.startsWith("-") ? ` ${task}` : task
   return {
-    words: [...(program ?? [agent.program]), ...agent.args(task, model)],
+    words: [...(program ?? [agent.program]), ...agent.args(word, model)],
     variables: agent.variables?.(model) ?? {},
     files: agent.files?.(model) ?? {}
   }

@@ -145,7 +145,13 @@ describe("a coding agent", () => {
     )
   })
 
-  it("is one script in a machine of its own: home, files, variables, words", () => {
+  it.each(CodingAgents.presets)("has a task that begins with a dash as no option: $name", (agent) => {
+    const session = { baseURL: "", anthropicBaseURL: "", apiKey: "any", modelName: "m" }
+    const { words } = AgentProgram.of({ agent, program: undefined, task: "- fix it", session, maxTokens: 5 })
+    assert.include(words, " - fix it")
+  })
+
+  it("is one script in another machine: home, files, variables, words", () => {
     const agent: CodingAgent = {
       name: "any",
       program: "sh",
