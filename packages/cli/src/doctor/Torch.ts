@@ -1,8 +1,8 @@
 /** Checks what `--engine torch` needs: Python with PyTorch, GPUs, attention kernels, and a vLLM to sample with. */
+import * as Executable from "@atropos/core/base/Executable"
 import * as TorchInstall from "@atropos/trainer/torch/TorchInstall"
 import * as TorchReport from "@atropos/trainer/torch/TorchReport"
-import { Effect, FileSystem, Option, Path } from "effect"
-import { delimiter } from "node:path"
+import { Effect, Option } from "effect"
 import * as CommandLine from "../base/CommandLine.ts"
 import { type Finding, note, ok } from "./Finding.ts"
 
@@ -50,24 +50,20 @@ export const findingsOf = (
   ]
 }
 
-/** vLLM has an environment of its own, since its pins differ. */
-const vllm = Effect.gen(function* () {
-  const fs = yield* FileSystem.FileSystem
-  const { join } = yield* Path.Path
-  const folders = (process.env["PATH"] ?? "").split(delimiter)
-  for (const folder of folders.filter((one) => one !== "")) {
-    const file = join(folder, "vllm")
-    if (yield* Effect.orElseSucceed(fs.exists(file), () => false)) return ok("vLLM", file)
-  }
-  return note(
-    "vLLM",
-    "no vllm on the path",
-    "only needed to sample with it on this machine: python3 -m venv vllm && vllm/bin/pip install vllm"
-  )
-})
+/** vLLM is in a separate environment, since its pins differ. */
+const vllm = (): Finding => {
+  const file = Executable.find("vllm")
+  return file === undefined
+    ? note(
+        "vLLM",
+        "no vllm on the path",
+        "only needed to sample with it on this machine: python3 -m venv vllm && vllm/bin/pip install vllm"
+      )
+    : ok("vLLM", file)
+}
 
 export const torch = Effect.gen(function* () {
   const python = yield* Effect.orElseSucceed(TorchInstall.interpreter(null), () => "python3")
   const found = yield* TorchReport.read(python)
-  return [...findingsOf(python, found, CommandLine.of("torch install")), yield* vllm]
+  return [...findingsOf(python, found, CommandLine.of("torch install")), vllm()]
 })

@@ -6,7 +6,8 @@
  */
 import { homedir } from "node:os"
 import { existsSync, realpathSync } from "node:fs"
-import { delimiter, dirname, isAbsolute, join } from "node:path"
+import { dirname, isAbsolute } from "node:path"
+import * as Executable from "@atropos/core/base/Executable"
 import * as Jail from "../sandbox/Jail.ts"
 
 export interface Options {
@@ -34,15 +35,7 @@ export const network: ReadonlyArray<string> = [
 
 /** Finds a program by `PATH`; undefined if not found. */
 export const pathOf = (program: string, path: string): string | undefined =>
-  program.includes("/")
-    ? existsSync(program)
-      ? program
-      : undefined
-    : path
-        .split(delimiter)
-        .filter((folder) => folder !== "")
-        .map((folder) => join(folder, program))
-        .find((file) => existsSync(file))
+  program.includes("/") ? (existsSync(program) ? program : undefined) : Executable.find(program, path)
 
 /** The tree of a program's file: the parent of its `bin`, or only its folder if that parent is a home. */
 const treeOf = (file: string): string => {

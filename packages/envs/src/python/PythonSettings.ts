@@ -1,7 +1,6 @@
 /** Chooses the Python for a package: the user's choice, else uv, which installs the package, else python3. */
-import { existsSync } from "node:fs"
-import { delimiter, join } from "node:path"
 import { Environment } from "@atropos/core"
+import * as Executable from "@atropos/core/base/Executable"
 import * as GameEnvironment from "../kit/GameEnvironment.ts"
 import { Effect, Schema } from "effect"
 import * as Words from "../command/Words.ts"
@@ -32,9 +31,6 @@ export const ofUv: ReadonlyArray<string> = [
   "UV_SYSTEM_CERTS"
 ]
 
-const isOnPath = (name: string, path: string): boolean =>
-  path.split(delimiter).some((folder) => folder !== "" && existsSync(join(folder, name)))
-
 /** The command line of an interpreter for a package. */
 export const words = (
   python: string | null,
@@ -48,7 +44,7 @@ export const words = (
     )
   }
   return Effect.succeed(
-    isOnPath("uv", path)
+    Executable.find("uv", path) !== undefined
       ? ["uv", "run", "--no-project", ...[packages].flat().flatMap((one) => ["--with", one]), "python"]
       : ["python3"]
   )

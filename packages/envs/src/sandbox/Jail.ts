@@ -10,9 +10,8 @@
  * limit is counted separately.
  */
 import { type ChildProcess, spawn } from "node:child_process"
-import { accessSync, constants } from "node:fs"
-import { delimiter, join } from "node:path"
 import { Effect, type Scope } from "effect"
+import * as Executable from "@atropos/core/base/Executable"
 import * as Reason from "@atropos/core/base/Reason"
 import { SandboxError } from "./Interpreter.ts"
 
@@ -115,19 +114,9 @@ const start = (jail: Jail, userId: number): ChildProcess => {
   })
 }
 
-const isExecutable = (path: string): boolean => {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** Its absolute path, because it is not looked up without an environment. Throws if not found. */
 export const bubblewrap = (): string => {
-  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "")
-  const path = folders.map((folder) => join(folder, "bwrap")).find(isExecutable)
+  const path = Executable.find("bwrap")
   if (path === undefined) throw new Error("bwrap not found in PATH; install bubblewrap")
   return path
 }

@@ -7,9 +7,9 @@
  * An environment appears when it is complete.
  */
 import { createHash } from "node:crypto"
-import { existsSync } from "node:fs"
-import { delimiter, join } from "node:path"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import * as Executable from "@atropos/core/base/Executable"
 import { Effect, FileSystem, Path } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
 
@@ -24,17 +24,10 @@ export const gigabytes: { readonly [B in Build]: readonly [downloaded: number, i
 
 const requirements = fileURLToPath(new URL("../../python/requirements.txt", import.meta.url))
 
-const onPath = (name: string, path = process.env["PATH"] ?? ""): string | undefined =>
-  path
-    .split(delimiter)
-    .filter((folder) => folder !== "")
-    .map((folder) => join(folder, name))
-    .find((file) => existsSync(file))
-
 /** CUDA where NVIDIA's driver is, otherwise the CPU. */
-export const suited = (): Build => (onPath("nvidia-smi") === undefined ? "cpu" : "cuda")
+export const suited = (): Build => (Executable.find("nvidia-smi") === undefined ? "cpu" : "cuda")
 
-export const uv = (): string | undefined => onPath("uv")
+export const uv = (): string | undefined => Executable.find("uv")
 
 /** Packages with their hashes. */
 const blocks = (lock: string): ReadonlyArray<string> =>
