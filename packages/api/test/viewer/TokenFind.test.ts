@@ -24,7 +24,7 @@ const modelOf = (tokens: ReadonlyArray<Partial<Token>>): TokenModel => ({
   hasReference: false,
   largestDifference: null,
   hasTokenAdvantages: false,
-  largestAdvantage: 0
+  maxAdvantage: 0
 })
 
 describe("find", () => {

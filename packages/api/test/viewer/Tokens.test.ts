@@ -72,7 +72,7 @@ describe("TokenModel", () => {
       [0, 1, 2].map((index) => own.token(index).advantage),
       [0.5, -2, 0]
     )
-    assert.strictEqual(own.largestAdvantage, 2)
+    assert.strictEqual(own.maxAdvantage, 2)
   })
 
   it("names the teacher's candidates, likeliest first", () => {

@@ -68,7 +68,7 @@ const install = Command.make(
       const made = yield* TorchInstall.install(options, run)
       yield* Console.log(`installed: ${made}; --engine torch uses it unless --python names another one`)
     }).pipe(Effect.mapError(Services.toFailure))
-).pipe(Command.withDescription("Install PyTorch for --engine torch in an environment of its own"))
+).pipe(Command.withDescription("Install PyTorch for --engine torch in a separate environment"))
 
 /** Processes that end sooner never met the trainer. */
 const soonSeconds = 20

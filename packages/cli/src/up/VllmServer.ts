@@ -3,7 +3,7 @@
  * it runs. It ends with the scope, and if this process is killed. If it ends by itself, `lost` fails with its last
  * output.
  *
- * On one GPU it takes the memory that the trainer leaves (`share`), and both stay there: nobody sleeps.
+ * On one GPU it takes the memory that the trainer leaves (`share`), and both stay there: neither is put to sleep.
  */
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as TorchMemory from "@atropos/trainer/torch/TorchMemory"
@@ -30,8 +30,8 @@ export interface Options {
 
 /** Part of a GPU that drivers and fragments of freed memory take. */
 const spare = 0.06
-/** vLLM needs its weights and as much again for keys and values to be of use. */
-const leastOfWeights = 1.3
+/** vLLM's min memory as a multiple of its weights: the rest is for keys and values. */
+const minWeightsMultiple = 1.3
 
 /** The part of a GPU's memory for vLLM, or why both cannot have one GPU. */
 export const shareOf = (
@@ -41,12 +41,12 @@ export const shareOf = (
 ): { readonly share: number } | { readonly problem: string } => {
   const trainer = TorchMemory.peak(sizes, workload, positions)
   const share = Math.floor(100 * (1 - spare - trainer / memory)) / 100
-  const least = (leastOfWeights * 2 * sizes.parameters) / memory
+  const min = (minWeightsMultiple * 2 * sizes.parameters) / memory
   const gigabytes = (part: number) => `${((part * memory) / 1e9).toFixed(1)} GB`
-  return share >= least
+  return share >= min
     ? { share }
     : {
-        problem: `training takes about ${gigabytes(trainer / memory)} and vLLM at least ${gigabytes(least)}, and the GPU has ${gigabytes(1)}: give vLLM another GPU with --sampler_gpus, or lower --token_budget, or set --remat`
+        problem: `training takes about ${gigabytes(trainer / memory)} and vLLM at least ${gigabytes(min)}, and the GPU has ${gigabytes(1)}: give vLLM another GPU with --sampler_gpus, or lower --token_budget, or set --remat`
       }
 }
 
@@ -103,7 +103,7 @@ const end = (group: number | undefined, signal: NodeJS.Signals) => {
 const spawned = (options: Options, port: number, onEnd: (reason: string) => void) => {
   let output = ""
   const child = spawn("sh", ["-c", guarded, "sh", options.program, ...words(options, port)], {
-    // A group of its own, which is ended together: Ctrl-C reaches this process only.
+    // A separate process group, which is ended together: Ctrl-C reaches this process only.
     detached: true,
     stdio: ["pipe", "pipe", "pipe"],
     env: {
@@ -125,7 +125,7 @@ const spawned = (options: Options, port: number, onEnd: (reason: string) => void
   child.once("close", (code, signal) =>
     onEnd(
       notStarted.has(code ?? 0)
-        ? `${options.program} cannot be started: ${output.trim()}. Install vLLM in an environment of its own, and name its executable with --vllm`
+        ? `${options.program} cannot be started: ${output.trim()}. Install vLLM in a separate environment, and name its executable with --vllm`
         : `vllm ended (${signal ?? `code ${code}`}), its last output: ${output.trim()}`
     )
   )

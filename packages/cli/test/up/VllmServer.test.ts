@@ -55,7 +55,7 @@ describe("a vLLM that up starts", () => {
     )
   })
 
-  it.live("is healthy before the run goes on, and ends with it", () =>
+  it.live("is healthy before the run continues, and ends with it", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { join } = yield* Path.Path

@@ -1,14 +1,16 @@
 /** Runs one environment, with the guarantees of `Rollout`. This file is the wiring: each part has its own module. */
 import { Effect, Fiber, Latch, Option, Scope } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
+import * as LogThrottle from "../base/LogThrottle.ts"
 import * as Concurrency from "./Concurrency.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as GroupSender from "./GroupSender.ts"
 import { type Complete, failing, type Summary } from "./Options.ts"
 import * as Outbox from "./Outbox.ts"
 import * as Permits from "./Permits.ts"
+import type { Failure, Task } from "./pool/Task.ts"
 import * as WorkerPool from "./pool/WorkerPool.ts"
-import type { Outcomes } from "./pool/WorkerPool.ts"
+import type { Viewers } from "./submit/Viewers.ts"
 import * as QueueView from "./QueueView.ts"
 import * as Capacity from "./Capacity.ts"
 import * as Session from "./Session.ts"
@@ -16,9 +18,6 @@ import * as Shutdown from "./Shutdown.ts"
 import * as StepFigures from "./StepFigures.ts"
 import * as TrainerStep from "./TrainerStep.ts"
 import * as Heartbeat from "./Heartbeat.ts"
-import * as LogThrottle from "../base/LogThrottle.ts"
-import type { Failure, Task } from "./pool/Task.ts"
-import type { Viewers } from "./submit/Viewers.ts"
 
 /**
  * Handles finished items: counts them, sends their groups, logs and shows failures, and writes dead letters for
@@ -28,7 +27,7 @@ const makeItemOutcomes = (
   { deadLetters, metrics, progress }: Session.Session,
   groups: GroupSender.GroupSender,
   viewers: Pick<Viewers, "failed">
-): Outcomes => {
+): WorkerPool.Outcomes => {
   const reasons = LogThrottle.make()
 
   const onFailure = Effect.fnUntraced(function* (

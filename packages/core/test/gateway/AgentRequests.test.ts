@@ -1,6 +1,6 @@
 /**
  * Requests as coding agents sent them (`fixtures/agents`: long texts are cut, schemas of tools are empty): each is
- * answered, and what it asks for in vain is counted.
+ * answered, and the parameters that are ignored are counted.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -59,7 +59,7 @@ describe("a recorded request of a coding agent", () => {
   })
 
   for (const [file, names] of Object.entries(ignored)) {
-    it.live(`is answered, with what it asks for in vain counted: ${file}`, () =>
+    it.live(`is answered, with the parameters that are ignored counted: ${file}`, () =>
       Effect.suspend(() => {
         let answers = 0
         return TestGateway.use({ script: () => `Done ${answers++}.` }, ({ gateway, log }) =>

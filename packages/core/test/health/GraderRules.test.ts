@@ -216,7 +216,7 @@ describe("a grader that breaks where half is solved, and no score jumps", () => 
   ] as const
   for (const [name, grade, severity, says] of broken) {
     it.prop(
-      `is told by what right answers earn, in one card: ${name}`,
+      `is found by what right answers earn, in one card: ${name}`,
       [Schema.Int],
       ([seed]) => {
         for (const breaksAt of [1, 30]) {

@@ -28,7 +28,7 @@ export interface Finished<Item> {
 export interface CodingRunOptions<Item, Result> {
   /** A preset by name, or one of your own. */
   readonly agent: string | CodingAgent
-  /** What the agent is told. */
+  /** The task's text. */
   readonly task: (item: Item) => string
   /** The program and its first arguments, if it is not in PATH. */
   readonly program?: ReadonlyArray<string>

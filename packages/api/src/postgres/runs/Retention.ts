@@ -19,10 +19,10 @@ interface Vacuum {
 }
 
 /** Every vacuum scans all indexes, so at least this many groups and this share of all must have been removed. */
-const leastGroups = 256
+const minGroups = 256
 const share = 0.05
 /** The word index takes tenths of a second, so it is vacuumed rarely. */
-const leastTexts = 2048
+const minTexts = 2048
 
 const makeVacuum: Effect.Effect<Vacuum, never, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -38,14 +38,14 @@ const makeVacuum: Effect.Effect<Vacuum, never, SqlClient.SqlClient> = Effect.gen
       texts += count
     },
     run: Effect.gen(function* () {
-      if (groups <= leastGroups) return
+      if (groups <= minGroups) return
       const [known] = yield* sql<{ rows: number }>`
         select reltuples::float8 as rows from pg_class where oid = 'grp'::regclass`
       const enough = share * (known?.rows ?? 0)
       if (groups <= enough) return
       groups = 0
       for (const table of ["grp", "spent_key", "batch", "queued"]) yield* clean(table)
-      if (texts <= Math.max(leastTexts, enough)) return
+      if (texts <= Math.max(minTexts, enough)) return
       texts = 0
       for (const table of ["grp_text", "grp_figure"]) yield* clean(table)
     })

@@ -30,7 +30,7 @@ import { useSession, useSource } from "../state/SourceContext.tsx"
  * Loads the rows of a run's groups, at most the newest ones, page by page, with an update after each.
  * Max groups, the newest ones.
  */
-const mostRows = 10_000
+const maxRows = 10_000
 const pageRows = 1000
 
 interface GroupRows {
@@ -66,9 +66,9 @@ const useGroupRows = (run: string): GroupRows & { readonly reload: () => void } 
         total = page.total ?? total
         unindexed = page.unindexed ?? unindexed
         before = page.next ?? undefined
-        const isDone = before === undefined || rows.length >= mostRows
+        const isDone = before === undefined || rows.length >= maxRows
         tell({ rows: [...rows], total, unindexed, isDone, error: null })
-      } while (before !== undefined && rows.length < mostRows)
+      } while (before !== undefined && rows.length < maxRows)
     }
     load().catch((cause: unknown) => {
       if (abort.signal.aborted) return

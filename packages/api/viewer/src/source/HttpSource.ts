@@ -9,7 +9,7 @@ import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 
 /** Reads the evaluations of a service. */
-const mostEvaluations = 1000
+const maxEvaluations = 1000
 const samplesPerPage = 2000
 
 interface SamplePage {
@@ -26,7 +26,7 @@ const makeEvaluations = (
     evaluations: async (signal) => {
       const { evaluations } = await json<{ readonly evaluations: ReadonlyArray<Wire.EvaluationRow> }>(
         "/evaluations",
-        { limit: mostEvaluations },
+        { limit: maxEvaluations },
         signal
       )
       return evaluations

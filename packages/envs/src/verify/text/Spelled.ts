@@ -1,6 +1,6 @@
 /**
  * Reads English numbers in words next to the same number in digits: "12 (twelve)" and "twelve (12)" are 12. Words alone
- * are no number: an answer in words is compared as text.
+ * are not a number: an answer in words is compared as text.
  */
 const ones =
   "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(

@@ -18,7 +18,7 @@ export const available = (model: TokenModel): ReadonlyArray<Colouring> =>
     (colouring) =>
       colouring === "mask" ||
       (colouring === "logprob" && model.hasLogprobs) ||
-      (colouring === "advantage" && model.largestAdvantage > 0) ||
+      (colouring === "advantage" && model.maxAdvantage > 0) ||
       (colouring === "reference" && model.hasReference && model.hasLogprobs) ||
       (colouring === "trainer" && model.largestDifference !== null)
   )
@@ -29,9 +29,7 @@ export const strength = (token: Token, colouring: Colouring, model: TokenModel):
     case "logprob":
       return token.logprob === null ? null : -unlikely(token.logprob)
     case "advantage":
-      return token.advantage === null || model.largestAdvantage === 0
-        ? null
-        : clamp(token.advantage / model.largestAdvantage)
+      return token.advantage === null || model.maxAdvantage === 0 ? null : clamp(token.advantage / model.maxAdvantage)
     case "reference":
       // Log ratio of the sampling policy to the reference, saturating at 2 nats.
       return token.logprob === null || token.refLogprob === null ? null : clamp((token.logprob - token.refLogprob) / 2)

@@ -41,7 +41,7 @@ export interface TokenModel {
   readonly largestDifference: number | null
   readonly hasTokenAdvantages: boolean
   /** The largest absolute advantage of any token. */
-  readonly largestAdvantage: number
+  readonly maxAdvantage: number
 }
 
 /** Logprobs use 1 for "not sampled"; rounding may put real ones slightly above 0. */
@@ -93,7 +93,7 @@ export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
     hasReference: refLogprobs?.some((value) => value <= unknownAbove) ?? false,
     largestDifference,
     hasTokenAdvantages: advantages !== null && advantages.length > 0,
-    largestAdvantage: (advantages ?? [advantage ?? 0]).reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+    maxAdvantage: (advantages ?? [advantage ?? 0]).reduce((most, value) => Math.max(most, Math.abs(value)), 0)
   }
 }
 

@@ -28,8 +28,8 @@ const Legend = ({ colouring, model }: { readonly colouring: Colouring; readonly 
     case "advantage":
       return (
         <p className="legend number">
-          {`−${number(model.largestAdvantage, 3)}`} <span className="ramp ramp-signed" />
-          {` +${number(model.largestAdvantage, 3)}`}
+          {`−${number(model.maxAdvantage, 3)}`} <span className="ramp ramp-signed" />
+          {` +${number(model.maxAdvantage, 3)}`}
         </p>
       )
     case "reference":
