@@ -80,6 +80,7 @@ const join = Command.make(
     node: Flag.Int("node").pipe(Flag.withDescription("index of this machine: 1 for the first after the trainer's")),
     nodes: Flag.Int("nodes").pipe(Flag.withDescription("the trainer's --nodes [default: 2]"), Flag.withDefault(2)),
     gpus: Flag.String("gpus").pipe(
+      Flag.withSchema(TorchCommand.GpuList),
       Flag.withDescription("GPUs of this machine, for example 0-3, as many as the trainer's [default: the first]"),
       Flag.optional
     ),

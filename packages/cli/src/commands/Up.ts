@@ -207,7 +207,7 @@ export const make: MakeCommand = (words) =>
                 )
           const stepsAhead = yield* Sampling.stepsAheadOf(trainer, input.stepsAhead)
           const isModelGiven = TrainerRun.isGiven({ file: sections, given: input }, "model")
-          const vllm = SamplerFlags.vllmOf(input)
+          const vllm = yield* SamplerFlags.vllmOf(input)
           yield* checkEngine(trainer, isModelGiven, vllm !== undefined)
           const sampling = yield* Sampling.of(trainer, input, stepsAhead, vllm !== undefined)
           if (definitions === undefined) yield* checkModel(trainer, isModelGiven)

@@ -1,7 +1,9 @@
 /** Flags of `up` for what samples while PyTorch trains: the local engine, or a vLLM that the command starts. */
 import * as TorchCommand from "@atropos/trainer/torch/TorchCommand"
-import { Option } from "effect"
+import * as Words from "@atropos/envs/command/Words"
+import { Effect, Option, Result } from "effect"
 import { Flag } from "effect/cli"
+import { UsageError } from "../base/Failure.ts"
 
 export const flags = {
   sampler: Flag.Literals("sampler", ["engine", "vllm"]).pipe(
@@ -16,11 +18,12 @@ export const flags = {
   ),
   vllmArgs: Flag.String("vllm_args").pipe(
     Flag.withDescription(
-      "sampler vllm: more arguments of vllm serve, separated by spaces: --vllm_args='--enforce-eager'"
+      "sampler vllm: more arguments of vllm serve, quoted as in a shell: --vllm_args='--enforce-eager'"
     ),
     Flag.optional
   ),
   samplerGpus: Flag.String("sampler_gpus").pipe(
+    Flag.withSchema(TorchCommand.GpuList),
     Flag.withDescription("sampler vllm: its GPUs, for example 1 or 4-7 [default: it shares the trainer's]"),
     Flag.optional
   )
@@ -37,14 +40,15 @@ export interface Given {
 }
 
 /** The program, its further arguments and its GPUs; undefined for the local engine. */
-export const vllmOf = ({ sampler, samplerGpus, vllm, vllmArgs }: Given) =>
-  sampler === "engine"
-    ? undefined
-    : {
-        program: vllm,
-        more: Option.match(vllmArgs, {
-          onNone: () => [],
-          onSome: (text) => text.split(/\s+/).filter((word) => word !== "")
-        }),
-        gpus: Option.getOrUndefined(Option.map(samplerGpus, (list) => TorchCommand.gpusOf(list).join(",")))
-      }
+export const vllmOf = Effect.fnUntraced(function* ({ sampler, samplerGpus, vllm, vllmArgs }: Given) {
+  if (sampler === "engine") return undefined
+  const more = Option.isNone(vllmArgs) ? Result.succeed([]) : Words.split(vllmArgs.value)
+  return {
+    program: vllm,
+    more: yield* Effect.mapError(
+      Effect.fromResult(more),
+      (reason) => new UsageError({ message: `--vllm_args: ${reason}` })
+    ),
+    gpus: Option.getOrUndefined(Option.map(samplerGpus, (list) => TorchCommand.gpusOf(list).join(",")))
+  }
+})

@@ -2,6 +2,7 @@
  * Command line and environment of the Python side: one process, or one per GPU by `torch.distributed.run`, on one
  * machine or on several that meet at an address (static rendezvous: machine 0 has the trainer, and rank 0).
  */
+import { Schema } from "effect"
 import { fileURLToPath } from "node:url"
 
 /** Several machines, each with as many processes. */
@@ -40,6 +41,16 @@ export const gpusOf = (list: string): ReadonlyArray<number> =>
     const [first = 0, last = first] = part.split("-").map(Number)
     return Array.from({ length: last - first + 1 }, (_, at) => first + at)
   })
+
+const gpuList = /^\d{1,3}(-\d{1,3})?(,\d{1,3}(-\d{1,3})?)*$/
+
+/** A list of GPUs as text: ranges ascend, and each index is there once. */
+export const GpuList = Schema.String.check(
+  Schema.makeFilter((list: string) => {
+    const isList = gpuList.test(list) && list.split(",").every((part) => gpusOf(part).length > 0)
+    return (isList && new Set(gpusOf(list)).size === gpusOf(list).length) || "a list such as 0-3,6, each GPU once"
+  })
+)
 
 /** `machine`: the index of this one. */
 export const words = ({ machines, python, ranks }: Options, machine = 0): ReadonlyArray<string> => {

@@ -1,9 +1,7 @@
 /** Settings of the PyTorch engine, part of the trainer's. */
 import { field } from "@atropos/core/base/Settings"
 import { Schema } from "effect"
-
-/** Indices of GPUs, for example `0-3,6`. */
-const GpuList = Schema.String.check(Schema.isPattern(/^\d+(-\d+)?(,\d+(-\d+)?)*$/))
+import * as TorchCommand from "./TorchCommand.ts"
 
 export const fields = {
   python: field(
@@ -12,7 +10,7 @@ export const fields = {
     "engine torch: the Python interpreter, with torch, transformers, peft and safetensors; if unset, that of atropos torch install, else python3"
   ),
   gpus: field(
-    Schema.NullOr(GpuList),
+    Schema.NullOr(TorchCommand.GpuList),
     null,
     "engine torch: GPUs to train on, for example 0-3 or 0,2; if unset, the first; without GPUs, the CPU"
   ),

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import * as TorchCommand from "../../src/torch/TorchCommand.ts"
 
 const options = { python: "python3", ranks: 4, threads: 2 }
@@ -15,6 +16,12 @@ describe("the command line of PyTorch's processes", () => {
       "python3 -m torch.distributed.run --nnodes 2 --node-rank 0 --master-addr 10.0.0.1 --master-port 29500 --nproc-per-node 4 -m atropos_torch"
     )
     assert.match(of({ machines }, 1), / --node-rank 1 --master-addr 10\.0\.0\.1 /)
+  })
+
+  it("takes lists of GPUs, and nothing that would be none or the same one twice", () => {
+    const isList = Schema.is(TorchCommand.GpuList)
+    for (const list of ["0", "0-3", "0-3,6", "4,2"]) assert.isTrue(isList(list), list)
+    for (const list of ["", "all", "3-1", "0,0", "0-2,1", "-1", "0,", "0-9999999"]) assert.isFalse(isList(list), list)
   })
 
   it("knows addresses", () => {
