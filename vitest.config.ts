@@ -53,8 +53,8 @@ const oneOfEach = ["packages/cli/test/crash/Trainer.test.ts", "packages/cli/test
 const kinds = [
   "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpModel,UpScratch,Waiting,Mistakes,Registry,init/Init}.test.ts",
   "packages/cli/test/agents/Project.test.ts",
-  "packages/cli/test/sets/Service.test.ts",
-  "packages/envs/test/command/{Command,Program}.test.ts",
+  "packages/cli/test/{sets/Service,view/View}.test.ts",
+  "packages/envs/test/{Mcp,coding/CodingAgents,command/Command,command/Program,harbor/Hostile}.test.ts",
   "packages/cli/test/openenv/Served.test.ts",
   "packages/api/test/database/*.test.ts",
   "packages/core/test/base/FolderLockRace.test.ts",
@@ -70,7 +70,8 @@ const kinds = [
   "packages/envs/test/sandbox/Secrets.test.ts",
   "packages/trainer/test/exec/Telemetry.test.ts",
   "packages/api/test/regular/*.test.ts",
-  "packages/trainer/test/run/{Killed,EngineRecovery,SharedService}.test.ts",
+  "packages/trainer/test/run/{EngineRecovery,Killed,Quantized,ResumedLoop,RouterReplay,SharedService}.test.ts",
+  "packages/trainer/test/tinker/server/{HostileRequests,TinkerServerRefusals}.test.ts",
   "packages/trainer/test/tinker/{BuiltInNumbers,TinkerEngine}.test.ts"
 ]
 const long = globSync(kinds, { cwd: import.meta.dirname }).filter((file) => !oneOfEach.includes(file))

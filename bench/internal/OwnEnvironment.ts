@@ -2,7 +2,7 @@
  * Our environment loop over HTTP with instant inference: groups of 8 x 64 tokens. Arguments: the service's URL, the
  * number of workers. Runs until it is killed.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Environment, Message, Rollout, ServerManager, Trajectory, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Stream } from "effect"
 import { mkdtempSync } from "node:fs"

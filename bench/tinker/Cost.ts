@@ -8,7 +8,7 @@
  * Default: 64 sequences of 256 tokens. Samples and checkpoints are not counted; publishing is reported separately.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { OrtWorker, Preset, TinyModel } from "@atropos/trainer"
 import { Context, Effect, FileSystem, Layer, Result } from "effect"
 import { HttpServer } from "effect/http"

@@ -11,7 +11,7 @@
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Result } from "effect"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import * as Preset from "@atropos/trainer/loss/Preset"

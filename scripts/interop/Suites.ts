@@ -43,7 +43,7 @@ export const environments: ReadonlyArray<Environment> = [
     ],
     nightly: [
       "packages/cli/test/nightly/Trl.test.ts",
-      "packages/cli/test/nightly/OpenEnvTrl.test.ts",
+      "packages/cli/test/nightly/OpenEnv.test.ts",
       "packages/trainer/test/nightly/TorchArchitectures.test.ts",
       "packages/trainer/test/nightly/TorchNodes.test.ts",
       "packages/trainer/test/nightly/TorchQuantized.test.ts",

@@ -17,7 +17,7 @@
  * Exits with 1 if a logprob differs by more than 1e-4 or a loss by more than 1e-3.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import {
   LocalLearner,
   type LearnerEngine,

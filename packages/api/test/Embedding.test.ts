@@ -1,4 +1,5 @@
-import { NodeHttpClient, NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, layer } from "@effect/vitest"
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Option, Redacted } from "effect"

@@ -1,7 +1,7 @@
 /**
  * A service in a separate process on the database `DATABASE_URL`: prints its address, and serves until it is killed.
  */
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Console, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import * as Auth from "../src/http/Auth.ts"

@@ -1,5 +1,5 @@
 /** A separate service for each test file: real HTTP on a free port, over the store that the test provides. */
-import { NodeHttpClient } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import * as Auth from "../src/http/Auth.ts"

@@ -1,4 +1,5 @@
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { WireGroup } from "@atropos/core"
 import { Effect, FileSystem, Layer, Option, Redacted, Stream } from "effect"

@@ -1,5 +1,5 @@
 /** What people see of a run over HTTP: what an environment tells of itself, and what comes while they look. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import {
   Environment,

@@ -19,7 +19,7 @@ import {
   TrajectoryClientHttp
 } from "@atropos/core"
 import { Rewards } from "@atropos/envs"
-import { NodeHttpClient } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Advantages from "../../trainer/src/learn/Advantages.ts"
 import { Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import { layer as serviceLayer, ServiceUrl } from "../../api/test/TestService.ts"

@@ -1,15 +1,12 @@
 /**
- * `atropos up` from scratch. `nightly/UpScratchLines.test.ts` trains environments of one's own, alone and several;
- * `nightly/UpScratch.test.ts` shows what they learn.
+ * `atropos up` from scratch. `nightly/UpScratchLines.test.ts` trains environments of one's own, alone and several, and
+ * stops one that cannot be solved; `nightly/UpScratch.test.ts` shows what they learn.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { fileURLToPath } from "node:url"
 import * as Bin from "./Bin.ts"
 import { solvedIn, up } from "./UpRun.ts"
-
-const neverRight = fileURLToPath(new URL("fixtures/never-right.ts", import.meta.url))
 
 describe("atropos up, from scratch", () => {
   it.live("earns more and more, without a flag that names its task", () =>
@@ -22,18 +19,6 @@ describe("atropos up, from scratch", () => {
       assert.isAbove(after, before + 30, stdout)
       const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
       assert.isAbove(Number(last), Number(first), stdout)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
-
-  it.live("ends by a rule of its health that looks at the environment, if it was told to", () =>
-    Effect.gen(function* () {
-      const words = ["--env", neverRight, "--stop_on", "collapse,stuck"]
-      const { code, stderr, stdout } = yield* up(yield* Bin.folder, ...words)
-      assert.strictEqual(code, 3, stdout)
-      assert.match(
-        stderr,
-        /^atropos: stopped by stop_on\. Environment stuck \(stuck\): 100% of .* Their mean score is 0\.$/m
-      )
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

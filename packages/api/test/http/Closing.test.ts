@@ -1,5 +1,5 @@
 /** What a service that closes does with listeners that would stay for ever. */
-import { NodeHttpClient } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, layer } from "@effect/vitest"
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"

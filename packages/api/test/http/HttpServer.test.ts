@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { NodeHttpClient } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Cause, Effect, Layer, Logger } from "effect"
 import { HttpClient, HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import * as Server from "../../src/http/HttpServer.ts"

@@ -4,7 +4,7 @@
  */
 import { assert, describe, layer } from "@effect/vitest"
 import type * as BearerTokens from "@atropos/core/http/BearerTokens"
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import { createServer } from "node:http"

@@ -1,7 +1,7 @@
 /** Processes that share a database, and processes that are killed. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Redacted, type Scope } from "effect"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { type ChildProcess, spawn } from "node:child_process"
 import type { KillPoint } from "../../../core/test/base/KillPoint.ts"
 import { once } from "node:events"

@@ -1,4 +1,4 @@
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"

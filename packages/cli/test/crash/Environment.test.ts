@@ -1,5 +1,5 @@
 /** An environment killed again and again: it goes on at its cursor, no item is lost and no group comes twice. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import * as InProcess from "../InProcess.ts"

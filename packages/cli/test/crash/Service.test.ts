@@ -2,7 +2,8 @@
  * The service killed in the midst of load, on every kind of database: what it answered for is there, once, and is
  * handed out once.
  */
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import * as Groups from "./Groups.ts"

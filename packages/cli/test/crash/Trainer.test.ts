@@ -1,5 +1,6 @@
 /** A trainer killed with a batch in its hands: its successor gets that batch, once; what it acked stays acked. */
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Option } from "effect"
 import * as Atropos from "./Atropos.ts"

@@ -1,5 +1,5 @@
 /** What `atropos doctor` reports about PyTorch. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as TorchReport from "@atropos/trainer/torch/TorchReport"
 import { Effect, Option } from "effect"

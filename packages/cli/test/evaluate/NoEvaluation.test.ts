@@ -1,6 +1,6 @@
 /** An environment without held-out items: `evaluate` says what to add, for each way to define one. */
 import { assert, layer } from "@effect/vitest"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem } from "effect"
 import { fileURLToPath } from "node:url"
 import * as InProcess from "../InProcess.ts"

@@ -1,5 +1,5 @@
 /** What saved files say of scores: groups, samples of evaluations, and chats without any. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import * as SavedScores from "../../src/evaluate/SavedScores.ts"

@@ -1,5 +1,6 @@
 /** `atropos api` with a database it cannot have, or that goes away: told clearly, at once, and nothing is lost. */
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import * as Waits from "../../../core/test/base/Waits.ts"

@@ -2,7 +2,7 @@
  * `atropos process` with inference servers that are away, slow, or lie: it ends, says which server and what is wrong,
  * and keeps what it has.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"

@@ -2,7 +2,7 @@
  * The service and an environment at it where addresses, tokens or what lies on disk are wrong: told clearly, nothing
  * lost.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { readdir, readFile, stat, writeFile } from "node:fs/promises"

@@ -2,7 +2,7 @@
  * Everything that listens keeps pages of other sites out, however they spell a path: what no route has is no route, and
  * what one has is guarded.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import * as PrometheusServer from "@atropos/core/metrics/PrometheusServer"
 import { Effect, FileSystem, type Scope } from "effect"

@@ -1,32 +1,14 @@
 /**
- * OpenEnv both ways, as whole programs: `atropos up` trains on a server of the Python package `openenv`; its
- * `GenericEnvClient` plays on `atropos openenv`. That TRL trains on it, nightly/OpenEnvTrl.test.ts shows.
+ * The Python package `openenv` plays on `atropos openenv`. nightly/OpenEnv.test.ts trains: `atropos up` on a server of
+ * the package, TRL on ours.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { spawn } from "node:child_process"
-import { having, interpreter } from "../../../core/test/Python.ts"
-import * as Bin from "../Bin.ts"
-import * as ModelFolders from "../ModelFolders.ts"
+import { having } from "../../../core/test/Python.ts"
 import { file, python, served } from "./OpenEnvServed.ts"
 
 const openEnv = having("openenv")
-
-/** A server of the package, with so many sessions. */
-const theirs = (kind: string, sessions: number) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly url: string; readonly stop: () => void }>((resume) => {
-      const script = file("../../../envs/test/long/python/openenv_servers.py")
-      const child = spawn(interpreter, [script, `${kind}:${sessions}`], { stdio: ["ignore", "pipe", "inherit"] })
-      child.stdout.setEncoding("utf8").on("data", (line: string) => {
-        const [url] = /http:\S+/.exec(line) ?? []
-        if (url !== undefined) resume(Effect.succeed({ url, stop: () => void child.kill("SIGKILL") }))
-      })
-      child.on("exit", (code) => resume(Effect.die(new Error(`${kind} ended with code ${code}`))))
-    }),
-    ({ stop }) => Effect.sync(stop)
-  )
 
 const Clients = Schema.Struct({
   clients: Schema.Array(Schema.Record(Schema.String, Schema.Tuple([Schema.Finite, Schema.Int]))),
@@ -48,23 +30,6 @@ const Tools = Schema.Struct({
 })
 
 describe.skipIf(!openEnv.isPresent)(`OpenEnv${openEnv.absence}`, () => {
-  it.live("trains a small model on a server with fewer sessions than episodes", () =>
-    Effect.gen(function* () {
-      const cwd = yield* Bin.folder
-      const { url } = yield* theirs("lettered", 3)
-      const model = yield* ModelFolders.write(`${cwd}/model`, "llama")
-      const { code, stderr, stdout } = yield* Bin.run(
-        ["up", "--port", "0", "--policy_port", "0", "--env", "openenv", "--env.url", url, "--model", model]
-          .concat(["--steps", "2", "--batch_size", "4", "--env.group_size", "4", "--env.max_answer_tokens", "16"])
-          .concat(["--env.evaluation_items", "2"]),
-        { cwd }
-      )
-      assert.strictEqual(code, 0, stdout + stderr)
-      assert.match(stdout, /openenv-1, 2 steps in/)
-      assert.notMatch(stdout + stderr, /rollout failed/)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
-
   it.live("has Python's client play a hundred episodes on ours, four at a time: the same seed, the same hand", () =>
     Effect.gen(function* () {
       const url = yield* served("--env", "blackjack", "--sessions", "4")

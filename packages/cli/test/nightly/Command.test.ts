@@ -2,7 +2,7 @@
  * An environment of programs, killed while they wait for its gateway: its items are rolled out again, none comes twice,
  * and neither processes nor working folders are left.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import type { ScoredGroup, TrajectoryApi } from "@atropos/core"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Schedule } from "effect"

@@ -3,7 +3,8 @@
  * the same moment is another one on another machine: `npm run test:nightly -- Kills` runs it, `KILLS_SEED` sets the
  * seed (by default a new one) and `KILLS_ROUNDS` the number of kills. Every moment is printed before it comes.
  */
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Random } from "effect"
 import * as Ports from "../../../core/test/base/Ports.ts"

@@ -1,5 +1,5 @@
 /** Runs what README and the pages show: every command line that needs nothing but this machine. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import * as Bin from "../Bin.ts"

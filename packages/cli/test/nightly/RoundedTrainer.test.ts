@@ -2,7 +2,8 @@
  * A trainer on frozen weights in 8 or 4 bits, on rows that go in blocks and pieces, killed with a step in no
  * checkpoint: its successor ends with the parameters and moments of one that was not killed, to the bit.
  */
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, FileSystem, Layer, Option, Schedule } from "effect"

@@ -1,5 +1,5 @@
 /** A Tinker server killed under a run that trains on it: the run's parameters are those of a run without. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"

@@ -1,5 +1,5 @@
 /** `atropos train --engine tinker+http://…` beside its three neighbours, as a user starts them. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"

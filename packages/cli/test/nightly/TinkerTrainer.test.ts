@@ -3,7 +3,8 @@
  * and started again each time: it trains on no batch twice and loses none, so that the run's parameters and moments are
  * bit for bit those of a run that nothing happened to.
  */
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { type EnvironmentClient, Trajectory, TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, it } from "@effect/vitest"

@@ -7,6 +7,7 @@ import * as Bin from "../Bin.ts"
 import { solvedIn, up } from "../UpRun.ts"
 
 const larger = fileURLToPath(new URL("../fixtures/larger.ts", import.meta.url))
+const neverRight = fileURLToPath(new URL("../fixtures/never-right.ts", import.meta.url))
 const withRecipe = fileURLToPath(new URL("../fixtures/with-recipe.ts", import.meta.url))
 
 /** The words of a line to be typed, from the verb on. */
@@ -75,5 +76,17 @@ describe("atropos up, from scratch", () => {
       assert.deepInclude(run.env[1], { inference_weight: 2 })
       assert.isUndefined(run.env[1].letters)
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("ends by a rule of its health that looks at the environment, if it was told to", () =>
+    Effect.gen(function* () {
+      const words = ["--env", neverRight, "--stop_on", "collapse,stuck"]
+      const { code, stderr, stdout } = yield* up(yield* Bin.folder, ...words)
+      assert.strictEqual(code, 3, stdout)
+      assert.match(
+        stderr,
+        /^atropos: stopped by stop_on\. Environment stuck \(stuck\): 100% of .* Their mean score is 0\.$/m
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

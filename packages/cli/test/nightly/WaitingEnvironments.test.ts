@@ -2,7 +2,8 @@
  * Service, policy server, two environments and trainer as a user starts them, with `--on_stale wait`: at 0 every
  * sequence is on-policy and none is dropped, whoever of them is killed.
  */
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Result } from "effect"
 import { fileURLToPath } from "node:url"

@@ -2,7 +2,8 @@
  * The official SDK of Tinker, unmodified, against `atropos tinker`: `npm run test:interop` runs this with 0.25.0 and
  * with 0.38.0.
  */
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
 import { execFile } from "node:child_process"

@@ -1,6 +1,6 @@
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { assert, describe, it } from "@effect/vitest"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as Waits from "../../../core/test/base/Waits.ts"

@@ -1,6 +1,6 @@
 /** `atropos validate --loss`, on presets and on files: what is found, what is said, and how the command ends. */
 import { assert, describe, it } from "@effect/vitest"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Exit, FileSystem, Layer } from "effect"
 import { TestConsole } from "effect/testing"
 import { readFileSync } from "node:fs"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
-import { NodeHttpClient } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import type { Page } from "playwright-core"

@@ -1,4 +1,4 @@
-import { NodeHttpClient } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, References, Result, Schema, Tracer } from "effect"
 import * as OpenTelemetry from "../../src/metrics/OpenTelemetry.ts"

@@ -1,5 +1,5 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Schema } from "effect"
 import * as EventFile from "../../src/metrics/EventFile.ts"

@@ -1,4 +1,5 @@
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Logger, Redacted, References, Schema, type Scope } from "effect"
 import * as FileSink from "../../src/metrics/FileSink.ts"

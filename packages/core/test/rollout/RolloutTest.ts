@@ -1,5 +1,5 @@
 /** Parts for tests of rollouts: environments over numbers, a service that can go away, a folder of its own. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Waits from "../base/Waits.ts"

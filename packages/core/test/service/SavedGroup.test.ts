@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Schema, type Scope, Stream } from "effect"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { gzipSync } from "node:zlib"
 import * as JsonLines from "../../src/data/JsonLines.ts"
 import * as SavedGroup from "../../src/service/SavedGroup.ts"

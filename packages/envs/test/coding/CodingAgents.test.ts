@@ -1,5 +1,5 @@
 /** A coding agent by a preset of a user's own, and what is said at the start if it cannot be trained. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { Context, Effect, Exit, FileSystem, Layer, Option, Result, Stream } from "effect"

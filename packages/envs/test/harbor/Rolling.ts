@@ -1,5 +1,5 @@
 /** Rollouts of Harbor tasks with a model that follows a script, for tests. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Dataset, Environment, ServerManager, Tokenizer, ToolCalls } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, Result, Stream } from "effect"
 import { readFileSync } from "node:fs"

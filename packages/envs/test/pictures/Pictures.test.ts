@@ -1,6 +1,6 @@
 import { Columns, Dataset, Environment, Laws, SeededRandom, ServerManager } from "@atropos/core"
 import { Picture } from "@atropos/envs"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import { readFileSync } from "node:fs"

@@ -1,7 +1,7 @@
 /** Dialogues with tools that are written down: read from rows, played, judged turn by turn. */
 import { Dataset, Environment, Laws, Message, ServerManager, Tokenizer, ToolCalls } from "@atropos/core"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result, Schema, Stream } from "effect"
 import { readFileSync } from "node:fs"

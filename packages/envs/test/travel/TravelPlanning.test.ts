@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Dataset, Environment, Laws, Message, ServerManager, Tokenizer, ToolCalls } from "@atropos/core"
 import { TravelPlanning } from "@atropos/envs"
 import { Effect, Layer, Option, Result, Schema, Stream } from "effect"

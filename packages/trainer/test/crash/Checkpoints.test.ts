@@ -1,5 +1,5 @@
 /** A trainer that is killed while it saves. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import type { KillPoint } from "../../../core/test/base/KillPoint.ts"

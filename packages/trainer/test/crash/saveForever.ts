@@ -5,7 +5,7 @@
  *
  *     node saveForever.ts <folder> <first step> <kill point>
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer } from "effect"
 import * as Say from "../../../core/test/base/Say.ts"
 import * as KillPoint from "../../../core/test/base/KillPoint.ts"

@@ -2,7 +2,7 @@
  * Greedy generation against transformers and PEFT: tokens and logprobs of `scripts/make-model-fixtures.py`, for each
  * architecture without and with an adapter.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Schema } from "effect"
 import { fileURLToPath } from "node:url"

@@ -1,5 +1,5 @@
 /** What the runtime makes of the graph: in which order it runs the nodes, and so how much it keeps at once. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Schema } from "effect"
 import { grad } from "../../src/graph/Autodiff.ts"

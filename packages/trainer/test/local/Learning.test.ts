@@ -2,7 +2,7 @@
  * Objectives that ask more of the engine than a graph over one micro-batch, on the engine of this machine: pairs, and
  * what is known of the whole batch's entropies.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import type { ScoredGroup } from "@atropos/core"
 import { Effect, Layer, Result } from "effect"

@@ -2,7 +2,7 @@
  * Losses and LoRA gradients of a small Qwen2 against PyTorch, PEFT and TRL: fixtures of scripts/make-loss-fixtures.py,
  * and of TRL 1.16's own code alone: scripts/make-preset-fixtures.py.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Labels, Tokenizer, WireGroup } from "@atropos/core"
 import { Context, Effect, Layer, Result, Schema, type Scope } from "effect"

@@ -2,7 +2,7 @@
  * A closed loop that is killed while its engine changes weights in the middle of answers and guesses tokens; of a
  * mixture also where the experts that were passed at sampling are passed again.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
 import { Context, Effect, FileSystem, Layer, Option } from "effect"

@@ -1,6 +1,6 @@
 /** The contract of engines on our own Tinker server, over HTTP, in this process. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Exit, FileSystem, Layer, Result, Scope } from "effect"
 import type * as Engine from "../../src/engine/Engine.ts"
 import * as OrtWorker from "../../src/exec/OrtWorker.ts"

@@ -2,7 +2,7 @@
  * Architectures that the local engine does not have, on PyTorch: small models with random weights, which transformers
  * writes, and its log-probabilities of the same tokens.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"

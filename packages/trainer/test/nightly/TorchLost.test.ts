@@ -1,5 +1,5 @@
 /** A trainer whose PyTorch process is killed returns to its last checkpoint, and ends with the bits of one it kept. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { TrajectoryClient } from "@atropos/core"
 import { Effect, FileSystem, Layer, Option, Stream } from "effect"

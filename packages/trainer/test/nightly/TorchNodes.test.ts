@@ -1,5 +1,5 @@
 /** PyTorch on two machines, as two groups of processes on the loopback address: one process's numbers, and its end. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import { Effect, Layer } from "effect"

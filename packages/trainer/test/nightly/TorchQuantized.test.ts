@@ -1,5 +1,5 @@
 /** Frozen weights in 8 and 4 bits through bitsandbytes, where the interpreter has it. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"

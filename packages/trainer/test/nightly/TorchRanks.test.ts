@@ -1,5 +1,5 @@
 /** PyTorch's engine with two processes: the contract, one process's numbers, and copies that pass between them. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, type Scope } from "effect"
 import type { LearnerEngineShape, LoadOptions } from "../../src/learn/LearnerEngine.ts"

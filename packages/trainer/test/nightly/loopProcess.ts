@@ -5,7 +5,7 @@
  *
  *     node loopProcess.ts <url> dense|mixture <folder> <steps> [<kill point>]
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Environment, ServerManager } from "@atropos/core"
 import { Effect, Layer, References, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"

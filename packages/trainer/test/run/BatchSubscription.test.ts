@@ -1,4 +1,4 @@
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { type Batch, MemoryTrajectoryClient, type TrajectoryClient } from "@atropos/core"
 import { Clock, Effect, Fiber, FileSystem, Option, Stream } from "effect"

@@ -1,5 +1,5 @@
 /** A trainer whose engine loses the weights: it goes back to its last checkpoint and ends where it would have ended. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { TrajectoryClient } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, Option, References, Stream } from "effect"

@@ -1,4 +1,4 @@
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"

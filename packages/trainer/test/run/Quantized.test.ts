@@ -1,5 +1,5 @@
 /** A run on frozen weights in 4 and 8 bits: resumed, it is the same to the bit. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Layer, References, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"

@@ -2,7 +2,7 @@
  * One service, shared: environments and trainers of two runs over real HTTP at once, and trainers that die with batches
  * in their hands.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import {
   type Batch,

@@ -1,4 +1,4 @@
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { type Batch, Trajectory, WireGroup } from "@atropos/core"
 import * as Health from "@atropos/core/health/Health"

@@ -1,5 +1,5 @@
 /** Values in place of settings, and several updates with a batch. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import type { Batch, ScoredGroup } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, References, Stream, Struct } from "effect"

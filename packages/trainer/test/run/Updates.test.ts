@@ -1,5 +1,5 @@
 /** Several updates with one batch against PyTorch: fixtures of scripts/make-update-fixtures.py. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Tokenizer, WireGroup } from "@atropos/core"
 import { Effect, Layer, Result } from "effect"

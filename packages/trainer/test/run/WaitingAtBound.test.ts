@@ -2,7 +2,7 @@
  * Environments and a trainer that know of each other by the service alone: what is rolled out waits at the trainer's
  * bound of staleness.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { TrajectoryClientInProcess } from "@atropos/api"
 import {

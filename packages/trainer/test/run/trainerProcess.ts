@@ -4,7 +4,7 @@
  *
  *     node trainerProcess.ts <url> <run> <folder> <steps> <checkpoint interval> <batch size> [<kill point>]
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Stream } from "effect"
 import * as Say from "../../../core/test/base/Say.ts"
 import { flushCompileCache } from "node:module"

@@ -1,5 +1,5 @@
 /** The policy server's own endpoints, and what it does when things go wrong, over real HTTP. */
-import { NodeHttpClient } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted, Logger } from "effect"
 import { HttpClient } from "effect/http"

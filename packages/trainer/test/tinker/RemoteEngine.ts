@@ -1,7 +1,7 @@
 /** The engine of a Tinker server in this process and the local one, on the same tiny model and batch. */
 import { assert } from "@effect/vitest"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Result, type Scope } from "effect"
 import * as OrtWorker from "../../src/exec/OrtWorker.ts"
 import type { Learner, LearnerEngineShape, LoadOptions, OptimizerSettings } from "../../src/learn/LearnerEngine.ts"

@@ -1,5 +1,5 @@
 /** Engines on the interpreter of the tests, over the models of `fixtures/models`. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Scope } from "effect"
 import * as Python from "../../../core/test/Python.ts"
 import * as TorchEngine from "../../src/torch/TorchEngine.ts"

@@ -39,7 +39,7 @@ const Fixture = Schema.fromJsonString(
 const { examples, suites: whole } = Schema.decodeUnknownSync(Fixture)(
   readFileSync(new URL("likelihood.json", import.meta.url), "utf8")
 )
-const suites = whole.map(({ cases, suite }) => ({ suite, cases: Sample.every(3, cases) }))
+const suites = whole.map(({ cases, suite }) => ({ suite, cases: Sample.every(6, cases) }))
 
 const ScoredChoices = Schema.Struct({
   choices: Schema.Array(Schema.Struct({ text: Schema.String, logprob: Schema.Finite, tokens: Schema.Int }))

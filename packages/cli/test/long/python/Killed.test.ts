@@ -1,5 +1,5 @@
 /** A command whose environment is Python's, killed by -9: neither interpreters nor what they started are left. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
 import { fileURLToPath } from "node:url"

@@ -1,5 +1,5 @@
 /** `atropos up --engine torch --sampler vllm`: a real vLLM, which the command starts, samples what PyTorch trains. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { fileURLToPath } from "node:url"

@@ -2,7 +2,7 @@
  * The service killed and started again while an environment runs: the environment spools, survives, and nothing is
  * lost.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import { readdir } from "node:fs/promises"

@@ -2,7 +2,7 @@
  * A recording gateway, killed in the middle of conversations: every answer that a client got is recorded, in one
  * conversation, once, with the reward that was reported.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import * as TestServer from "../../../../core/test/inference/TestServer.ts"

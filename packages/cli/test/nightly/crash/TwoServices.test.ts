@@ -1,5 +1,6 @@
 /** Two services on one Postgres under load, and two trainers: one of each is killed. */
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { Effect, Latch, Layer } from "effect"
 import * as Atropos from "../../crash/Atropos.ts"

@@ -2,7 +2,7 @@
  * Real coding agents, unmodified, as environments: each does a task of three calls of its shell with a scripted policy,
  * which logs what it was sent and what it sampled.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, type ScoredGroup, ServerManager, Tokenizer } from "@atropos/core"
 import * as Scripted from "@atropos/core/inference/backend/Scripted"

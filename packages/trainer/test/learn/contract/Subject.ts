@@ -1,5 +1,5 @@
 /** An engine under the contract, what it is allowed not to have, and how its answers are compared. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { Effect, type FileSystem, type Layer, type Path, type Scope } from "effect"
 import { type Learner, LearnerEngine, type LoadOptions } from "../../../src/learn/LearnerEngine.ts"

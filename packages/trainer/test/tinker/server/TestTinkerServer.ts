@@ -1,5 +1,5 @@
 /** A Tinker server on a tiny model, and requests to it in the protocol's own codec. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, type Redacted, type Scope, Context } from "effect"
 import { HttpServer } from "effect/http"
 import * as OrtWorker from "../../../src/exec/OrtWorker.ts"
