@@ -33,8 +33,9 @@ const cell = (text: string): string =>
     .replaceAll("<", "&lt;")
     .replaceAll(/\s*\n\s*/g, " ")
 
-const table = (head: string, rows: ReadonlyArray<string>): ReadonlyArray<string> =>
-  rows.length === 0 ? [] : [`| ${head} | type | meaning |`, "| --- | --- | --- |", ...rows, ""]
+/** A table of arguments, without a dash, and of flags. */
+const table = (rows: ReadonlyArray<string>): ReadonlyArray<string> =>
+  rows.length === 0 ? [] : ["| flag | type | meaning |", "| --- | --- | --- |", ...rows, ""]
 
 const text = (description: Option.Option<string>): string => cell(Option.getOrElse(description, () => ""))
 
@@ -67,8 +68,8 @@ const rowOf =
 const written = ({ description, fallback, isAdvanced, names, type }: Row): string =>
   `| ${names}${isAdvanced ? " +" : ""} | ${type} | ${description}${fallback === "" ? "" : ` [default: ${fallback}]`} |`
 
-const flagTable = (rows: ReadonlyArray<Row>): ReadonlyArray<string> =>
-  table("flag", rows.toSorted((a, b) => Number(a.isAdvanced) - Number(b.isAdvanced)).map(written))
+const flagTable = (rows: ReadonlyArray<Row>, args: ReadonlyArray<string> = []): ReadonlyArray<string> =>
+  table([...args, ...rows.toSorted((a, b) => Number(a.isAdvanced) - Number(b.isAdvanced)).map(written)])
 
 const argumentRow = ({ description, name, required, type, variadic }: ArgDoc): string =>
   `| \`${name}${variadic ? "…" : ""}\` | ${cell(type)} | ${text(description)}${required ? " (required)" : ""} |`
@@ -131,10 +132,11 @@ const sharedLines = (rows: ReadonlyArray<Row>, shared: ReadonlyMap<string, Share
     const usual = shared.get(keyOf(row))!.fallback
     return row.fallback === usual || row.fallback === "" ? [] : [`\`${row.name}\` ${row.fallback}`]
   })
-  return [
-    ...(parts.length === 0 ? [] : [`Also ${parts.join("; ")}.`, ""]),
-    ...(defaults.length === 0 ? [] : [`Other defaults here: ${defaults.join(", ")}.`, ""])
-  ].flatMap(wrapped)
+  const sentences = [
+    ...(parts.length === 0 ? [] : [`Also ${parts.join("; ")}.`]),
+    ...(defaults.length === 0 ? [] : [`Other defaults here: ${defaults.join(", ")}.`])
+  ]
+  return sentences.length === 0 ? [] : [...wrapped(sentences.join(" ")), ""]
 }
 
 /** Breaks a line at blanks. */
@@ -142,7 +144,7 @@ const wrapped = (line: string): ReadonlyArray<string> => {
   const lines: Array<string> = [""]
   for (const word of line.split(" ")) {
     const last = lines.at(-1)!
-    if (last !== "" && last.length + word.length > 150) lines.push(word)
+    if (last !== "" && last.length + word.length > 158) lines.push(word)
     else lines[lines.length - 1] = last === "" ? word : `${last} ${word}`
   }
   return lines
@@ -153,17 +155,15 @@ const section = ({ doc, rows, verb }: Verb, shared: ReadonlyMap<string, Shared>)
   return [
     `## ${verb}`,
     `${description}.`,
-    "",
     "```",
-    usage,
-    ...examples.flatMap((example) => [
-      ...(example.description === undefined ? [] : [`# ${example.description}`]),
-      example.command
-    ]),
+    ...(args.length === 0 && examples.length > 0 ? [] : [usage]),
+    ...examples.map(({ command, description: about }) => (about === undefined ? command : `${command}   # ${about}`)),
     "```",
     "",
-    ...table("argument", args.map(argumentRow)),
-    ...flagTable(rows.filter((row) => !shared.has(keyOf(row)))),
+    ...flagTable(
+      rows.filter((row) => !shared.has(keyOf(row))),
+      args.map(argumentRow)
+    ),
     ...sharedLines(rows, shared)
   ]
 }
@@ -193,7 +193,6 @@ const page = (all: ReadonlyArray<Verb>): string => {
   const sections = all.flatMap((verb) => section(verb, shared))
   const last = groups.flatMap((group) => [
     `## ${titles[group]}`,
-    "",
     ...flagTable(Array.from(shared.values()).filter((row) => row.group === group))
   ])
   return `${[head, ...sections, ...last].join("\n").trimEnd()}\n`
@@ -202,7 +201,8 @@ const page = (all: ReadonlyArray<Verb>): string => {
 const head = `# Commands and settings
 
 Every command of \`npx @atropos/cli\`, generated from its help by \`node --conditions=atropos-src scripts/make-commands-page.ts\`. \`--help\` lists what most
-people need, \`--help-all\` also the flags marked \`+\`. Flags that several commands share are at the end, once.
+people need, \`--help-all\` also the flags marked \`+\`. Arguments, without dashes, are in the same tables. Flags that several commands share are at
+the end, once.
 
 **Where settings come from.** Built-in defaults, then \`--config file.yaml\`, then flags; each overrides the one before. A setting has one name everywhere:
 the flag \`--env.group_size 8\` is \`group_size: 8\` in the section \`env:\` of the file, and flags without a dot (\`--lr\`, \`--batch_size\`) are in the file's
@@ -211,8 +211,7 @@ section \`trainer:\`. Dashes and underscores are the same (\`--batch-size\`). A 
 **Environments.** A command that takes \`--env NAME\` also has the settings of that environment, as \`--env.*\`: \`npx @atropos/cli envs NAME\` prints them
 ([the built-in environments](environments.md)). Environments that ask a judge, a teacher or an opponent add \`--judge.*\`, \`--teacher.*\` or \`--opponent.*\`.
 
-**Environment variables.**
-
+## Environment variables
 | variable | meaning |
 | --- | --- |
 | \`DATABASE_URL\` | a Postgres server for the queue; without it, the queue is stored in \`ATROPOS_DATA_DIR\` |

@@ -1,6 +1,6 @@
 /**
  * Formats a scored group as a few lines of text: the prompt, and for every rollout, best first, its score, the
- * difference from the group's mean, its components, and its answer.
+ * difference from the group's mean, its components, and its answer, on one line if it is short.
  *
  * At most 14 lines of at most 120 columns, without control characters. No line can end a fenced block: answers are
  * indented too far for that. Omissions are marked by an ellipsis.
@@ -127,10 +127,9 @@ export const make = (group: ScoredGroup.ScoredGroup, note?: string): string => {
       ...(own === undefined ? [] : [`by turn ${own}`]),
       ...(parts.length === 0 ? [] : [parts.join(", ")])
     ]
-    return [
-      short(`${String(place + 1).padEnd(indent.length)}${figures.join("   ")}`, columns),
-      indent + short(said[index]!, columns - indent.length)
-    ]
+    const head = short(`${String(place + 1).padEnd(indent.length)}${figures.join("   ")}`, columns)
+    const line = `${head} │ ${said[index]!}`
+    return Array.from(line).length <= columns ? [line] : [head, indent + short(said[index]!, columns - indent.length)]
   })
   return [
     ...(note === undefined ? [] : [short(note, columns)]),
