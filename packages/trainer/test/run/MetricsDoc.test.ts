@@ -88,10 +88,10 @@ const sources = Effect.gen(function* () {
 const matches = (texts: ReadonlyArray<string>, pattern: RegExp): ReadonlyArray<string> =>
   texts.flatMap((text) => Array.from(text.matchAll(pattern), (found) => found[1]!))
 
-/** The first column of the document's tables below a heading. */
+/** The names in the first column of the document's tables below a heading. */
 const documented = (text: string, heading: string): ReadonlyArray<string> => {
   const [, section = ""] = text.split(`### ${heading}\n`)
-  return matches([section.split(/\n##/)[0]!], /^\| `([^`]+)` \|/gm)
+  return matches(matches([section.split(/\n##/)[0]!], /^\| (`[^|]+`) \|/gm), /`([^`]+)`/g)
 }
 
 const same = (actual: Iterable<string>, expected: Iterable<string>) =>
