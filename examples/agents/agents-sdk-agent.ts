@@ -17,10 +17,7 @@ const desk = new Agent({ name: "desk", instructions: "Hand questions over to who
 
 export default defineAgent({
   name: "agents-sdk-agent",
-  items: Object.entries(stock).map(([fruit, count]) => ({
-    question: `How many ${fruit} are there?`,
-    answer: String(count)
-  })),
+  items: Object.entries(stock).map(([fruit, count]) => ({ question: `How many ${fruit}?`, answer: String(count) })),
   run: async ({ item, model, signal }) => {
     const runner = new Runner({
       model: model.name,

@@ -14,10 +14,7 @@ const stock = tool({
 
 export default defineAgent({
   name: "ai-sdk-agent",
-  items: Object.entries(fruits).map(([fruit, count]) => ({
-    question: `How many ${fruit} are there?`,
-    answer: String(count)
-  })),
+  items: Object.entries(fruits).map(([fruit, count]) => ({ question: `How many ${fruit}?`, answer: String(count) })),
   run: async ({ item, model, signal }) => {
     const provider = createOpenAICompatible({ name: "atropos", baseURL: model.baseURL, apiKey: model.apiKey })
     const { text } = await generateText({

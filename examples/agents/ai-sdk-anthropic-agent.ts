@@ -14,10 +14,7 @@ const lookUp = tool({
 
 export default defineAgent({
   name: "ai-sdk-anthropic-agent",
-  items: Object.entries(stock).map(([fruit, count]) => ({
-    question: `How many ${fruit} are there?`,
-    answer: String(count)
-  })),
+  items: Object.entries(stock).map(([fruit, count]) => ({ question: `How many ${fruit}?`, answer: String(count) })),
   run: async ({ item, model, signal }) => {
     const anthropic = createAnthropic({ baseURL: model.baseURL, apiKey: model.apiKey })
     const { text } = await generateText({

@@ -19,10 +19,7 @@ const lookUp = (input: unknown): string =>
 
 export default defineAgent({
   name: "anthropic-agent",
-  items: Object.entries(stock).map(([fruit, count]) => ({
-    question: `How many ${fruit} are there?`,
-    answer: String(count)
-  })),
+  items: Object.entries(stock).map(([fruit, count]) => ({ question: `How many ${fruit}?`, answer: String(count) })),
   run: async ({ item, model, signal }) => {
     const client = new Anthropic({ baseURL: model.anthropicBaseURL, apiKey: model.apiKey })
     const messages: Array<Anthropic.MessageParam> = [{ role: "user", content: item.question }]

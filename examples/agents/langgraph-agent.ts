@@ -15,10 +15,7 @@ const stock = tool(({ fruit }: { readonly fruit: string }) => String(fruits[frui
 
 export default defineAgent({
   name: "langgraph-agent",
-  items: Object.entries(fruits).map(([fruit, count]) => ({
-    question: `How many ${fruit} are there?`,
-    answer: String(count)
-  })),
+  items: Object.entries(fruits).map(([fruit, count]) => ({ question: `How many ${fruit}?`, answer: String(count) })),
   run: async ({ item, model, signal }) => {
     const llm = new ChatOpenAI({
       model: model.name,

@@ -15,10 +15,7 @@ const stock = createTool({
 
 export default defineAgent({
   name: "mastra-agent",
-  items: Object.entries(fruits).map(([fruit, count]) => ({
-    question: `How many ${fruit} are there?`,
-    answer: String(count)
-  })),
+  items: Object.entries(fruits).map(([fruit, count]) => ({ question: `How many ${fruit}?`, answer: String(count) })),
   run: async ({ item, model, signal }) => {
     const agent = new Agent({
       id: "clerk",

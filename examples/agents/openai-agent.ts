@@ -16,10 +16,7 @@ const tools: OpenAI.Responses.FunctionTool[] = [
 
 export default defineAgent({
   name: "openai-agent",
-  items: Object.entries(stock).map(([fruit, count]) => ({
-    question: `How many ${fruit} are there?`,
-    answer: String(count)
-  })),
+  items: Object.entries(stock).map(([fruit, count]) => ({ question: `How many ${fruit}?`, answer: String(count) })),
   run: async ({ item, model, signal }) => {
     const client = new OpenAI({ baseURL: model.baseURL, apiKey: model.apiKey })
     let input: OpenAI.Responses.ResponseInput = [{ role: "user", content: item.question }]
