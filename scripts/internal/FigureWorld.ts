@@ -71,7 +71,6 @@ export const worlds: { readonly [name: string]: World } = {
         ["north", "east", "south", "west"].map((shelf) => call("count", { article: "gaskets", shelf })).join(""),
         "<answer>86</answer>"
       ],
-      [call("list_shelves", {}), "There are <answer>80</answer>"],
       [call("count", { article: "gaskets", shelf: "all" }), "<answer>24</answer>"],
       ["86"]
     ]
@@ -83,7 +82,7 @@ export const worlds: { readonly [name: string]: World } = {
   },
   "reasoning-gym": {
     python: "reasoning_gym",
-    rollouts: [["<answer>-14282</answer>"], ["-14282"], ["<answer>-14283</answer>"], ["I do not know."]]
+    rollouts: [["<answer>-14282</answer>"], ["-14282"], ["<answer>-14283</answer>"]]
   },
   "reward-model": {
     settings: { source: preferences, test_source: null },
@@ -94,7 +93,7 @@ export const worlds: { readonly [name: string]: World } = {
   textarena: {
     python: "textarena",
     settings: { game: "GuessTheNumber-v0", players: 1 },
-    rollouts: [["[10]"], ["[5]", "[10]"], ["[15]", "[12]", "[10]"], ["ten", "ten"]]
+    rollouts: [["[10]"], ["[5]", "[10]"], ["ten", "ten"]]
   },
   "tool-use": {
     rollouts: [
@@ -102,7 +101,6 @@ export const worlds: { readonly [name: string]: World } = {
         call("python", { code: "print(sum(sum(map(int, str(n))) % 10 == 0 for n in range(1, 1307)))" }),
         "<answer>130</answer>"
       ],
-      [call("calculator", { expression: "1306 / 10" }), "<answer>131</answer>"],
       [call("calculator", { expression: "digits(1306)" }), "<answer>1</answer>"],
       ["130"]
     ]

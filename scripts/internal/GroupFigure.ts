@@ -8,8 +8,8 @@
 import { Message, type ScoredGroup } from "@atropos/core"
 
 const columns = 120
-const promptLines = 4
-const mostRollouts = 4
+const promptLines = 3
+const maxRollouts = 3
 
 /** Words of this length may be broken at the end of a line. */
 const longWord = 40
@@ -134,6 +134,6 @@ export const make = (group: ScoredGroup.ScoredGroup, note?: string): string => {
   return [
     ...(note === undefined ? [] : [short(note, columns)]),
     ...promptOf(messages[0] ?? []),
-    ...rollouts.slice(0, mostRollouts).flat()
+    ...rollouts.slice(0, maxRollouts).flat()
   ].join("\n")
 }

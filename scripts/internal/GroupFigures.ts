@@ -21,7 +21,7 @@ interface Runnable {
 
 type Services = Layer.Success<ReturnType<typeof services>>
 
-const mostRollouts = 4
+const maxRollouts = 3
 
 const services = (policy: Layer.Layer<ServerManager.ServerManager>) =>
   Layer.mergeAll(
@@ -62,7 +62,7 @@ export const make = Effect.fn("GroupFigures.make")(function* (name: string) {
   }
   const groups = yield* GroupRollout.groups(
     (policy, size) => layer.fromEncoded({ group_size: size, ...settings }).pipe(Layer.provide(services(policy))),
-    mostRollouts,
+    maxRollouts,
     world.rollouts
   )
   const note = world.note ?? (groups.length > 1 ? `The first of ${groups.length} groups of this item.` : undefined)

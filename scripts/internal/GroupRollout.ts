@@ -100,8 +100,9 @@ export const groups = Effect.fn("GroupRollout.groups")(function* <E, R>(
       return (yield* Option.getOrThrow(found).rollOut).groups
     }).pipe(Effect.provide(build(layer, size)))
   if (given !== undefined) {
-    says(given)
-    return yield* rolledOut(Math.max(1, given.length))
+    const shown = given.slice(0, most)
+    says(shown)
+    return yield* rolledOut(Math.max(1, shown.length))
   }
   const items = yield* Effect.flatMap(Environment.Environment, ({ claims }) =>
     Option.getOrThrow(claims).items.pipe(Stream.take(mostItems), Stream.runCollect)
