@@ -159,7 +159,6 @@ const section = ({ doc, rows, verb }: Verb, shared: ReadonlyMap<string, Shared>)
     ...(args.length === 0 && examples.length > 0 ? [] : [usage]),
     ...examples.map(({ command, description: about }) => (about === undefined ? command : `${command}   # ${about}`)),
     "```",
-    "",
     ...flagTable(
       rows.filter((row) => !shared.has(keyOf(row))),
       args.map(argumentRow)
