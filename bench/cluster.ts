@@ -33,7 +33,7 @@ const ahead = 2048
 const shape = { sequences: 4, tokens: 64 }
 const batchSize = 64
 const perBatch = batchSize / shape.sequences
-const rolloutMillis = { least: 100, most: 500 }
+const rolloutMillis = { least: 100, max: 500 }
 
 const databaseUrl = process.env.DATABASE_URL
 if (databaseUrl === undefined)
@@ -97,7 +97,7 @@ const submit = async (index: number, envId: number) => {
 }
 
 const work = async (index: number, envId: number) => {
-  const { least, most } = rolloutMillis
+  const { least, max: most } = rolloutMillis
   while (!isOver()) {
     await sleep(least + Math.random() * (most - least))
     if (ledger.sent - ledger.trained < ahead) await submit(index, envId)

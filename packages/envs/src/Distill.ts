@@ -51,7 +51,7 @@ export const teacherLogprob = (
     const logprobs = topLogprobs[t]
     if (mask[t] === 0 || logprobs === undefined || logprobs.length === 0) continue
     const at = topTokenIds[t]!.indexOf(tokens[t]!)
-    sum += at === -1 ? logprobs.reduce((least, logprob) => Math.min(least, logprob)) : logprobs[at]!
+    sum += at === -1 ? logprobs.reduce((min, logprob) => Math.min(min, logprob)) : logprobs[at]!
     count++
   }
   return count === 0 ? 0 : sum / count

@@ -53,7 +53,7 @@ interface Item extends Sides {
   readonly pattern?: string
 }
 
-const most = 1_000
+const max = 1_000
 const longest = 10_000
 
 const promptOf = ({ accepted, description, rejected, shown }: Item): string => {
@@ -101,8 +101,8 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
         : yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, ({ accepted, description, rejected }) => {
             const few = Math.min(accepted.length, rejected.length)
             const all = [...accepted, ...rejected]
-            if (all.length > most || all.some((text) => text.length > longest)) {
-              return Result.fail(`it has more than ${most} texts, or a text longer than ${longest} characters`)
+            if (all.length > max || all.some((text) => text.length > longest)) {
+              return Result.fail(`it has more than ${max} texts, or a text longer than ${longest} characters`)
             }
             const twice = accepted.find((text) => rejected.includes(text))
             if (twice !== undefined) return Result.fail(`${JSON.stringify(twice)} is both to accept and to reject`)

@@ -72,7 +72,7 @@ export const layer = Environment.layer("text-reversal", settings, (chosen) =>
     const servers = yield* ServerManager.ServerManager
     const draw = isCompact
       ? lettersOf(chosen)
-      : phrase({ fewest: Math.min(fewestWords, mostWords), most: Math.max(fewestWords, mostWords) })
+      : phrase({ fewest: Math.min(fewestWords, mostWords), max: Math.max(fewestWords, mostWords) })
     const columns = { text: { setting: "text_field", column: textField, kind: Columns.text } }
     const { heldOut, items } =
       source === ItemSource.generated

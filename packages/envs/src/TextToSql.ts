@@ -48,7 +48,7 @@ export const settings = Environment.settings({
 type Item = Rows.Item
 
 /** In bytes; a database is sent to a thread with every question. */
-const largestFile = 32 * 2 ** 20
+const maxFile = 32 * 2 ** 20
 
 const instructions = (thinking: boolean): string =>
   `You answer questions about a database with one query for SQLite. It may only read. Give exactly the columns that are asked for.${
@@ -87,7 +87,7 @@ export const layer = Environment.layer("text-to-sql", settings, (chosen) =>
     const databasesOf = Effect.fnUntraced(function* ({ databases, file }: Item) {
       if (file === undefined) return databases
       const { size } = yield* fs.stat(file)
-      if (size > largestFile) return yield* unscorable(`${file} has ${size} bytes; at most ${largestFile} are allowed`)
+      if (size > maxFile) return yield* unscorable(`${file} has ${size} bytes; at most ${maxFile} are allowed`)
       return [yield* fs.readFile(file)]
     })
     const asking = SingleTurn.make(servers, chosen, ({ prompt }: { readonly prompt: string }) => ({

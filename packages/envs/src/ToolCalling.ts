@@ -85,7 +85,7 @@ export const itemOf = (conversations: unknown, thinking: boolean): Result.Result
 
 export const layer = Environment.layer("tool-calling", settings, (chosen) =>
   Effect.gen(function* () {
-    const { mostCalls, thinking } = chosen
+    const { mostCalls: maxCalls, thinking } = chosen
     const servers = yield* ServerManager.ServerManager
     const dataset = yield* Dataset.Dataset
     const columns = {
@@ -96,7 +96,7 @@ export const layer = Environment.layer("tool-calling", settings, (chosen) =>
         ? ItemSource.drawn<Item>({
             ...chosen,
             draw: (random) => {
-              const { expected, request, tools } = Requests.draw(random, mostCalls)
+              const { expected, request, tools } = Requests.draw(random, maxCalls)
               const systemPrompt = instructions(Requests.toPrompt(tools), thinking)
               return { prompt: [Message.system(systemPrompt), Message.user(request)], expected }
             },

@@ -68,10 +68,10 @@ const newest = (rows: ReadonlyArray<TrajectoryApi.MetricsRow>): ReadonlyArray<Tr
   return [...bySource.values()]
 }
 
-const mostRuns = 100
+const maxRuns = 100
 
 /** Max reported values in the output, over all runs. */
-const mostValues = 10_000
+const maxValues = 10_000
 
 const reportedValues = ({ reported, run }: RunState) =>
   newest(reported).flatMap(({ source, values }) =>
@@ -96,14 +96,14 @@ const renderAll = (
     {
       name: "atropos_reported_value",
       help: "The last metrics reported by environments and trainers",
-      samples: values.slice(0, mostValues)
+      samples: values.slice(0, maxValues)
     },
     {
       name: "atropos_metrics_left_out",
       help: "Runs and reported values omitted here",
       samples: [
         { labels: { what: "runs" }, value: runsLeftOut },
-        { labels: { what: "reported values" }, value: Math.max(0, values.length - mostValues) }
+        { labels: { what: "reported values" }, value: Math.max(0, values.length - maxValues) }
       ]
     },
     {
@@ -144,7 +144,7 @@ export const layer = HttpRouter.use(
       "/metrics",
       Effect.gen(function* () {
         const all = yield* store.runs
-        const runs = all.slice(-mostRuns)
+        const runs = all.slice(-maxRuns)
         const states = yield* Effect.forEach(runs, (run) =>
           Effect.all({
             run: Effect.succeed(run),

@@ -26,7 +26,7 @@ const requests = Metric.histogram("atropos.http.request.seconds", {
 })
 
 /** Max distinct label sets of a metric, which are kept for the life of the process. */
-const mostLabels = 500
+const maxLabels = 500
 
 /** Replaces the names of runs above that limit. */
 export const other = "(other)"
@@ -38,7 +38,7 @@ const labelled = <Input, State>(metric: Metric.Metric<Input, State>) => {
     const key = Object.values(labels).join("\n")
     const existing = made.get(key)
     if (existing !== undefined) return existing
-    if (made.size >= mostLabels && labels["run"] !== undefined && labels["run"] !== other) {
+    if (made.size >= maxLabels && labels["run"] !== undefined && labels["run"] !== other) {
       return of({ ...labels, run: other })
     }
     const fresh = Metric.withAttributes(metric, labels)

@@ -125,7 +125,7 @@ const textsOf = (sent: Sent): Pick<Figures, "prompt" | "answers"> => {
 
 const surpriseOf = (rollouts: ReadonlyArray<Trained>): number | null =>
   rollouts.reduce<number | null>(
-    (most, { surprise }) => (surprise === null ? most : Math.max(surprise, most ?? surprise)),
+    (max, { surprise }) => (surprise === null ? max : Math.max(surprise, max ?? surprise)),
     null
   )
 
@@ -140,7 +140,7 @@ export const of = (sent: Sent): Figures => {
   return {
     ...textsOf(sent),
     length: trained.reduce((sum, { tokens }) => sum + tokens, 0) / Math.max(1, size),
-    longestBest: ofBest.reduce((most, { tokens }) => Math.max(most, tokens), 0),
+    longestBest: ofBest.reduce((max, { tokens }) => Math.max(max, tokens), 0),
     lengths: trained.map(({ tokens }) => tokens),
     truncated: own.filter(isTruncated).length / Math.max(1, size),
     toolErrors: list(messages).flatMap(list).filter(isToolError).length,

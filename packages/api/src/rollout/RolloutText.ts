@@ -39,7 +39,7 @@ const maxVocabularyBytes = 1_000_000
 const previewCharacters = 200
 
 /** Longer words are truncated. */
-const longestWord = 64
+const maxWordLength = 64
 
 const word =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]]+/gv
@@ -51,7 +51,9 @@ export const wordsOf = (text: string): ReadonlyArray<string> => {
   const runsOfLetters = isPlain.test(text)
     ? text.toLowerCase().match(plainWord)
     : text.normalize("NFKC").toLowerCase().match(word)
-  return (runsOfLetters ?? []).map((one) => (one.length > longestWord ? one.slice(0, longestWord).toWellFormed() : one))
+  return (runsOfLetters ?? []).map((one) =>
+    one.length > maxWordLength ? one.slice(0, maxWordLength).toWellFormed() : one
+  )
 }
 
 const encoder = new TextEncoder()

@@ -13,7 +13,7 @@ export class UnknownGroup extends Schema.TaggedError<UnknownGroup>()("UnknownGro
   group: Schema.String
 }) {}
 
-export class TooManyNotes extends Schema.TaggedError<TooManyNotes>()("TooManyNotes", { most: Schema.Int }) {}
+export class TooManyNotes extends Schema.TaggedError<TooManyNotes>()("TooManyNotes", { max: Schema.Int }) {}
 
 export interface NoteStoreShape {
   /** Most recently changed first. */

@@ -12,7 +12,7 @@ import * as StoreFailures from "./StoreFailures.ts"
 import * as SubmissionBody from "../submission/SubmissionBody.ts"
 
 /** Max bytes of a trainer's logprobs of a step: two million tokens. */
-const mostLogprobBytes = 8 * 1024 * 1024
+const maxLogprobBytes = 8 * 1024 * 1024
 
 export const layer = HttpApiBuilder.group(
   TrajectoryApi.TrajectoryApi,
@@ -23,7 +23,7 @@ export const layer = HttpApiBuilder.group(
     const leases = handlers.handleRaw(
       "recordLogprobs",
       Effect.fnUntraced(function* ({ params, request }) {
-        const read = PackedLogprobs.decode(yield* SubmissionBody.bytes(request, mostLogprobBytes))
+        const read = PackedLogprobs.decode(yield* SubmissionBody.bytes(request, maxLogprobBytes))
         if (Result.isFailure(read)) {
           const { field, message } = read.failure
           return yield* new ApiError.Invalid({ message: `${field}: ${message}`, field })

@@ -99,8 +99,8 @@ const mayHoldNul = /\/(?:pieces|state\/:environment|evaluations\/:id\/samples)$/
 
 /** Reads and checks the body of a form before it is parsed; handlers then get it as text. */
 const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, path: string) {
-  const [, most] = Object.entries(maxBytesOf).find(([end]) => path.endsWith(end)) ?? []
-  const body = yield* SubmissionBody.bytes(request, most ?? (yield* RequestBody.Limits).maxFormBytes)
+  const [, max] = Object.entries(maxBytesOf).find(([end]) => path.endsWith(end)) ?? []
+  const body = yield* SubmissionBody.bytes(request, max ?? (yield* RequestBody.Limits).maxFormBytes)
   if (Nesting.isDeep(body)) {
     return yield* new ApiError.BadRequest({ message: "the body is nested too deeply" })
   }

@@ -9,8 +9,8 @@ const failures = {
   ...StoreFailures.ofReading,
   UnknownGroup: ({ group, run }: UnknownGroup) =>
     Effect.fail(new ApiError.NotFound({ message: `run ${run} has no group ${group} with this rollout` })),
-  TooManyNotes: ({ most }: TooManyNotes) =>
-    Effect.fail(new ApiError.Invalid({ message: `a run has at most ${most} notes: delete some`, field: "body" }))
+  TooManyNotes: ({ max }: TooManyNotes) =>
+    Effect.fail(new ApiError.Invalid({ message: `a run has at most ${max} notes: delete some`, field: "body" }))
 }
 
 export const layer = HttpApiBuilder.group(

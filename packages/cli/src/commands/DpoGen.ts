@@ -4,7 +4,7 @@ import * as SetCommand from "./SetCommand.ts"
 export const make = SetCommand.make({
   name: "dpo-gen",
   kind: "dpo",
-  most: { flag: "save-n-pairs-per-group", description: "pairs to write per group", fallback: 3 },
+  max: { flag: "save-n-pairs-per-group", description: "pairs to write per group", fallback: 3 },
   minimumDifference: 0.5,
   examples: [
     {

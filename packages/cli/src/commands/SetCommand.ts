@@ -82,9 +82,9 @@ const generate = Effect.fnUntraced(function* <R>(
   source: Source<R>
 ) {
   const container = yield* checked(spec, flags)
-  const { allowNegativeScores, dedupe, format, minimumDifference, most, seed, validationFraction } = flags
+  const { allowNegativeScores, dedupe, format, minimumDifference, max, seed, validationFraction } = flags
   const maxTokens = Option.getOrElse(flags.maxTokenLength, () => Number.POSITIVE_INFINITY)
-  const rules = { format, most, allowNegativeScores, minimumDifference, dedupe, validationFraction, seed }
+  const rules = { format, max, allowNegativeScores, minimumDifference, dedupe, validationFraction, seed }
   yield* Generate.run(
     {
       command: spec.name,
@@ -100,7 +100,7 @@ const generate = Effect.fnUntraced(function* <R>(
         format,
         save_messages: flags.saveMessages,
         ...(form._tag === "Text" && { text_from: form.from, tokenizer: form.tokenizer.name }),
-        [spec.most.flag.replaceAll("-", "_")]: most,
+        [spec.max.flag.replaceAll("-", "_")]: max,
         allow_negative_scores: allowNegativeScores,
         minimum_score_diff_max_min: minimumDifference,
         max_token_len: Option.getOrNull(flags.maxTokenLength),

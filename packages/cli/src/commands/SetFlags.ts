@@ -6,7 +6,7 @@ import * as Layout from "../sets/Layout.ts"
 export interface SetCommand {
   readonly name: "sft-gen" | "dpo-gen"
   readonly kind: Builder.Kind
-  readonly most: { readonly flag: string; readonly description: string; readonly fallback: number }
+  readonly max: { readonly flag: string; readonly description: string; readonly fallback: number }
   readonly minimumDifference: number
   readonly examples: ReadonlyArray<Command.Command.Example>
 }
@@ -27,7 +27,7 @@ const whole = (name: string, description: string, fallback: number) =>
 const isOn = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-export const flags = ({ minimumDifference, most }: SetCommand) => ({
+export const flags = ({ minimumDifference, max }: SetCommand) => ({
   out: Argument.String("out").pipe(
     Argument.withDescription("output file, .jsonl or .parquet; - writes rows to standard output as they come")
   ),
@@ -79,7 +79,7 @@ export const flags = ({ minimumDifference, most }: SetCommand) => ({
     Flag.withDescription("file format [default: by the extension of OUT, else jsonl]"),
     Flag.optional
   ),
-  most: whole(most.flag, most.description, most.fallback),
+  max: whole(max.flag, max.description, max.fallback),
   number: whole("num-seqs-to-save", "rows to write", 100),
   allowNegativeScores: isOn("allow-negative-scores", "also keep scores of 0 or less"),
   minimumDifference: Flag.Finite("minimum-score-diff-max-min").pipe(

@@ -4,7 +4,7 @@ import * as SetCommand from "./SetCommand.ts"
 export const make = SetCommand.make({
   name: "sft-gen",
   kind: "sft",
-  most: { flag: "save-top-n-per-group", description: "best sequences to write per group", fallback: 3 },
+  max: { flag: "save-top-n-per-group", description: "best sequences to write per group", fallback: 3 },
   minimumDifference: 0,
   examples: [
     {

@@ -2,9 +2,9 @@
  * Formats a setting's value for messages: as JSON, except for numbers JSON cannot represent, truncated to 200
  * characters.
  */
-const most = 200
+const max = 200
 
 export const formatValue = (value: unknown): string => {
   const text = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? String(value))
-  return text.length > most ? `${text.slice(0, most)}…` : text
+  return text.length > max ? `${text.slice(0, max)}…` : text
 }

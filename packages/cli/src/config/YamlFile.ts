@@ -16,13 +16,13 @@ export interface YamlFile {
 /** Settings take a few kilobytes. */
 const maxBytes = 128 * 1024
 /** Settings nest three levels deep. */
-const mostLevels = 50
+const maxLevels = 50
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
 /** Rephrases the parser's messages that address programmers. */
 const inPlainWords = (message: string): string => {
-  if (message.includes("call stack")) return `it is nested more than ${mostLevels} levels deep`
+  if (message.includes("call stack")) return `it is nested more than ${maxLevels} levels deep`
   if (message.includes("multiple documents")) return "a second document starts here (---); only one is allowed"
   if (message.includes("Excessive alias count")) return "its aliases (*name) expand to too much"
   return `this is not valid YAML: ${message}`
@@ -32,7 +32,7 @@ const inPlainWords = (message: string): string => {
 const flawOf = (value: unknown, above: ReadonlyArray<unknown> = []): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   if (above.includes(value)) return "an alias (*name) refers to a value that contains it"
-  if (above.length >= mostLevels) return inPlainWords("call stack")
+  if (above.length >= maxLevels) return inPlainWords("call stack")
   for (const inner of Object.values(value)) {
     const flaw = flawOf(inner, [...above, value])
     if (flaw !== undefined) return flaw

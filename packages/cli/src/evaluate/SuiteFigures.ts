@@ -161,10 +161,10 @@ const blocks = <A>(values: ReadonlyArray<A>, k: number): ReadonlyArray<ReadonlyA
 
 /** 2, 4, … and the min number of answers per item. */
 const ksOf = (items: Items): ReadonlyArray<number> => {
-  const least = items.length === 0 ? 0 : Math.min(...items.map(({ length }) => length))
+  const min = items.length === 0 ? 0 : Math.min(...items.map(({ length }) => length))
   const ks: Array<number> = []
-  for (let k = 2; k < least; k *= 2) ks.push(k)
-  return least > 1 ? [...ks, least] : []
+  for (let k = 2; k < min; k *= 2) ks.push(k)
+  return min > 1 ? [...ks, min] : []
 }
 
 const ofSeveral = (items: Items): ReadonlyArray<readonly [name: string, figure: Figure]> =>

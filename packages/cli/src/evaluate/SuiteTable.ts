@@ -13,7 +13,7 @@ const row = (name: string, { count, interval, value }: Figure): ReadonlyArray<st
 
 const headings = (name: string): ReadonlyArray<string> => [name, "value", "95% interval", "of"]
 
-const most = 60
+const max = 60
 
 export const print = ({ categories, cut, derived, scores, unreadable }: Figures): string => {
   const byCategory = Object.entries(categories).map(([category, figure]) => row(category, figure))
@@ -27,8 +27,8 @@ export const print = ({ categories, cut, derived, scores, unreadable }: Figures)
     ...(byCategory.length > 1
       ? [
           "",
-          Table.columns(headings("category"), byCategory.slice(0, most)),
-          ...(byCategory.length > most ? [`… ${byCategory.length - most} more in metrics.json`] : [])
+          Table.columns(headings("category"), byCategory.slice(0, max)),
+          ...(byCategory.length > max ? [`… ${byCategory.length - max} more in metrics.json`] : [])
         ]
       : []),
     ...(notes.length > 0 ? ["", ...notes] : [])

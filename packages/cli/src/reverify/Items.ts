@@ -72,7 +72,7 @@ interface Candidate extends Item {
 export const find = Effect.fn("Items.find")(function* (
   environment: Environment.EnvironmentShape,
   wanted: Wanted,
-  { evaluationFirst, most }: { readonly most: number; readonly evaluationFirst: boolean },
+  { evaluationFirst, max }: { readonly max: number; readonly evaluationFirst: boolean },
   listener: PromptCapture
 ) {
   const byId = new Map<string, Item>()
@@ -108,8 +108,8 @@ export const find = Effect.fn("Items.find")(function* (
           seen++
           yield* take(item)
         }
-        if (taken >= most) isCut = true
-        return isComplete() || taken >= most || repeats >= Math.max(minRepeats, known.size)
+        if (taken >= max) isCut = true
+        return isComplete() || taken >= max || repeats >= Math.max(minRepeats, known.size)
       })
       return items.pipe(Stream.mapEffect(each), Stream.takeUntil(Boolean), Stream.runDrain)
     })

@@ -77,12 +77,12 @@ const wantedOf = Effect.fnUntraced(function* (file: string) {
 })
 
 export const run = Effect.fn("Reverify.run")(function* (options: Options, listener: Items.PromptCapture) {
-  const { file, items: most, onFault, onOutcome, workers, write } = options
+  const { file, items: max, onFault, onOutcome, workers, write } = options
   const environment = yield* Environment.Environment
   yield* Effect.mapError(JsonLines.inspect(file, SavedGroup.expected), unreadable)
   const output = Option.isSome(write) ? yield* Corrected.open(file, write.value) : undefined
   const { evaluationFirst, ...wanted } = yield* Effect.mapError(wantedOf(file), unreadable)
-  const found = yield* Items.find(environment, wanted, { most, evaluationFirst }, listener)
+  const found = yield* Items.find(environment, wanted, { max, evaluationFirst }, listener)
   let byQuestion = 0
   let withoutTokens = 0
   let faults = 0

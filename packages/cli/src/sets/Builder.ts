@@ -18,7 +18,7 @@ export type Split = "train" | "validation"
 export interface BuilderOptions extends Sample.Options {
   readonly kind: Kind
   readonly format: Layout.Format
-  readonly most: number
+  readonly max: number
   readonly allowNegativeScores: boolean
   readonly minimumDifference: number
   readonly dedupe: boolean
@@ -86,7 +86,7 @@ export interface Before {
 }
 
 export const make = (options: BuilderOptions, before: Before = { counts: Counts.empty, seen: new Set() }): Builder => {
-  const { allowNegativeScores, dedupe, format, kind, minimumDifference, most, seed, validationFraction } = options
+  const { allowNegativeScores, dedupe, format, kind, minimumDifference, max, seed, validationFraction } = options
   const { seen } = before
   let { counts } = before
 
@@ -117,7 +117,7 @@ export const make = (options: BuilderOptions, before: Before = { counts: Counts.
       allowNegativeScores,
       minimumDifference,
       lowest,
-      most,
+      max,
       make: (sample) => {
         const made = unlessSeen(Layout.sft(format, sample), sample)
         // A group may contain the same row twice.
@@ -131,7 +131,7 @@ export const make = (options: BuilderOptions, before: Before = { counts: Counts.
     const { dropped, made } = Selection.pairs<Sample.Sample, Made, Reason>(samples, {
       allowNegativeScores,
       minimumDifference,
-      most,
+      max,
       choose: (pair, count) =>
         count < 2 ? 0 : hash("pair", String(seed), key.toString("hex"), String(pair)).readUInt32BE() % count,
       make: (chosen, rejected) => unlessSeen(Layout.dpo(format, chosen, rejected), chosen)

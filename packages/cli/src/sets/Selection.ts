@@ -36,13 +36,13 @@ export interface BestOptions<C, A, R> {
   readonly minimumDifference: number
   /** The lowest score among all sequences of the group. */
   readonly lowest: number
-  readonly most: number
+  readonly max: number
   readonly make: (candidate: C) => Result.Result<A, R>
 }
 
 export const best = <C extends Candidate, A, R>(
   candidates: ReadonlyArray<C>,
-  { allowNegativeScores, lowest, make, minimumDifference, most }: BestOptions<C, A, R>
+  { allowNegativeScores, lowest, make, minimumDifference, max }: BestOptions<C, A, R>
 ): Selected<A, R> => {
   const made: Array<A> = []
   const dropped: Array<R | Reason> = []
@@ -50,7 +50,7 @@ export const best = <C extends Candidate, A, R>(
     const { score } = candidate
     if (!allowNegativeScores && !(score > 0)) dropped.push("score_not_positive")
     else if (minimumDifference > 0 && !(score - lowest > minimumDifference)) dropped.push("spread_too_small")
-    else if (made.length >= most) dropped.push("beyond_top_n")
+    else if (made.length >= max) dropped.push("beyond_top_n")
     else {
       const result = make(candidate)
       if (Result.isSuccess(result)) made.push(result.success)
@@ -63,7 +63,7 @@ export const best = <C extends Candidate, A, R>(
 export interface PairOptions<C, A, R> {
   readonly allowNegativeScores: boolean
   readonly minimumDifference: number
-  readonly most: number
+  readonly max: number
   /** Returns a number in [0, count) for the pair with this index. */
   readonly choose: (pair: number, count: number) => number
   readonly make: (chosen: C, rejected: C) => Result.Result<A, R>
@@ -72,14 +72,14 @@ export interface PairOptions<C, A, R> {
 /** Pairs of a group, the best sequence first; `dropped` covers the sequences that could have been the better one. */
 export const pairs = <C extends Candidate, A, R>(
   candidates: ReadonlyArray<C>,
-  { allowNegativeScores, choose, make, minimumDifference, most }: PairOptions<C, A, R>
+  { allowNegativeScores, choose, make, minimumDifference, max }: PairOptions<C, A, R>
 ): Selected<A, R> => {
   const made: Array<A> = []
   const dropped: Array<R | Reason> = []
-  const worse = ascending(candidates).slice(0, most)
+  const worse = ascending(candidates).slice(0, max)
   for (const [place, chosen] of descending(candidates).entries()) {
     if (!allowNegativeScores && !(chosen.score > 0)) dropped.push("score_not_positive")
-    else if (place >= most) dropped.push("beyond_n_pairs")
+    else if (place >= max) dropped.push("beyond_n_pairs")
     else {
       const lower = worse.filter(({ score }) => score < chosen.score - minimumDifference)
       const results = lower.map((rejected) => ({ rejected, result: make(chosen, rejected) }))

@@ -188,9 +188,9 @@ export const growth = (
   isSampled = true
 ): number => {
   const memory = memoryOf(settings.trainer, device)
-  const { plan, tokens: most, workload } = computing(config, settings, device, memory)
+  const { plan, tokens: max, workload } = computing(config, settings, device, memory)
   const takes = (tokens: number) => MemoryPlan.peakBytes({ ...workload, tokens }, plan, 0)
-  const positions = Math.min(most, batchSize * length)
+  const positions = Math.min(max, batchSize * length)
   const activations = isElsewhere(settings.trainer)
     ? 0
     : Math.max(0, takes(positions) - takes(Math.min(tried, positions)))

@@ -82,15 +82,15 @@ export const needs = (config: ModelConfig, serving: Serving): MemoryCheck.Needs 
 const changes = (serving: Serving): ReadonlyArray<readonly [string, Partial<Serving>]> => {
   const { caches, memory, quantize, separator, training } = serving
   const flag = (name: EngineFlags.Name, value: number) => `--${EngineFlags.nameOf(name, separator)} ${value}`
-  const least = { kvMemoryMegabytes: 64, prefixCacheMegabytes: 0 }
+  const min = { kvMemoryMegabytes: 64, prefixCacheMegabytes: 0 }
   const usual = MemoryCheck.caches(memory)
   const flags = ({ kvMemoryMegabytes, prefixCacheMegabytes }: Serving["caches"]) =>
     [flag("kvMemoryMegabytes", kvMemoryMegabytes), flag("prefixCacheMegabytes", prefixCacheMegabytes)].join(" ")
-  const small = flags(least)
+  const small = flags(min)
   const isMoreTold = caches.kvMemoryMegabytes > usual.kvMemoryMegabytes
   const fewerCaches = [
     ...(isMoreTold ? [[flags(usual), { caches: usual }] as const] : []),
-    [small, { caches: least }] as const
+    [small, { caches: min }] as const
   ]
   if (training !== undefined) {
     return [
@@ -99,7 +99,7 @@ const changes = (serving: Serving): ReadonlyArray<readonly [string, Partial<Serv
         .filter((tokens) => tokens < training.tokenBudget)
         .flatMap((tokenBudget) => [
           [`--token_budget ${tokenBudget}`, { training: { ...training, tokenBudget } }] as const,
-          [`--token_budget ${tokenBudget} ${small}`, { training: { ...training, tokenBudget }, caches: least }] as const
+          [`--token_budget ${tokenBudget} ${small}`, { training: { ...training, tokenBudget }, caches: min }] as const
         ])
     ]
   }
@@ -107,7 +107,7 @@ const changes = (serving: Serving): ReadonlyArray<readonly [string, Partial<Serv
   return [
     ...fewerCaches,
     ...fewer.map((kind) => [`--quantize ${kind}`, { quantize: kind }] as const),
-    ...fewer.map((kind) => [`--quantize ${kind} ${small}`, { quantize: kind, caches: least }] as const)
+    ...fewer.map((kind) => [`--quantize ${kind} ${small}`, { quantize: kind, caches: min }] as const)
   ]
 }
 

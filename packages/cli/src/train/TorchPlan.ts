@@ -35,11 +35,11 @@ export const model = (
 
 /** Bytes of each process at the peak of a step, whose micro-batches have so many positions instead of the trial's. */
 const peakOf = ({ loaded, peaks }: Usage, sizes: Sizes, positions: number, tried: number): number => {
-  const most = Math.max(...peaks)
-  if (loaded === undefined) return most
+  const max = Math.max(...peaks)
+  if (loaded === undefined) return max
   const kind = { isHalf: loaded.dtype === "bfloat16", recomputes: loaded.recomputes }
   const takes = (each: number) => TorchMemory.activations(sizes, kind, each)
-  return most + Math.max(0, takes(positions) - takes(Math.min(tried, positions)))
+  return max + Math.max(0, takes(positions) - takes(Math.min(tried, positions)))
 }
 
 /**
@@ -54,8 +54,8 @@ export const computing = (
 ): ReadonlyArray<PlanLines.Line> => {
   const { device, loaded, memory, peaks, positions, ranks, torch } = usage
   const isCpu = memory === null
-  const most = Math.min(positions, Math.ceil(step.positions / ranks))
-  const peak = (isCpu ? ranks : 1) * peakOf(usage, sizes, most, Math.ceil(step.tried / ranks))
+  const max = Math.min(positions, Math.ceil(step.positions / ranks))
+  const peak = (isCpu ? ranks : 1) * peakOf(usage, sizes, max, Math.ceil(step.tried / ranks))
   const there = memory ?? available
   const soFar = isCpu ? peaks.reduce((sum, one) => sum + one, 0) : Math.max(...peaks)
   const each = ranks > 1 && !isCpu ? " each" : ""

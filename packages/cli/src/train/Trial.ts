@@ -40,8 +40,8 @@ export const run = Effect.fn("Trial.run")(function* (trainer: Measuring, { batch
   const few = Math.min(batchSize, Math.max(1, Math.floor(fewTokens / whole)))
   const first: Trial = yield* of(Math.min(fewTokens, whole), few)
   if (first.seconds > long) return first
-  const most = Math.min(batchSize, Math.floor((patience * first.tokens) / first.seconds / whole))
-  if (most <= few) return yield* of(Math.min(fewTokens, whole), few)
-  const trials = [yield* of(whole, most), yield* of(whole, most)] as const
+  const max = Math.min(batchSize, Math.floor((patience * first.tokens) / first.seconds / whole))
+  if (max <= few) return yield* of(Math.min(fewTokens, whole), few)
+  const trials = [yield* of(whole, max), yield* of(whole, max)] as const
   return trials[1].seconds < trials[0].seconds ? trials[1] : trials[0]
 })

@@ -8,7 +8,7 @@ import type * as Lengths from "./Lengths.ts"
 
 /** If answers are known: this multiple of the longest, and at least this many tokens. */
 const times = 2
-const least = 64
+const min = 64
 /** If some did not end during the trial. */
 const unended = 256
 
@@ -17,7 +17,7 @@ export const choose = ({ areCut, rollouts }: Lengths.Lengths, maxTokenLength: nu
   const longest = Math.max(0, ...rollouts.map(({ answer }) => answer))
   // Nothing was sampled, so nothing is known.
   if (longest === 0 && !areCut) return maxTokenLength
-  const needed = 2 ** Math.ceil(Math.log2(Math.max(least, times * longest)))
+  const needed = 2 ** Math.ceil(Math.log2(Math.max(min, times * longest)))
   return Math.min(maxTokenLength, areCut ? Math.max(unended, needed) : needed)
 }
 

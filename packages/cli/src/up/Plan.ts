@@ -49,9 +49,9 @@ export const expected = (
   const answers = rollouts.map(({ answer }) => answer)
   if (answers.length > 0 && !areCut) return [{ prompt, answers }]
   const longest = Math.max(1, Math.min(maxTokenLength, Math.floor(seqLen - prompt)))
-  const least = Math.min(longest, Math.max(usual.answer, ...answers))
-  const shorter = { prompt, answers: [least] }
-  return least < longest ? [shorter, { prompt, answers: [longest] }] : [shorter]
+  const min = Math.min(longest, Math.max(usual.answer, ...answers))
+  const shorter = { prompt, answers: [min] }
+  return min < longest ? [shorter, { prompt, answers: [longest] }] : [shorter]
 }
 
 /** Seconds to sample the completions, at most `rows` concurrently; finished ones free their rows. */

@@ -30,7 +30,7 @@ export interface Sizes {
 export const decodingSeconds = ({ decoding: { row, step } }: Speed, rows: number): number => step + row * rows
 
 /** Max decoding steps to measure, and seconds for them. */
-const decoded = { most: 24, seconds: 1.5 }
+const decoded = { max: 24, seconds: 1.5 }
 /** Divisor for the rows of a second trial. */
 const fewerRows = 8
 const maxPromptLength = 512
@@ -74,7 +74,7 @@ export const measure = Effect.fn("Speed.measure")(function* (
 ) {
   const contextLeft = Math.max(1, seqLen - 1)
   const length = Math.max(1, Math.min(maxPromptLength, Math.round(prompt), contextLeft - 1))
-  const maxTokens = Math.max(1, Math.min(decoded.most, contextLeft - length))
+  const maxTokens = Math.max(1, Math.min(decoded.max, contextLeft - length))
   let seen = 0
   /** Distinct prompts, so that none hits the prefix cache. */
   const next = () => {

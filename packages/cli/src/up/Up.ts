@@ -152,7 +152,7 @@ const train = Effect.fn("Up.train")(
     ).pipe(Layer.provide(Services.auxiliaryServers(settings[0])), Layer.provideMerge(yield* layer(trainer)))
     const { kind: device } = (yield* Executor).device
     yield* watch.follow(yield* RunActivity.here(chosen.name))
-    const answers = { most: Number.POSITIVE_INFINITY }
+    const answers = { max: Number.POSITIVE_INFINITY }
     const outcome = yield* Loop.run({
       settings: trainer,
       initial,
@@ -174,7 +174,7 @@ const train = Effect.fn("Up.train")(
             steps: trainingSteps - chosen.done,
             folder: chosen.folder,
             unset: unsetIn(options),
-            limitAnswers: (tokens) => void (answers.most = tokens)
+            limitAnswers: (tokens) => void (answers.max = tokens)
           }).pipe(Effect.provideService(Engine.Engine, made.sampler))
         }
       }),
@@ -186,7 +186,7 @@ const train = Effect.fn("Up.train")(
       onStep: (metrics) => Effect.andThen(board.step(metrics), watch.step),
       health: watch.recorder
     }).pipe(
-      Effect.provideService(SequenceLimit.AnswerLimit, () => answers.most),
+      Effect.provideService(SequenceLimit.AnswerLimit, () => answers.max),
       Effect.raceFirst(lost),
       watch.ending,
       Effect.provide([

@@ -42,10 +42,7 @@ const isWholeGroup = (bytes: Uint8Array): boolean => "success" in SavedGroup.par
 
 /** The oldest policy version of a group's sequences; null if unknown. */
 const oldest = (versions: ScoredGroup.ScoredGroup["policyVersions"]): number | null =>
-  (versions ?? []).reduce(
-    (least, version) => (least === null || (version !== null && version < least) ? version : least),
-    null
-  )
+  (versions ?? []).reduce((min, version) => (min === null || (version !== null && version < min) ? version : min), null)
 
 const forget = ({ prepared }: LineTable.LineTable, file: number): void => {
   const range = LineTable.rangeOf(file)

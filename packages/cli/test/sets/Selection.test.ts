@@ -18,7 +18,7 @@ const best = (
     allowNegativeScores: false,
     minimumDifference: 0,
     lowest: Math.min(...scores),
-    most: 3,
+    max: 3,
     make: index,
     ...options
   })
@@ -30,7 +30,7 @@ const pairs = (
   Selection.pairs<Selection.Candidate, Array<number>, string>(candidatesOf(scores), {
     allowNegativeScores: false,
     minimumDifference: 0.5,
-    most: 3,
+    max: 3,
     choose: () => 0,
     make: both,
     ...options
@@ -43,7 +43,7 @@ describe("Selection.best", () => {
     assert.deepStrictEqual(dropped, ["beyond_top_n", "score_not_positive", "score_not_positive"])
   })
   it("takes scores of 0 and less where they are allowed", () => {
-    assert.deepStrictEqual(best([-1, -3, 0], { allowNegativeScores: true, most: 2 }).made, [2, 0])
+    assert.deepStrictEqual(best([-1, -3, 0], { allowNegativeScores: true, max: 2 }).made, [2, 0])
   })
   it("wants more than the minimum above the group's lowest, and ignores a minimum of 0", () => {
     assert.deepStrictEqual(best([1, 0.5, 0], { minimumDifference: 0.5 }).made, [0])
@@ -54,7 +54,7 @@ describe("Selection.best", () => {
       allowNegativeScores: false,
       minimumDifference: 0,
       lowest: 1,
-      most: 1,
+      max: 1,
       make: exceptFirst
     })
     assert.deepStrictEqual(made, [1])
@@ -92,7 +92,7 @@ describe("Selection.pairs", () => {
       const most = 1 + (n % 4)
       const minimumDifference = (seed % 5) / 2
       const { dropped, made } = pairs(scores, {
-        most,
+        max: most,
         minimumDifference,
         allowNegativeScores,
         choose: (pair, count) => (count === 0 ? 0 : (seed * 7919 + pair * 31) % count)

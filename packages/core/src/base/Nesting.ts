@@ -41,8 +41,8 @@ export const skipString = (json: Json, from: number): number => {
 export const isDeep = (json: Json, levels = maxDepth): boolean => exceeds(json, { levels })
 
 /** True if a text has more levels, or more lists and maps in total, than allowed. */
-export const exceeds = (json: Json, most: { readonly levels?: number; readonly opened?: number }): boolean => {
-  const { levels: maxLevels = maxDepth, opened: maxOpened = Number.POSITIVE_INFINITY } = most
+export const exceeds = (json: Json, max: { readonly levels?: number; readonly opened?: number }): boolean => {
+  const { levels: maxLevels = maxDepth, opened: maxOpened = Number.POSITIVE_INFINITY } = max
   let levels = 0
   let opened = 0
   let at = 0

@@ -124,9 +124,9 @@ export const solvedBy = (
   }
   if (range === undefined) return Option.none()
   const [bottom, top] = range
-  const least = top - rounding * (top - bottom)
+  const min = top - rounding * (top - bottom)
   return Option.some({
-    isCorrect: sound((score) => score >= least),
+    isCorrect: sound((score) => score >= min),
     meaning: `a score of ${top}, the maximum`
   })
 }

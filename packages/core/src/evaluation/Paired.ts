@@ -51,9 +51,9 @@ export const tango = (better: number, worse: number, n: number): readonly [lower
 /** McNemar's exact test: the probability of a split at least as uneven if both are equally likely. */
 export const mcnemar = (better: number, worse: number): number => {
   const n = better + worse
-  const least = Math.min(better, worse)
+  const min = Math.min(better, worse)
   let [term, sum] = [-n * Math.LN2, 0]
-  for (let k = 0; k <= least; k++) {
+  for (let k = 0; k <= min; k++) {
     if (k > 0) term += Math.log((n - k + 1) / k)
     sum += Math.exp(term)
   }

@@ -30,7 +30,7 @@ const oneScoreFrom = ({ steps, values }: ReturnType<typeof deviationsOf>): numbe
 const partOfDeviation = 0.65
 
 /** Min jump at a step. If no deviation is recorded, scores between 0 and 1 are treated as shares of correct answers. */
-const leastJump = (
+const minJump = (
   deviations: ReturnType<typeof deviationsOf>,
   scores: ReturnType<typeof seriesOf>,
   step: number
@@ -57,7 +57,7 @@ export const grader: Rule = {
       const oneFrom = oneScoreFrom(deviations)
       const [jump] = Jump.find(values, {
         isOwn: (at) => changes.isAt(steps[at]!),
-        least: (at) => leastJump(deviations, scores, steps[at]!),
+        least: (at) => minJump(deviations, scores, steps[at]!),
         isPlain: (at) => steps[at]! >= oneFrom
       })
       if (jump === undefined) return []

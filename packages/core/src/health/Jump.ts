@@ -13,9 +13,9 @@ export interface Jump {
 }
 
 /** Number of values for measuring a level: min before the jump, min from it on, and max on each side. */
-const fewestBefore = 8
+const minBefore = 8
 const fewest = 5
-const most = 10
+const max = 10
 /** Of a jump that training undoes at once: a policy learns scores that were inverted in a few steps. */
 const sudden = 3
 const back = 0.75
@@ -31,14 +31,14 @@ const noticeable = 0.25
 type Values = Float64Array
 
 const largestStep = (values: Values): number =>
-  values.reduce((most, value, at) => (at === 0 ? 0 : Math.max(most, Math.abs(value - values[at - 1]!))), 0)
+  values.reduce((max, value, at) => (at === 0 ? 0 : Math.max(max, Math.abs(value - values[at - 1]!))), 0)
 
 const sizeOf = ({ after, before }: Jump): number => Math.abs(after - before)
 
 const jumpAt = (values: Values, at: number, range: number, isPlain: boolean): Jump | undefined => {
   const step = values[at]! - values[at - 1]!
   if (Math.abs(step) < atOnce * noticeable * range) return undefined
-  const left = values.subarray(Math.max(0, at - most), at)
+  const left = values.subarray(Math.max(0, at - max), at)
   if (!isPlain && Math.abs(step) <= larger * largestStep(left)) return undefined
   const before = Series.mean(left)
   // Of a value around a level that moves.
@@ -58,7 +58,7 @@ const jumpAt = (values: Values, at: number, range: number, isPlain: boolean): Ju
     return isJump ? { at, before, after } : undefined
   }
   // Each side's own noise, and that around a level that moves.
-  const lasting = lasts(most, isPlain ? plainly : surely, deviation * Math.sqrt(2 / left.length))
+  const lasting = lasts(max, isPlain ? plainly : surely, deviation * Math.sqrt(2 / left.length))
   if (lasting !== undefined) return lasting
   const undone = lasts(sudden, plainly, deviation * Math.sqrt(1 / sudden + 1 / left.length))
   const next = Series.mean(values.subarray(at + sudden, at + fewest))
@@ -72,8 +72,8 @@ const jumpAt = (values: Values, at: number, range: number, isPlain: boolean): Ju
 const jumpAround = (values: Values, at: number, range: number): Jump | undefined => {
   const [last, mixed, first] = [values[at - 1]!, values[at]!, values[at + 1]!]
   if ((mixed - last) * (first - mixed) <= 0) return undefined
-  const from = Math.max(0, at - most)
-  const without = Float64Array.of(...values.subarray(from, at), ...values.subarray(at + 1, at + 1 + most))
+  const from = Math.max(0, at - max)
+  const without = Float64Array.of(...values.subarray(from, at), ...values.subarray(at + 1, at + 1 + max))
   const jump = jumpAt(without, at - from, range, true)
   return jump && { ...jump, at: at + 1 }
 }
@@ -92,18 +92,18 @@ export interface Options {
 }
 
 /** The jumps that no later jump undid, in order. */
-export const find = (values: Values, { isOwn, isPlain, least: leastAt }: Options): ReadonlyArray<Jump> => {
-  let [least, largest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  for (const value of values) [least, largest] = [Math.min(least, value), Math.max(largest, value)]
+export const find = (values: Values, { isOwn, isPlain, least: minAt }: Options): ReadonlyArray<Jump> => {
+  let [min, largest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  for (const value of values) [min, largest] = [Math.min(min, value), Math.max(largest, value)]
   const jumps: Array<Jump> = []
   let last = Number.NEGATIVE_INFINITY
-  for (let at = fewestBefore; at + fewest <= values.length; at++) {
+  for (let at = minBefore; at + fewest <= values.length; at++) {
     if (at - last < fewest) continue
     const counts = (jump: Jump | undefined): Jump | undefined =>
-      jump === undefined || sizeOf(jump) < leastAt(jump.at) || isOwn(at) || isOwn(jump.at) ? undefined : jump
+      jump === undefined || sizeOf(jump) < minAt(jump.at) || isOwn(at) || isOwn(jump.at) ? undefined : jump
     const jump =
-      counts(jumpAt(values, at, largest - least, isPlain(at))) ??
-      (at + fewest < values.length && isPlain(at + 1) ? counts(jumpAround(values, at, largest - least)) : undefined)
+      counts(jumpAt(values, at, largest - min, isPlain(at))) ??
+      (at + fewest < values.length && isPlain(at + 1) ? counts(jumpAround(values, at, largest - min)) : undefined)
     if (jump === undefined) continue
     last = jump.at
     const earlier = jumps.at(-1)

@@ -69,7 +69,7 @@ const lossOf = (recorded: Series.Recorded): Break | undefined => {
   // Only the sampling error of the answers: the steps themselves differ by the loss.
   const error = answers > 0 && deviation > 0 ? deviation / Math.sqrt(answers) : Series.errorBetween(first, last)
   // A later best was lost by something other than the first steps.
-  const best = Series.meansOver(values, window).reduce((most, mean) => Math.max(most, mean), start)
+  const best = Series.meansOver(values, window).reduce((max, mean) => Math.max(max, mean), start)
   if (start <= 0 || now > lost * start || start - now < 3 * error || best > start + 2 * error) return undefined
   // Requires that its first updates changed the policy: otherwise its items may have become harder.
   const changes = PolicyChange.of(recorded, trainer)

@@ -33,14 +33,14 @@ export const scoreOf = (rewards: Rewards, { base = 0, weights }: Rule): number =
 const name = /^[A-Za-z_][\w.-]{0,63}$/
 
 /** Max components; each becomes a metric. */
-const most = 32
+const max = 32
 
 /** Describes why a value is not valid as components; undefined if it is. Filters check that the numbers are usable. */
 export const faultOf = (given: unknown): string | undefined => {
   if (!Predicate.isReadonlyObject(given))
     return "rewards must be an object of numbers, for example { correct: 1, format: 0.5 }"
   const components = Object.entries(given)
-  if (components.length > most) return `rewards may have at most ${most} components, not ${components.length}`
+  if (components.length > max) return `rewards may have at most ${max} components, not ${components.length}`
   const misnamed = components.find(([component]) => !name.test(component))?.[0]
   if (misnamed !== undefined) {
     return `a component is named ${JSON.stringify(misnamed.slice(0, 80))}; a name has up to 64 letters, digits, "_", "." and "-", and starts with a letter or "_"`

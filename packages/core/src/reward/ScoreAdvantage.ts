@@ -55,13 +55,13 @@ export interface Recipe extends Rule {
 const tolerance = 1e-6
 
 export const areEqual = (scores_G: ArrayLike<number>): boolean => {
-  let least = Infinity
-  let most = -Infinity
+  let min = Infinity
+  let max = -Infinity
   for (let i = 0; i < scores_G.length; i++) {
-    least = Math.min(least, scores_G[i]!)
-    most = Math.max(most, scores_G[i]!)
+    min = Math.min(min, scores_G[i]!)
+    max = Math.max(max, scores_G[i]!)
   }
-  return most - least <= tolerance * Math.max(Math.abs(least), Math.abs(most))
+  return max - min <= tolerance * Math.max(Math.abs(min), Math.abs(max))
 }
 
 const divisor = (scale: Exclude<Scale, "batch-std">, variance: number, count: number): number => {

@@ -81,13 +81,13 @@ export const make = (options: Options): Capacity => {
         Concurrency.groupsUntilEnd(totalSteps, batchSize(), groupSize, status)
       )
       const steps = { total: totalSteps, version: onPolicy && policyVersion }
-      const most =
+      const max =
         usual <= 0 && hasOddGroups()
           ? Concurrency.oddCapacity(steps, { batchSize: batchSize(), groupSize, maxBatchesOffpolicy, status, underWay })
           : usual
-      if (most <= underWay) queue.doubt()
+      if (max <= underWay) queue.doubt()
       const workers = Concurrency.workerLimit(settings, serverCount, isEvaluating())
-      return permits.within(Math.min(workers - running, most - underWay), running + submitter.unsent())
+      return permits.within(Math.min(workers - running, max - underWay), running + submitter.unsent())
     },
     follow: Stream.runForEach(onPolicy?.versions ?? Stream.never, (version) =>
       Effect.sync(() => {

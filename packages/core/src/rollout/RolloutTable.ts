@@ -50,8 +50,8 @@ export const make = ({ decode, groups, perGroup }: Options): RolloutTable => {
       newest = []
       if (taken.length === 0) return Effect.succeedNone
       const cells = taken.flatMap((group) => {
-        const most = perGroup < 0 ? group.tokens.length : Math.min(perGroup, group.tokens.length)
-        return Array.from({ length: most }, (_, index) => ({ group, index }))
+        const max = perGroup < 0 ? group.tokens.length : Math.min(perGroup, group.tokens.length)
+        return Array.from({ length: max }, (_, index) => ({ group, index }))
       })
       return Effect.map(
         Effect.forEach(cells, ({ group, index }) =>

@@ -7,8 +7,8 @@ export const record = Effect.fnUntraced(function* (
   { environment, metrics, recorder, servers, settings, table }: Session,
   step: number
 ) {
-  const least = settings.minItemsSentBeforeLogging
-  if (least > 0 && metrics.sentSinceTaken() < least) return
+  const min = settings.minItemsSentBeforeLogging
+  if (min > 0 && metrics.sentSinceTaken() < min) return
   const own = yield* environment.metrics
   const figures = { ...metrics.take(), ...own, ...RolloutMetrics.serverFigures(yield* servers.metrics) }
   yield* Effect.logInfo("rollouts", { step, ...figures })

@@ -46,7 +46,7 @@ describe("ServerManager over HTTP", () => {
           Effect.forEach(Array.from({ length: 12 }), () => manager.answer(hello), { concurrency: "unbounded" }),
         { numMaxRequestsAtOnce: 3 }
       )
-      assert.strictEqual(server.most(), 3)
+      assert.strictEqual(server.max(), 3)
       assert.strictEqual(server.asked.length, 12)
     })
   )

@@ -27,7 +27,7 @@ export interface TestServer {
   readonly url: string
   readonly asked: ReadonlyArray<Asked>
   /** The most requests that were open at the same time. */
-  readonly most: () => number
+  readonly max: () => number
   /** Resolves when a client has given a request up. */
   readonly gaveUp: Promise<void>
 }
@@ -95,7 +95,7 @@ export const make = (
           Effect.succeed({
             url: `http://127.0.0.1:${port}`,
             asked,
-            most: () => most,
+            max: () => most,
             gaveUp,
             close: Effect.callback<void>((done) => {
               server.closeAllConnections()

@@ -14,7 +14,7 @@ export const labelOf = (agent: Pick<AnyAgent, "label">, item: unknown): string =
   agent.label?.(item) ?? ItemLabel.of(item)
 
 /** Maximum number of distinct reasons logged; more are only counted. */
-const most = 100
+const max = 100
 
 /** `label` describes an item in a few words. */
 export const make = (agent: string, label: (item: unknown) => string = ItemLabel.of): Failures => {
@@ -24,7 +24,7 @@ export const make = (agent: string, label: (item: unknown) => string = ItemLabel
     tell: (item, { kind, reason }) =>
       Effect.suspend(() => {
         newest = reason
-        const isKnown = told.has(reason) || told.size >= most
+        const isKnown = told.has(reason) || told.size >= max
         told.add(reason)
         return isKnown
           ? Effect.logDebug("a run of the agent failed", { agent, kind, reason })

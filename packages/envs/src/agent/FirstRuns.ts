@@ -31,9 +31,9 @@ const advice = "requests must go to model.baseURL (OpenAI's SDKs) or model.anthr
 
 /** An item takes `groupSize` runs. `isProgram`: its runs cannot differ in whether they reach the model. */
 export const make = (groupSize: number, isProgram = false): FirstRuns => {
-  const most = Math.max(16, 4 * groupSize)
-  const maxUnreached = isProgram ? groupSize : most
-  const maxFailed = 4 * most
+  const max = Math.max(16, 4 * groupSize)
+  const maxUnreached = isProgram ? groupSize : max
+  const maxFailed = 4 * max
   let isUsable = false
   let hasReached = false
   let unreached = 0

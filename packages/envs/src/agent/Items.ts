@@ -51,7 +51,7 @@ export interface Options {
   readonly folder: string | undefined
 }
 
-const fewestToSplit = 10
+const minToSplit = 10
 
 const wrong = (part: string, what: string) => new DefinitionFault({ part, message: `${part} ${what}` })
 
@@ -80,7 +80,7 @@ export const source = Effect.fn("Items.source")(function* (options: Options) {
   }
   const { rows } = training
   const split =
-    testing !== undefined || rows.length < fewestToSplit
+    testing !== undefined || rows.length < minToSplit
       ? { train: rows, test: [] }
       : Dataset.split(rows, { seed: settings.seed, testFraction: 0.1 })
   return {

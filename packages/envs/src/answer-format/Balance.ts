@@ -13,8 +13,8 @@ export type Counts = typeof Counts.Type
 
 /** The names that are not paused; never empty. */
 export const open = (counts: Counts, names: ReadonlyArray<string>, threshold: number): ReadonlyArray<string> => {
-  const least = names.reduce((fewest, name) => Math.min(fewest, counts[name] ?? 0), Infinity)
-  const limit = (Math.floor(least / threshold) + 1) * threshold
+  const min = names.reduce((fewest, name) => Math.min(fewest, counts[name] ?? 0), Infinity)
+  const limit = (Math.floor(min / threshold) + 1) * threshold
   return names.filter((name) => (counts[name] ?? 0) < limit)
 }
 

@@ -66,7 +66,7 @@ const casesOf = (column: string, value: unknown): Result.Result<typeof Cases.Typ
 }
 
 /** A sandbox's output limit, minus a margin, in bytes; longer outputs cannot be compared. */
-const longestOutput = 60_000
+const maxOutputLength = 60_000
 
 /** The columns of a row that define its cases. */
 interface Row {
@@ -81,10 +81,10 @@ const readCases = ({ privateTestCases, publicTestCases }: Row): Result.Result<ty
     const shown = yield* casesOf("public_test_cases", publicTestCases)
     const hidden = yield* casesOf("private_test_cases", privateTestCases)
     const all = [...shown, ...hidden]
-    const cases = all.filter(({ output }) => Buffer.byteLength(output) <= longestOutput)
+    const cases = all.filter(({ output }) => Buffer.byteLength(output) <= maxOutputLength)
     if (cases.length > 0) return cases
     const reason =
-      all.length === 0 ? "it has no test cases" : `the outputs of all its test cases exceed ${longestOutput} bytes`
+      all.length === 0 ? "it has no test cases" : `the outputs of all its test cases exceed ${maxOutputLength} bytes`
     return yield* Result.fail(reason)
   })
 

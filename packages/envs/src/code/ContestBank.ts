@@ -17,8 +17,8 @@ const count = 8
 
 const numbersOf = (line: string | undefined): Array<number> => (line ?? "").split(" ").map(Number)
 
-const list = (random: SeededRandom.SeededRandom, at: number, least: number, most: number): string => {
-  const numbers = Array.from({ length: 1 + at * 3 }, () => random.between(least, most))
+const list = (random: SeededRandom.SeededRandom, at: number, min: number, max: number): string => {
+  const numbers = Array.from({ length: 1 + at * 3 }, () => random.between(min, max))
   return `${numbers.length}\n${numbers.join(" ")}\n`
 }
 

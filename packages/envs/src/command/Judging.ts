@@ -95,14 +95,14 @@ const ofScorer = ({ complaint, ending, stdout }: Program.Printed): Said => {
 }
 
 /** In bytes; a larger file is invalid. A program may leave anything there, even a device of endless zeros. */
-const longestFile = 64 * 1024
+const maxFileLength = 64 * 1024
 
 const ofFile = Effect.fnUntraced(
   function* (path: string) {
     const fs = yield* FileSystem.FileSystem
     const { size, type } = yield* fs.stat(path)
-    if (type !== "File" || size > longestFile) {
-      return Result.fail(`REWARD_FILE is not a file of up to ${longestFile} bytes (${type}, ${size} bytes)`)
+    if (type !== "File" || size > maxFileLength) {
+      return Result.fail(`REWARD_FILE is not a file of up to ${maxFileLength} bytes (${type}, ${size} bytes)`)
     }
     return Result.mapBoth(readVerdict(yield* fs.readFileString(path)), {
       onSuccess: Option.some,

@@ -30,7 +30,7 @@ const steering =
 export const steers = (name: string): boolean => steering.test(name) || inherited.test(name)
 
 /** The maximum size of one variable on common systems, minus room for its name. */
-const mostItemBytes = 96 * 1024
+const maxItemBytes = 96 * 1024
 
 /** The program search path: the project's tools, reachable from any working directory, then the usual `PATH`. */
 export const path = (startedIn: string, own: NodeJS.ProcessEnv = process.env): string => {
@@ -97,7 +97,7 @@ export const make = (
     // The gateway is on this machine, regardless of any proxy passed on.
     NO_PROXY: "127.0.0.1,localhost",
     no_proxy: "127.0.0.1,localhost",
-    ...(Buffer.byteLength(json) <= mostItemBytes && { ITEM: json }),
+    ...(Buffer.byteLength(json) <= maxItemBytes && { ITEM: json }),
     ...(model !== undefined && ofModel(model)),
     REWARD_FILE: folder.rewardFile,
     STARTED_IN: startedIn,

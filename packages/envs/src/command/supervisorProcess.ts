@@ -37,7 +37,7 @@ const folders = new Set<string>()
 const isLinux = process.platform === "linux"
 const pageBytes = 4096
 const patienceMillis = 10
-const mostRounds = 200
+const maxRounds = 200
 const lookEveryMillis = 500
 
 const text = (path: string): string | undefined => {
@@ -91,7 +91,7 @@ const pause = (millis: number): Promise<void> => new Promise((done) => setTimeou
 /** Ends all processes of a program, including those it starts meanwhile; true if none is left. */
 const end = async (id: string, { pid: leader }: Watched): Promise<boolean> => {
   let isGone = false
-  for (let round = 0; round < mostRounds && !isGone; round++) {
+  for (let round = 0; round < maxRounds && !isGone; round++) {
     const found = running().filter((one) => belongs(one, id, leader))
     for (const { pid } of found) kill(pid)
     isGone = found.length === 0

@@ -37,13 +37,13 @@ const contradicts = (features: ReadonlyArray<Features.Feature>): boolean => {
   return Features.conflicts.some(([one, other]) => names.has(one) && names.has(other))
 }
 
-const combine = (random: Random, most: number): Task => {
-  const slots = random.sample([...Object.keys(Features.slots), "sentences"], random.between(0, most - 1))
+const combine = (random: Random, max: number): Task => {
+  const slots = random.sample([...Object.keys(Features.slots), "sentences"], random.between(0, max - 1))
   const chosen = slots.flatMap((slot) => {
     const draws = Features.slots[slot]
     return draws === undefined ? [] : [random.pick(draws)(random)]
   })
-  if (contradicts(chosen)) return combine(random, most)
+  if (contradicts(chosen)) return combine(random, max)
   const draft = chosen.reduce((before, { add }) => add(before), Draft.empty)
   const sample = Draft.write(draft, random.between(2, 14))
   const constraints = [
@@ -86,6 +86,6 @@ const alone = (checkers: Checkers.Checkers): ReadonlyArray<(random: Random) => T
 const shareAlone = 0.15
 
 export const draw =
-  (checkers: Checkers.Checkers, most: number) =>
+  (checkers: Checkers.Checkers, max: number) =>
   (random: Random): Task =>
-    random.chance(shareAlone) ? random.pick(alone(checkers))(random) : combine(random, most)
+    random.chance(shareAlone) ? random.pick(alone(checkers))(random) : combine(random, max)

@@ -7,8 +7,8 @@ import { bareWord, words } from "./Counting.ts"
 
 const window = 100
 const fewest = 10
-const leastDistinct = 0.25
-const leastLong = 0.35
+const minDistinct = 0.25
+const minLong = 0.35
 
 /**
  * True if a text has hardly any different words, or hardly any of three letters. Checks each hundred words of a longer
@@ -21,8 +21,8 @@ export const isFiller = (text: string): boolean => {
   for (let from = 0; from === 0 || from + fewest <= all.length; from += window) {
     const some = all.slice(from, from + window)
     if (some.length < fewest) continue
-    const isRepetitive = new Set(some).size / some.length < leastDistinct
-    const isShort = some.filter((word) => word.length >= 3).length / some.length < leastLong
+    const isRepetitive = new Set(some).size / some.length < minDistinct
+    const isShort = some.filter((word) => word.length >= 3).length / some.length < minLong
     if (isRepetitive || isShort) return true
   }
   return false

@@ -121,22 +121,22 @@ export const freeFields: ReadonlyArray<Draw> = [
     }
   },
   (random) => {
-    const least = random.between(2, 4)
+    const min = random.between(2, 4)
     return {
       name: "tags",
       schema: {
         type: "array",
         items: { type: "string", pattern: "^[a-z]+$" },
-        minItems: least,
-        maxItems: least + 2,
+        minItems: min,
+        maxItems: min + 2,
         uniqueItems: true
       },
-      fits: tags.slice(0, least),
+      fits: tags.slice(0, min),
       misfits: [
-        tags.slice(0, least - 1),
-        tags.slice(0, least + 3),
-        Array.from({ length: least }, () => "red"),
-        tags.map((tag) => tag.toUpperCase()).slice(0, least)
+        tags.slice(0, min - 1),
+        tags.slice(0, min + 3),
+        Array.from({ length: min }, () => "red"),
+        tags.map((tag) => tag.toUpperCase()).slice(0, min)
       ]
     }
   },
@@ -185,12 +185,12 @@ export const freeFields: ReadonlyArray<Draw> = [
     misfits: ["opened", false, ""]
   }),
   (random) => {
-    const least = random.between(10, 30)
+    const min = random.between(10, 30)
     return {
       name: "note",
-      schema: { type: "string", minLength: least, maxLength: least + 20 },
-      fits: "a note that is long enough, and not too long".slice(0, least + 5),
-      misfits: ["short", "x".repeat(least + 21)]
+      schema: { type: "string", minLength: min, maxLength: min + 20 },
+      fits: "a note that is long enough, and not too long".slice(0, min + 5),
+      misfits: ["short", "x".repeat(min + 21)]
     }
   },
   () => ({

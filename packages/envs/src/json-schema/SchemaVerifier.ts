@@ -10,9 +10,9 @@ import * as Thread from "@atropos/core/base/Thread"
 import { type Duration, Effect, Metric, Result } from "effect"
 import type { Question, Verdict } from "./SchemaWorker.ts"
 
-const longestSchema = 32_768
+const maxSchemaLength = 32_768
 const deepestSchema = 32
-const longestAnswer = 65_536
+const maxAnswerLength = 65_536
 
 /** Nesting depth of a JSON value, up to a bound. */
 const depthOf = (value: unknown, bound: number): number =>
@@ -24,8 +24,8 @@ const depthOf = (value: unknown, bound: number): number =>
 export const schemaText = (schema: unknown): Result.Result<string, string> => {
   const text = typeof schema === "string" ? schema : JSON.stringify(schema)
   if (text === undefined) return Result.fail("the schema is not JSON")
-  if (text.length > longestSchema) {
-    return Result.fail(`the schema has ${text.length} characters; at most ${longestSchema} are allowed`)
+  if (text.length > maxSchemaLength) {
+    return Result.fail(`the schema has ${text.length} characters; at most ${maxSchemaLength} are allowed`)
   }
   const parsed = Result.try(() => JSON.parse(text) as unknown)
   if (Result.isFailure(parsed)) return Result.fail("the schema is not JSON")
@@ -58,7 +58,7 @@ export const make = Effect.fn("SchemaVerifier.make")(function* (options: Partial
     url: Thread.fileBeside(import.meta.url, "SchemaWorker")
   })
   return Effect.fn("SchemaVerifier.judge")(function* (schema: string, answer: string) {
-    if (answer.length > longestAnswer) return invalid("too long")
+    if (answer.length > maxAnswerLength) return invalid("too long")
     const outcome = yield* ask({ schema, answer })
     if (outcome._tag === "Answered") return outcome.answer
     yield* Metric.update(undecided, 1)

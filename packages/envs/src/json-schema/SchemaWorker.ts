@@ -74,7 +74,7 @@ const compile = (text: string, isExact: boolean): Result.Result<Validate, string
   })
 
 const remembered = new Map<string, Result.Result<Validate, string>>()
-const mostRemembered = 64
+const maxRemembered = 64
 
 const validateFor = (text: string, isExact: boolean): Result.Result<Validate, string> => {
   const key = `${isExact ? "exact" : ""}${text}`
@@ -82,7 +82,7 @@ const validateFor = (text: string, isExact: boolean): Result.Result<Validate, st
   if (before !== undefined) return before
   const compiled = compile(text, isExact)
   const [oldest] = remembered.keys()
-  if (remembered.size >= mostRemembered && oldest !== undefined) remembered.delete(oldest)
+  if (remembered.size >= maxRemembered && oldest !== undefined) remembered.delete(oldest)
   remembered.set(key, compiled)
   return compiled
 }

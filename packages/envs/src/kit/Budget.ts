@@ -36,7 +36,7 @@ export interface Budget {
 export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
   const tokenizer = yield* Effect.serviceOption(Tokenizer)
   const started = yield* Clock.currentTimeMillis
-  const { calls: mostCalls, seconds: mostSeconds, tokens, turns: mostTurns } = { ...unbounded, ...limits }
+  const { calls: maxCalls, seconds: maxSeconds, tokens, turns: maxTurns } = { ...unbounded, ...limits }
   const mostTokens = Math.min(tokens, yield* SequenceLimit)
   let turns = 0
   let used = 0
@@ -44,13 +44,13 @@ export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
 
   const seconds = Effect.map(Clock.currentTimeMillis, (now) => (now - started) / 1000)
   const exhausted = Effect.map(seconds, (passed): Option.Option<Limit> => {
-    if (turns >= mostTurns) return Option.some("turns")
+    if (turns >= maxTurns) return Option.some("turns")
     if (used >= mostTokens) return Option.some("tokens")
-    return passed >= mostSeconds ? Option.some("seconds") : Option.none()
+    return passed >= maxSeconds ? Option.some("seconds") : Option.none()
   })
   const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> =>
-    Number.isFinite(mostSeconds)
-      ? Effect.flatMap(seconds, (passed) => Effect.timeoutOption(effect, Math.max(0, mostSeconds - passed) * 1000))
+    Number.isFinite(maxSeconds)
+      ? Effect.flatMap(seconds, (passed) => Effect.timeoutOption(effect, Math.max(0, maxSeconds - passed) * 1000))
       : Effect.asSome(effect)
 
   /** Tokens of the sequence at the time of the request. */
@@ -82,9 +82,9 @@ export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
     call: (tool) =>
       Effect.suspend(() => {
         calls++
-        return calls > mostCalls ? Effect.succeedNone : inTime(tool)
+        return calls > maxCalls ? Effect.succeedNone : inTime(tool)
       }),
-    used: Effect.map(seconds, (passed) => ({ turns, tokens: used, calls: Math.min(calls, mostCalls), seconds: passed }))
+    used: Effect.map(seconds, (passed) => ({ turns, tokens: used, calls: Math.min(calls, maxCalls), seconds: passed }))
   }
   return budget
 })

@@ -52,7 +52,7 @@ export interface Drawing<A> {
 }
 
 const evaluationSeedOffset = 1_000_003
-const mostDraws = 10_000
+const maxDraws = 10_000
 
 /** Small, so that taking one item does not wait for thousands. */
 const drawnAtOnce = 16
@@ -67,7 +67,7 @@ export const drawAt = <A>({ draw, key, seed }: Drawing<A>, index: number, heldOu
   const samplingSeed = seeded(from, index).between(0, 2 ** 31 - 1)
   let item = draw(random, samplingSeed)
   // A handful of distinct items may have none in one part; the parts are then not separated.
-  for (let draws = 1; isHeldOut(key(item)) !== heldOut && draws < mostDraws; draws++) {
+  for (let draws = 1; isHeldOut(key(item)) !== heldOut && draws < maxDraws; draws++) {
     item = draw(random, samplingSeed)
   }
   return item

@@ -99,7 +99,7 @@ export const question = (criteria: string, request: string, first: string, secon
  */
 interface Tally {
   readonly points: number
-  readonly most: number
+  readonly max: number
 }
 
 const points = { first: 2, tie: 1, second: 0 } as const
@@ -120,7 +120,7 @@ export const make = (judge: Pick<JudgeShape, "ask" | "metrics">, options: Option
     const read = answers.flatMap(({ text }) => readVerdict(text) ?? [])
     for (const verdict of read) seen[verdict]++
     seen.unreadable += answers.length - read.length
-    return { points: read.reduce((sum, verdict) => sum + points[verdict], 0), most: 2 * read.length }
+    return { points: read.reduce((sum, verdict) => sum + points[verdict], 0), max: 2 * read.length }
   })
 
   /** The tally of `a` against `b`. */
@@ -129,13 +129,13 @@ export const make = (judge: Pick<JudgeShape, "ask" | "metrics">, options: Option
     a: Answer,
     b: Answer
   ): Effect.fn.Return<Tally, InferenceError> {
-    if (isCut(a) !== isCut(b)) return { points: isCut(a) ? 0 : 2, most: 2 }
-    if (isCut(a) || a.completion === b.completion) return { points: 1, most: 2 }
+    if (isCut(a) !== isCut(b)) return { points: isCut(a) ? 0 : 2, max: 2 }
+    if (isCut(a) || a.completion === b.completion) return { points: 1, max: 2 }
     const [one, other] = yield* Effect.all([inOrder(request, a, b), inOrder(request, b, a)], { concurrency: 2 })
-    const turned = { points: other.most - other.points, most: other.most }
+    const turned = { points: other.max - other.points, max: other.max }
     seen.pairs++
     if (outcome(one) === outcome(turned)) seen.agreeing++
-    return { points: one.points + turned.points, most: one.most + turned.most }
+    return { points: one.points + turned.points, max: one.max + turned.max }
   })
 
   const shares: PairwiseJudge["shares"] = Effect.fn("PairwiseJudge.shares")(function* (request, answers) {
@@ -145,18 +145,18 @@ export const make = (judge: Pick<JudgeShape, "ask" | "metrics">, options: Option
     const pairs = answers.flatMap((a, i) => answers.slice(i + 1).map((b, k) => ({ a, b, i, j: i + 1 + k })))
     const tallies = yield* Effect.forEach(pairs, ({ a, b }) => compare(request, a, b), { concurrency: "unbounded" })
     const won = answers.map(() => 0)
-    const most = answers.map(() => 0)
+    const max = answers.map(() => 0)
     tallies.forEach((tally, index) => {
       const { i, j } = pairs[index]!
       won[i]! += tally.points
-      won[j]! += tally.most - tally.points
-      most[i]! += tally.most
-      most[j]! += tally.most
+      won[j]! += tally.max - tally.points
+      max[i]! += tally.max
+      max[j]! += tally.max
     })
-    if (most.includes(0)) {
+    if (max.includes(0)) {
       return yield* new Unscorable({ message: "the judge gave no readable verdict on one of the answers" })
     }
-    return won.map((sum, index) => sum / most[index]!)
+    return won.map((sum, index) => sum / max[index]!)
   })
 
   return {
@@ -174,4 +174,4 @@ export const make = (judge: Pick<JudgeShape, "ask" | "metrics">, options: Option
   }
 }
 
-const outcome = ({ most, points }: Tally): number => Math.sign(2 * points - most)
+const outcome = ({ max, points }: Tally): number => Math.sign(2 * points - max)

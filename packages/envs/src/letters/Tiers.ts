@@ -9,7 +9,7 @@ import type { SeededRandom } from "@atropos/core"
 import { words } from "./Words.ts"
 
 type Random = SeededRandom.SeededRandom
-type Range = readonly [least: number, most: number]
+type Range = readonly [min: number, max: number]
 
 export interface Tier {
   /** Length of the text in letters. */
@@ -50,8 +50,8 @@ export interface Question {
   readonly letters: ReadonlyArray<string>
 }
 
-const randomText = (random: Random, [least, most]: Range): string =>
-  Array.from({ length: random.between(least, most) }, () => random.pick(alphabet)).join("")
+const randomText = (random: Random, [min, max]: Range): string =>
+  Array.from({ length: random.between(min, max) }, () => random.pick(alphabet)).join("")
 
 const textOf = (random: Random, { length, text }: Tier): string => {
   const fitting = text === "word" ? words.filter((word) => word.length >= length[0] && word.length <= length[1]) : []
@@ -74,8 +74,8 @@ const lettersOf = (random: Random, text: string, count: number): ReadonlyArray<s
 export const draw = (number: number, random: Random): Question => {
   const chosen = tiers[number - 1] ?? tiers[0]!
   const text = textOf(random, chosen)
-  const [least, most] = chosen.letters
-  const count = random.chance(chosen.severalLetters) ? random.between(Math.max(2, least), most) : 1
+  const [min, max] = chosen.letters
+  const count = random.chance(chosen.severalLetters) ? random.between(Math.max(2, min), max) : 1
   return { text, letters: lettersOf(random, text, count) }
 }
 

@@ -26,7 +26,7 @@ export interface Rules {
 /** Right solutions below this similarity are compared. */
 const mostAlike = 0.975
 /** Lengths count only if they differ by at least this share of the shortest. */
-const leastSpread = 0.1
+const minSpread = 0.1
 
 /** Random choices for a group, independent of its order. */
 const lot = (group: Group, purpose: number): SeededRandom.SeededRandom =>
@@ -81,7 +81,7 @@ const byLength = (group: Group): ReadonlyArray<number> | undefined => {
   const lengths = group.map(({ tokens }) => tokens.length)
   const shortest = Math.min(...lengths)
   const spread = Math.max(...lengths) - shortest
-  return spread > leastSpread * shortest
+  return spread > minSpread * shortest
     ? lengths.map((length) => Math.cos((Math.PI * (length - shortest)) / spread))
     : undefined
 }
@@ -107,13 +107,13 @@ export const withForm = (
 
 /** The two least similar of several texts, if they differ enough. */
 const leastAlike = (texts: ReadonlyArray<string>): readonly [number, number] | undefined => {
-  let least = mostAlike
+  let min = mostAlike
   let pair: readonly [number, number] | undefined
   for (const [i, one] of texts.entries()) {
     for (let j = i + 1; j < texts.length; j++) {
       const similarity = TextAnswer.tokenF1(one, texts[j]!)
-      if (similarity < least) {
-        least = similarity
+      if (similarity < min) {
+        min = similarity
         pair = [i, j]
       }
     }

@@ -6,11 +6,8 @@ export const arithmetic =
   (largest: number): Draw =>
   (random, choices) => {
     const operator = random.pick(["+", "-", "*"])
-    const most = operator === "*" ? Math.min(largest, 12) : largest
-    const [left, right] = [
-      random.between(operator === "*" ? 1 : 0, most),
-      random.between(operator === "*" ? 1 : 0, most)
-    ]
+    const max = operator === "*" ? Math.min(largest, 12) : largest
+    const [left, right] = [random.between(operator === "*" ? 1 : 0, max), random.between(operator === "*" ? 1 : 0, max)]
     const value = operator === "+" ? left + right : operator === "-" ? left - right : left * right
     const slips = operator === "*" ? [left, right, 1, 2] : largest > 20 ? [1, 2, 9, 10, 11] : [1, 2, 3]
     return {

@@ -48,12 +48,12 @@ export const near = (
   right: number,
   count: number,
   steps: ReadonlyArray<number>,
-  least = 0
+  min = 0
 ): ReadonlyArray<string> => {
   const sizes = steps.filter((step) => step > 0)
   const offsets = [0]
   for (let one = 0; one < count; one++) offsets.push(offsets.at(-1)! + random.pick(sizes))
-  const possible = offsets.filter((offset) => right - offset >= least)
+  const possible = offsets.filter((offset) => right - offset >= min)
   const place = Math.min(random.between(0, count), possible.length - 1)
   return offsets.filter((_, index) => index !== place).map((offset) => String(right + offset - offsets[place]!))
 }

@@ -15,9 +15,9 @@ export interface Places {
 }
 
 /** Starts with a limit of `most`. */
-export const make = (most: number): Places => {
+export const make = (max: number): Places => {
   const waiting: Array<Latch.Latch> = []
-  let limit = most
+  let limit = max
   let busy = 0
   let wellGone = 0
 
@@ -58,7 +58,7 @@ export const make = (most: number): Places => {
       return others
     },
     raise: () => {
-      if (++wellGone < limit || limit >= most) return
+      if (++wellGone < limit || limit >= max) return
       limit++
       wellGone = 0
     },

@@ -32,7 +32,7 @@ interface Held {
 
 const kept = "5 seconds"
 const firstPauseMillis = 500
-const longestPauseMillis = 15_000
+const maxPauseMillis = 15_000
 
 const close = ({ scope }: Held) => Scope.close(scope, Exit.void)
 
@@ -128,6 +128,6 @@ const isFull = (error: unknown): error is OpenEnvError => error instanceof OpenE
 const pause = (refusal: number) =>
   Effect.flatMap(Random.next, (share) =>
     Effect.sleep(
-      Duration.millis(Math.min(longestPauseMillis, firstPauseMillis * 2 ** Math.min(refusal, 10)) * (0.5 + share / 2))
+      Duration.millis(Math.min(maxPauseMillis, firstPauseMillis * 2 ** Math.min(refusal, 10)) * (0.5 + share / 2))
     )
   )

@@ -9,7 +9,7 @@ import { Option, Schema } from "effect"
 import type { Point } from "./Regions.ts"
 
 /** More points make an answer invalid. */
-const most = 200
+const max = 200
 
 const Coordinates = Schema.Array(
   Schema.Union([Schema.Struct({ x: Schema.Finite, y: Schema.Finite }), Schema.Tuple([Schema.Finite, Schema.Finite])])
@@ -58,13 +58,13 @@ export const of = (completion: string): ReadonlyArray<Point> | undefined => {
   if (tags.length === 0) {
     const reply = Thinking.taggedAnswer(completion)
     const points = reply === undefined ? undefined : ofJson(reply)
-    return points !== undefined && points.length <= most ? points : undefined
+    return points !== undefined && points.length <= max ? points : undefined
   }
   const read = tags.map(ofTag)
   const points = read.flatMap((one) => one ?? [])
   // An empty tag next to one with points is ambiguous.
   const isEmpty = tags.length === 1 && /^s?\s*$/.test(tags[0]!)
-  if (read.includes(undefined) || points.length > most || (!isEmpty && read.some((one) => one?.length === 0)))
+  if (read.includes(undefined) || points.length > max || (!isEmpty && read.some((one) => one?.length === 0)))
     return undefined
   return points
 }

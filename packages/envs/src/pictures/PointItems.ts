@@ -47,8 +47,8 @@ const plural = (label: string): string => (/(?:s|x|ch|sh)$/.test(label) ? label 
  * A scene, and the things in it to find; in one of ten scenes their name is drawn independently, so that there may be
  * none.
  */
-export const draw = (random: SeededRandom.SeededRandom, kinds: ReadonlyArray<Kind>, most: number): Drawn => {
-  const things = SceneItems.place(random, random.between(3, most))
+export const draw = (random: SeededRandom.SeededRandom, kinds: ReadonlyArray<Kind>, max: number): Drawn => {
+  const things = SceneItems.place(random, random.between(3, max))
   const isThere = random.chance(0.9)
   const one = random.pick(things)
   const shape = isThere ? one.shape : random.pick(SceneItems.shapes)

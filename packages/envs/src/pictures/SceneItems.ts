@@ -94,11 +94,11 @@ const ask: {
 }
 
 /** A scene of three to `most` things (at most 16) and a question of one of these kinds. */
-export const draw = (random: SeededRandom.SeededRandom, kinds: ReadonlyArray<Kind>, most: number): Scene => {
+export const draw = (random: SeededRandom.SeededRandom, kinds: ReadonlyArray<Kind>, max: number): Scene => {
   const kind = random.pick(kinds)
   // Nearly every scene fits its kind of question; others are redrawn.
   for (;;) {
-    const things = place(random, random.between(3, most))
+    const things = place(random, random.between(3, max))
     const asked = ask[kind](random, things)
     if (asked !== undefined) return { things, kind, ...asked }
   }

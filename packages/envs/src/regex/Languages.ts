@@ -16,13 +16,13 @@ export interface Language {
 const lower = "abcdefghijklmnopqrstuvwxyz"
 const digits = "0123456789"
 
-const some = (random: Random, alphabet: string, fewest: number, most: number): string =>
-  Array.from({ length: random.between(fewest, most) }, () => alphabet[random.between(0, alphabet.length - 1)]!).join("")
+const some = (random: Random, alphabet: string, fewest: number, max: number): string =>
+  Array.from({ length: random.between(fewest, max) }, () => alphabet[random.between(0, alphabet.length - 1)]!).join("")
 
 const upper = (text: string): string => text.toUpperCase()
 const padded = (value: number, width: number): string => String(value).padStart(width, "0")
-const list = (random: Random, fewest: number, most: number, one: () => string): ReadonlyArray<string> =>
-  Array.from({ length: random.between(fewest, most) }, one)
+const list = (random: Random, fewest: number, max: number, one: () => string): ReadonlyArray<string> =>
+  Array.from({ length: random.between(fewest, max) }, one)
 
 /** Languages with random parameters, so that there are many. */
 const made: ReadonlyArray<(random: Random) => Language> = [
@@ -35,11 +35,11 @@ const made: ReadonlyArray<(random: Random) => Language> = [
     }
   },
   (random) => {
-    const [least, more] = [random.between(2, 4), random.between(1, 5)]
+    const [min, more] = [random.between(2, 4), random.between(1, 5)]
     return {
-      description: `consists of ${least} to ${least + more} lower-case letters a to z`,
-      pattern: `[a-z]{${least},${least + more}}`,
-      draw: (own) => some(own, lower, least, least + more)
+      description: `consists of ${min} to ${min + more} lower-case letters a to z`,
+      pattern: `[a-z]{${min},${min + more}}`,
+      draw: (own) => some(own, lower, min, min + more)
     }
   },
   (random) => {

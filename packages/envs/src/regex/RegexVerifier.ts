@@ -20,7 +20,7 @@ export interface Options {
 }
 
 const defaults: Options = { deadline: "1 second", workers: 2 }
-const longestPattern = 1_000
+const maxPatternLength = 1_000
 
 const invalid = (problem: string): Verdict => ({ _tag: "invalid", problem })
 
@@ -31,7 +31,7 @@ export const make = Effect.fn("RegexVerifier.make")(function* (options: Partial<
     url: Thread.fileBeside(import.meta.url, "RegexWorker")
   })
   return Effect.fn("RegexVerifier.try")(function* (pattern: string, texts: ReadonlyArray<string>) {
-    if (pattern.length > longestPattern) return invalid(`longer than ${longestPattern} characters`)
+    if (pattern.length > maxPatternLength) return invalid(`longer than ${maxPatternLength} characters`)
     const outcome = yield* ask({ pattern, texts })
     if (outcome._tag === "Answered") return outcome.answer
     yield* Metric.update(undecided, 1)

@@ -13,7 +13,7 @@ export interface Item {
 /** Length of texts: words in a chat, letters in a compact prompt. */
 export interface Length {
   readonly fewest: number
-  readonly most: number
+  readonly max: number
 }
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz"
@@ -43,9 +43,9 @@ export const likeness = (gold: string, given: string): number => {
 
 /** English words, sometimes with a number or a mark between them. */
 export const phrase =
-  ({ fewest, most }: Length) =>
+  ({ fewest, max }: Length) =>
   (random: SeededRandom.SeededRandom, samplingSeed: number): Item => {
-    const parts = Array.from({ length: random.between(fewest, most) }, () => {
+    const parts = Array.from({ length: random.between(fewest, max) }, () => {
       const word = random.pick(words)
       const written = random.chance(0.2) ? word[0]!.toUpperCase() + word.slice(1) : word
       return random.chance(0.1) ? String(random.between(2, 999)) : written + (random.chance(0.1) ? "," : "")

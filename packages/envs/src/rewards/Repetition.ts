@@ -61,9 +61,9 @@ const counts = (values: ReadonlyArray<string>): Map<string, number> => {
 }
 
 /** Occurrences beyond the first, of values that occur at least `least` times. */
-const repeats = (byValue: ReadonlyMap<string, number>, least = 2): number => {
+const repeats = (byValue: ReadonlyMap<string, number>, min = 2): number => {
   let total = 0
-  for (const count of byValue.values()) if (count >= least) total += count - 1
+  for (const count of byValue.values()) if (count >= min) total += count - 1
   return total
 }
 

@@ -28,8 +28,8 @@ export interface Jail {
 }
 
 /** Threads and processes, including those of the jail itself. */
-const mostProcesses = 12
-const mostOpenFiles = 64
+const maxProcesses = 12
+const maxOpenFiles = 64
 
 /** System paths that every program needs. */
 export const system: ReadonlyArray<string> = [
@@ -68,7 +68,7 @@ const commandLine = ({ command, fileBytes, memoryBytes, visible }: Jail): Readon
   // After /tmp, which would hide paths in it.
   ...[...system, ...visible].flatMap((path) => ["--ro-bind-try", path, path]),
   ..."--remount-ro / --chdir /tmp --".split(" "),
-  ...`prlimit --as=${memoryBytes} --fsize=${fileBytes} --nproc=${mostProcesses} --nofile=${mostOpenFiles} --core=0 --`.split(
+  ...`prlimit --as=${memoryBytes} --fsize=${fileBytes} --nproc=${maxProcesses} --nofile=${maxOpenFiles} --core=0 --`.split(
     " "
   ),
   ...command

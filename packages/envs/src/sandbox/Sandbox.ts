@@ -84,8 +84,8 @@ export const layerWasi = (options: Options = {}): Layer.Layer<Sandbox> =>
   Layer.effect(
     Sandbox,
     Effect.suspend(() => {
-      const most = complete(options)
-      return Effect.map(Wasi.make(most), (interpreters) => over("wasi", interpreters, most))
+      const max = complete(options)
+      return Effect.map(Wasi.make(max), (interpreters) => over("wasi", interpreters, max))
     })
   )
 
@@ -95,20 +95,20 @@ export const layerBubblewrap = (options: BubblewrapOptions = {}): Layer.Layer<Sa
     Sandbox,
     Effect.suspend(() => {
       const { python = "/usr/bin/python3", visible = [] } = options
-      const most = complete({ memoryBytes: 2 ** 30, ...options })
-      const made = Bubblewrap.make({ ...most, python, visible })
-      return Effect.map(made, (interpreters) => over("bubblewrap", interpreters, most))
+      const max = complete({ memoryBytes: 2 ** 30, ...options })
+      const made = Bubblewrap.make({ ...max, python, visible })
+      return Effect.map(made, (interpreters) => over("bubblewrap", interpreters, max))
     })
   )
 
 const over = <R extends Runner, J extends Judge>(
   kind: Kind,
   interpreters: Interpreters<R, J>,
-  most: Required<Options>
+  max: Required<Options>
 ): SandboxShape => {
-  const within = ({ outputBytes = Infinity, timeMillis = most.timeMillis }: RunLimits = {}): Limits => ({
-    timeMillis: Math.min(timeMillis, most.longestMillis),
-    outputBytes: Math.min(outputBytes, most.outputBytes)
+  const within = ({ outputBytes = Infinity, timeMillis = max.timeMillis }: RunLimits = {}): Limits => ({
+    timeMillis: Math.min(timeMillis, max.longestMillis),
+    outputBytes: Math.min(outputBytes, max.outputBytes)
   })
   return Sandbox.of({
     kind,

@@ -26,9 +26,9 @@ const columnsOf = ({ category, quantities }: TableShape): string =>
   ].join(", ")
 
 /** Distinct numbers of a range. */
-const different = (random: SeededRandom.SeededRandom, least: number, most: number, count: number): Array<number> => {
+const different = (random: SeededRandom.SeededRandom, min: number, max: number, count: number): Array<number> => {
   const found = new Set<number>()
-  while (found.size < count) found.add(random.between(least, most))
+  while (found.size < count) found.add(random.between(min, max))
   return Array.from(found)
 }
 
@@ -41,7 +41,7 @@ const rowsOf = (shape: TableShape, count: number, random: SeededRandom.SeededRan
   )
   const { values } = shape.category
   const categories = random.shuffle(names.map((_, at) => values[at] ?? random.pick(values)))
-  const [first, second] = shape.quantities.map(({ least, most }) => different(random, least, most, names.length))
+  const [first, second] = shape.quantities.map(({ least: min, max }) => different(random, min, max, names.length))
   return names.map((name, at) => [
     String(at + 1),
     `'${name}'`,
@@ -74,8 +74,8 @@ type Asked = Pick<Task, "question" | "gold">
 type Template = (shape: DatabaseShape, random: SeededRandom.SeededRandom) => Asked
 
 /** The middle of a range: some values are above it and some below, in any contents. */
-const middle = ({ least, most }: { readonly least: number; readonly most: number }): number =>
-  Math.round((least + most) / 2)
+const middle = ({ least: min, max }: { readonly least: number; readonly max: number }): number =>
+  Math.round((min + max) / 2)
 
 const side = ({ child, parent }: DatabaseShape, random: SeededRandom.SeededRandom): TableShape =>
   random.chance(0.5) ? child : parent

@@ -16,7 +16,7 @@ export interface Quantity {
   readonly column: string
   readonly label: string
   readonly least: number
-  readonly most: number
+  readonly max: number
 }
 
 export interface TableShape {
@@ -52,8 +52,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       names: [places, ["Sales", "Support", "Research", "Design", "Finance", "Legal", "Logistics", "Training"]],
       category: { column: "city", label: "city", values: ["Lima", "Oslo", "Porto", "Quito"] },
       quantities: [
-        { column: "budget", label: "budget", least: 100, most: 900 },
-        { column: "founded", label: "founding year", least: 1950, most: 2020 }
+        { column: "budget", label: "budget", least: 100, max: 900 },
+        { column: "founded", label: "founding year", least: 1950, max: 2020 }
       ]
     },
     child: {
@@ -63,8 +63,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       names: [firstNames, lastNames],
       category: { column: "role", label: "role", values: ["analyst", "clerk", "engineer", "manager"] },
       quantities: [
-        { column: "salary", label: "salary", least: 2000, most: 9000 },
-        { column: "age", label: "age", least: 20, most: 66 }
+        { column: "salary", label: "salary", least: 2000, max: 9000 },
+        { column: "age", label: "age", least: 20, max: 66 }
       ]
     }
   },
@@ -76,8 +76,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       names: [places, grounds],
       category: { column: "country", label: "country", values: ["Chile", "Kenya", "Norway", "Vietnam"] },
       quantities: [
-        { column: "gates", label: "number of gates", least: 4, most: 120 },
-        { column: "elevation", label: "elevation", least: 0, most: 2500 }
+        { column: "gates", label: "number of gates", least: 4, max: 120 },
+        { column: "elevation", label: "elevation", least: 0, max: 2500 }
       ]
     },
     child: {
@@ -90,8 +90,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       ],
       category: { column: "status", label: "status", values: ["boarding", "cancelled", "delayed", "landed"] },
       quantities: [
-        { column: "passengers", label: "number of passengers", least: 20, most: 320 },
-        { column: "distance", label: "distance", least: 150, most: 9000 }
+        { column: "passengers", label: "number of passengers", least: 20, max: 320 },
+        { column: "distance", label: "distance", least: 150, max: 9000 }
       ]
     }
   },
@@ -103,8 +103,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       names: [firstNames, lastNames],
       category: { column: "language", label: "language", values: ["Czech", "English", "Hindi", "Spanish"] },
       quantities: [
-        { column: "born", label: "year of birth", least: 1900, most: 1999 },
-        { column: "awards", label: "number of awards", least: 0, most: 60 }
+        { column: "born", label: "year of birth", least: 1900, max: 1999 },
+        { column: "awards", label: "number of awards", least: 0, max: 60 }
       ]
     },
     child: {
@@ -114,8 +114,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       names: [adjectives, nouns],
       category: { column: "genre", label: "genre", values: ["crime", "essay", "poetry", "romance"] },
       quantities: [
-        { column: "pages", label: "number of pages", least: 60, most: 900 },
-        { column: "year", label: "year of publication", least: 1925, most: 2024 }
+        { column: "pages", label: "number of pages", least: 60, max: 900 },
+        { column: "year", label: "year of publication", least: 1925, max: 2024 }
       ]
     }
   },
@@ -127,8 +127,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       names: [grounds, ["Corner", "Hall", "House", "Place", "Point", "Square"]],
       category: { column: "region", label: "region", values: ["coast", "hills", "islands", "plains"] },
       quantities: [
-        { column: "area", label: "floor area", least: 80, most: 3000 },
-        { column: "opened", label: "opening year", least: 1970, most: 2024 }
+        { column: "area", label: "floor area", least: 80, max: 3000 },
+        { column: "opened", label: "opening year", least: 1970, max: 2024 }
       ]
     },
     child: {
@@ -138,8 +138,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       names: [adjectives, ["Chair", "Clock", "Desk", "Lamp", "Mug", "Plate", "Rug", "Shelf", "Sofa", "Vase"]],
       category: { column: "material", label: "material", values: ["cotton", "glass", "steel", "wood"] },
       quantities: [
-        { column: "price", label: "price", least: 5, most: 990 },
-        { column: "stock", label: "stock", least: 0, most: 400 }
+        { column: "price", label: "price", least: 5, max: 990 },
+        { column: "stock", label: "stock", least: 0, max: 400 }
       ]
     }
   },
@@ -151,8 +151,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       names: [places, ["Bears", "Comets", "Foxes", "Hawks", "Lions", "Otters", "Sharks", "Wolves"]],
       category: { column: "league", label: "league", values: ["blue", "gold", "green", "red"] },
       quantities: [
-        { column: "points", label: "number of points", least: 3, most: 99 },
-        { column: "members", label: "number of members", least: 200, most: 9000 }
+        { column: "points", label: "number of points", least: 3, max: 99 },
+        { column: "members", label: "number of members", least: 200, max: 9000 }
       ]
     },
     child: {
@@ -162,8 +162,8 @@ export const databases: ReadonlyArray<DatabaseShape> = [
       names: [firstNames, lastNames],
       category: { column: "position", label: "position", values: ["defender", "forward", "goalkeeper", "midfielder"] },
       quantities: [
-        { column: "goals", label: "number of goals", least: 0, most: 60 },
-        { column: "height", label: "height", least: 155, most: 210 }
+        { column: "goals", label: "number of goals", least: 0, max: 60 },
+        { column: "height", label: "height", least: 155, max: 210 }
       ]
     }
   }

@@ -22,7 +22,7 @@ export interface Options {
 }
 
 const defaults: Options = { deadline: "10 seconds", workers: 2 }
-const longestQuery = 20_000
+const maxQueryLength = 20_000
 
 const failed = (problem: string): Verdict => ({
   _tag: "judged",
@@ -41,7 +41,7 @@ export const make = Effect.fn("SqlVerifier.make")(function* (options: Partial<Op
   return {
     /** Compares a query with the right one, on databases of the same tables. */
     judge: Effect.fn("SqlVerifier.judge")(function* (databases: ReadonlyArray<Source>, gold: string, given: string) {
-      if (given.length > longestQuery) return failed(`more than ${longestQuery} characters`)
+      if (given.length > maxQueryLength) return failed(`more than ${maxQueryLength} characters`)
       const outcome = yield* ask({ databases, queries: { gold, given }, shown: 0 })
       if (outcome._tag === "Answered") return outcome.answer
       yield* Metric.update(undecided, 1)

@@ -39,9 +39,9 @@ export type Verdict =
   | { readonly _tag: "unusable"; readonly problem: string }
 
 /** Instructions of SQLite's virtual machine: a few seconds on a slow machine. */
-const mostSteps = 10_000_000
+const maxSteps = 10_000_000
 const stepsAtOnce = 10_000
-const mostRows = 10_000
+const maxRows = 10_000
 const mostCharacters = 10_000_000
 const limits = {
   SQLITE_LIMIT_LENGTH: 1_000_000,
@@ -65,7 +65,7 @@ const reason = (cause: unknown): string => (cause instanceof Error ? cause.messa
 /** Ends execution on a connection after a number of steps. */
 const bounded = (database: Database): void => {
   let steps = 0
-  capi.sqlite3_progress_handler(database, stepsAtOnce, () => ((steps += stepsAtOnce) > mostSteps ? 1 : 0), 0)
+  capi.sqlite3_progress_handler(database, stepsAtOnce, () => ((steps += stepsAtOnce) > maxSteps ? 1 : 0), 0)
 }
 
 /** A separate in-memory database, from its bytes. */
@@ -97,7 +97,7 @@ const made = (script: string): Uint8Array =>
   })
 
 const remembered = new Map<string, Uint8Array>()
-const mostRemembered = 64
+const maxRemembered = 64
 
 const bytesOf = (source: Source): Uint8Array => {
   if (typeof source !== "string") return source
@@ -105,7 +105,7 @@ const bytesOf = (source: Source): Uint8Array => {
   if (before !== undefined) return before
   const bytes = made(source)
   const [oldest] = remembered.keys()
-  if (remembered.size >= mostRemembered && oldest !== undefined) remembered.delete(oldest)
+  if (remembered.size >= maxRemembered && oldest !== undefined) remembered.delete(oldest)
   remembered.set(source, bytes)
   return bytes
 }
@@ -118,8 +118,8 @@ const allowed: ReadonlySet<number> = new Set([
 ])
 
 const restrict = (database: Database): void => {
-  for (const [name, most] of Object.entries(limits)) {
-    capi.sqlite3_limit(database, capi[name as keyof typeof limits], most)
+  for (const [name, max] of Object.entries(limits)) {
+    capi.sqlite3_limit(database, capi[name as keyof typeof limits], max)
   }
   bounded(database)
   capi.sqlite3_set_authorizer(database, (_, action) => (allowed.has(action) ? capi.SQLITE_OK : capi.SQLITE_DENY), 0)
@@ -149,7 +149,7 @@ const run = (source: Source, sql: string): Result.Result<Table.Table, string> =>
             const values = row.map(valueOf)
             characters += values.reduce<number>((sum, value) => sum + String(value).length, 0)
             rows.push(values)
-            if (rows.length > mostRows) throw new Error(`more than ${mostRows} rows`)
+            if (rows.length > maxRows) throw new Error(`more than ${maxRows} rows`)
             if (characters > mostCharacters) throw new Error("the result is too large")
           }
         })

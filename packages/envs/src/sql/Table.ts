@@ -48,7 +48,7 @@ export const columnShare = (wanted: Table, given: Table): number => {
 }
 
 /** Columns with equal values have very many pairings. */
-const mostPairings = 1_000
+const maxPairings = 1_000
 
 /** Assignments of given columns to wanted ones by equal values, generated lazily. */
 const pairings = function* (wanted: Table, given: Table): Generator<ReadonlyArray<number>> {
@@ -62,7 +62,7 @@ const pairings = function* (wanted: Table, given: Table): Generator<ReadonlyArra
   let count = 0
   for (const one of extend([])) {
     yield one
-    if (++count >= mostPairings) return
+    if (++count >= maxPairings) return
   }
 }
 

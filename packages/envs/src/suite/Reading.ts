@@ -44,7 +44,7 @@ const readAnswerLine = (text: string, letters: ReadonlyArray<string>): string | 
 }
 
 /** Maximum characters, from the end, that patterns are matched against. */
-const mostText = 50_000
+const maxText = 50_000
 
 export interface Choices {
   readonly letters: ReadonlyArray<string>
@@ -91,7 +91,7 @@ export const spoken = (completion: string): string => Thinking.visibleText(compl
 
 /** The answer in a text without thinking. */
 export const read = (text: string, reading: Reading, choices: Choices = none): string | undefined => {
-  const end = text.length > mostText ? text.slice(-mostText) : text
+  const end = text.length > maxText ? text.slice(-maxText) : text
   if (typeof reading === "string") return ways[reading](end, choices)
   for (const one of reading) {
     const answer = byPattern(end, one)

@@ -91,13 +91,13 @@ const ratingIn = (text: string): number | undefined => {
 
 /** The model's rating, scored by its distance to the reference as a share of the range. */
 export const byRating =
-  (name: string, { range: [least, most], read }: Of<"rating">): Score =>
+  (name: string, { range: [min, max], read }: Of<"rating">): Score =>
   ({ gold }, { text }) => {
     const said = Reading.read(text, read)
     const [value, wanted] = [said, gold[0]].map((one) => ratingIn(one ?? ""))
-    const isRead = value !== undefined && value >= least && value <= most
+    const isRead = value !== undefined && value >= min && value <= max
     return {
-      values: { [name]: isRead && wanted !== undefined ? 1 - Math.abs(value - wanted) / (most - least) : 0 },
+      values: { [name]: isRead && wanted !== undefined ? 1 - Math.abs(value - wanted) / (max - min) : 0 },
       parsed: isRead ? String(value) : null
     }
   }

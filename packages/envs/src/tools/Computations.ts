@@ -13,35 +13,35 @@ export const calculation = (random: SeededRandom.SeededRandom): Question => {
     : { question: `What is (${a} + ${c}) * ${b}?`, answer: String((a + c) * b) }
 }
 
-const upTo = (most: number): ReadonlyArray<number> => Array.from({ length: most }, (_, index) => index + 1)
+const upTo = (max: number): ReadonlyArray<number> => Array.from({ length: max }, (_, index) => index + 1)
 
 const isPrime = (n: number): boolean => n > 1 && upTo(Math.floor(Math.sqrt(n))).every((d) => d === 1 || n % d !== 0)
 
 const digitSum = (n: number): number => Array.from(String(n)).reduce((sum, digit) => sum + Number(digit), 0)
 
 export const program = (random: SeededRandom.SeededRandom): Question => {
-  const most = random.between(200, 1500)
+  const max = random.between(200, 1500)
   const divisor = random.between(3, 13)
   switch (random.between(0, 2)) {
     case 0:
       return {
-        question: `What is the sum of all prime numbers up to ${most}?`,
+        question: `What is the sum of all prime numbers up to ${max}?`,
         answer: String(
-          upTo(most)
+          upTo(max)
             .filter(isPrime)
             .reduce((sum, n) => sum + n, 0)
         )
       }
     case 1:
       return {
-        question: `How many numbers from 1 to ${most} have a sum of digits that ${divisor} divides?`,
-        answer: String(upTo(most).filter((n) => digitSum(n) % divisor === 0).length)
+        question: `How many numbers from 1 to ${max} have a sum of digits that ${divisor} divides?`,
+        answer: String(upTo(max).filter((n) => digitSum(n) % divisor === 0).length)
       }
     default:
       return {
-        question: `What is the sum of the squares of all numbers from 1 to ${most} that ${divisor} divides?`,
+        question: `What is the sum of the squares of all numbers from 1 to ${max} that ${divisor} divides?`,
         answer: String(
-          upTo(most)
+          upTo(max)
             .filter((n) => n % divisor === 0)
             .reduce((sum, n) => sum + n * n, 0)
         )

@@ -91,7 +91,7 @@ const wordsOf = (text: string): ReadonlyArray<string> => text.toLowerCase().matc
  * The best articles for a query: scored by the sum of log(n / articles with the word) over matching words; empty if no
  * word matches.
  */
-export const search = ({ articles }: Gazetteer, query: string, most: number): ReadonlyArray<Article> => {
+export const search = ({ articles }: Gazetteer, query: string, max: number): ReadonlyArray<Article> => {
   const indexed = articles.map((article) => ({ article, words: new Set(wordsOf(`${article.title} ${article.text}`)) }))
   const wanted = new Set(wordsOf(query))
   const weightOf = (word: string): number => {
@@ -106,7 +106,7 @@ export const search = ({ articles }: Gazetteer, query: string, most: number): Re
     }))
     .filter(({ score }) => score > 0)
     .toSorted((a, b) => b.score - a.score)
-    .slice(0, most)
+    .slice(0, max)
     .map(({ article }) => article)
 }
 

@@ -133,9 +133,9 @@ export interface Request {
 }
 
 /** A request of one to `mostCalls` wishes. */
-export const draw = (random: SeededRandom.SeededRandom, mostCalls: number): Request => {
+export const draw = (random: SeededRandom.SeededRandom, maxCalls: number): Request => {
   const offered = random.sample(capabilities, random.between(3, capabilities.length))
-  const count = random.chance(0.5) ? 1 : random.between(1, mostCalls)
+  const count = random.chance(0.5) ? 1 : random.between(1, maxCalls)
   // A tool may be needed twice, with other arguments.
   const wishes = new Map<string, Wish>()
   while (wishes.size < count) {

@@ -165,7 +165,7 @@ const sort = (random: Random, { orders, things }: Domain, from: string): Turn =>
 }
 
 /** A conversation with one to `mostTurns` user messages. */
-export const draw = (random: Random, mostTurns: number): Conversation => {
+export const draw = (random: Random, maxTurns: number): Conversation => {
   const domain = random.pick(domains)
   const { missing, request, things } = domain
   const asked = request(random)
@@ -179,6 +179,6 @@ export const draw = (random: Random, mostTurns: number): Conversation => {
     ...(random.chance(0.5) ? [sort(random, domain, isFiltered ? `filtered_${things}` : things)] : []),
     ...(random.chance(0.5) ? [{ said: random.pick(thanks), expected: [] }] : [])
   ]
-  const [first, ...rest] = turns.slice(0, mostTurns)
+  const [first, ...rest] = turns.slice(0, maxTurns)
   return { greeting: random.chance(0.5) ? [random.pick(greetings)] : [], turns: [first!, ...rest] }
 }

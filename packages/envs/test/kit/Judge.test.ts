@@ -81,7 +81,7 @@ describe("Judge", () => {
         concurrency: "unbounded"
       }).pipe(Effect.provide(Judge.layer(settings(server.url, { numMaxRequestsAtOnce: 3 }))))
       assert.strictEqual(server.asked.length, 12)
-      assert.isAtMost(server.most(), 3)
+      assert.isAtMost(server.max(), 3)
     }).pipe(Effect.provide(quiet))
   )
 

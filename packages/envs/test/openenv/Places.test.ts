@@ -5,7 +5,7 @@ import * as Places from "../../src/openenv/Places.ts"
 
 /** A server that takes so many at once; counts what it refused. */
 const server = (capacity: number, places: Places.Places) => {
-  const seen = { refusals: 0, most: 0, active: 0 }
+  const seen = { refusals: 0, max: 0, active: 0 }
   const episode: Effect.Effect<void> = Effect.gen(function* () {
     yield* places.enter
     if (seen.active >= capacity) {
@@ -15,7 +15,7 @@ const server = (capacity: number, places: Places.Places) => {
       return yield* episode
     }
     seen.active++
-    seen.most = Math.max(seen.most, seen.active)
+    seen.max = Math.max(seen.max, seen.active)
     for (let turn = 0; turn < 3; turn++) yield* Effect.yieldNow
     seen.active--
     places.raise()
@@ -37,7 +37,7 @@ describe("Places", () => {
         const { episode, seen } = server(capacity, places)
         yield* Effect.forEach(Array.from({ length: 60 }), () => episode, { concurrency: "unbounded", discard: true })
         assert.strictEqual(seen.active, 0)
-        assert.isAtMost(seen.most, Math.min(capacity, most))
+        assert.isAtMost(seen.max, Math.min(capacity, most))
         assert.isAtMost(places.limit(), most)
         if (capacity >= most) assert.strictEqual(seen.refusals, 0)
         else assert.isAbove(seen.refusals, 0)
@@ -53,7 +53,7 @@ describe("Places", () => {
       const { episode: many, seen } = server(8, places)
       yield* Effect.forEach(Array.from({ length: 60 }), () => many, { concurrency: "unbounded", discard: true })
       assert.strictEqual(places.limit(), 8)
-      assert.strictEqual(seen.most, 8)
+      assert.strictEqual(seen.max, 8)
     })
   )
 

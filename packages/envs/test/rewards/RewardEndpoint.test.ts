@@ -58,7 +58,7 @@ describe("RewardEndpoint", () => {
       const server = yield* TestServer.make(byLength)
       yield* rewards(server.url, numbers, { rewardBatchSize: 1, rewardRequestsAtOnce: 3 })
       assert.strictEqual(server.asked.length, 20)
-      assert.isAtMost(server.most(), 3)
+      assert.isAtMost(server.max(), 3)
     })
   )
 

@@ -32,14 +32,14 @@ export interface Places {
 }
 
 export const places = (graph: Graph, { ofRows, rows }: Pick<Pages, "ofRows" | "rows">): Places => {
-  const [count, most] = ofRows.shape as [Dim, Dim]
+  const [count, max] = ofRows.shape as [Dim, Dim]
   const isPage = graph.greaterEq(ofRows, graph.scalar(0, "int32"))
-  const ones = graph.reshape(graph.cast(isPage, graph.real), [count, 1, most])
+  const ones = graph.reshape(graph.cast(isPage, graph.real), [count, 1, max])
   return {
     rows,
     ofRows: graph.max(ofRows, graph.scalar(0, "int32")),
-    isPage: graph.reshape(isPage, [count, most, 1, 1, 1]),
-    each: graph.expand(ones, [count, 2, most])
+    isPage: graph.reshape(isPage, [count, max, 1, 1, 1]),
+    each: graph.expand(ones, [count, 2, max])
   }
 }
 
@@ -131,18 +131,18 @@ export const attend = (
           graph.expand(graph.reshape(sinks, [1, kvHeads, perKv, 1, 1]), [rows, kvHeads, perKv, width, 1]),
           seen.shape
         )
-  const most = sink === undefined ? seen : graph.max(seen, sink)
+  const max = sink === undefined ? seen : graph.max(seen, sink)
   /** exp(s - most) times the values, followed by the sum of exp(s - most): [count, KV, perKv T, D + 1]. */
-  const mixed = (scores: Value, most: Value, values: Value) => {
-    const weights = graph.exp(graph.sub(scores, most))
+  const mixed = (scores: Value, max: Value, values: Value) => {
+    const weights = graph.exp(graph.sub(scores, max))
     return graph.concat([graph.matmul(weights, values), graph.sum(weights, [3], true)], 3)
   }
-  const apart = graph.gather(mixed(pastScores, graph.gather(most, pageRows), pastValues), ofRows)
+  const apart = graph.gather(mixed(pastScores, graph.gather(max, pageRows), pastValues), ofRows)
   const flat = graph.reshape(apart, [rows, ofRows.shape[1]!, graph.dimMul(kvHeads, stacked, size + 1)])
   const summed = graph.slice(graph.matmul(each, flat), 1, 0, 1)
   const ofPast = graph.reshape(summed, [rows, kvHeads, stacked, size + 1])
-  const all = graph.add(ofPast, mixed(newScores, most, values))
+  const all = graph.add(ofPast, mixed(newScores, max, values))
   const [given, shares] = graph.split(all, 3, [size, 1])
-  const total = sink === undefined ? shares! : graph.add(shares!, graph.exp(graph.sub(sink, most)))
+  const total = sink === undefined ? shares! : graph.add(shares!, graph.exp(graph.sub(sink, max)))
   return graph.reshape(graph.div(given!, total), [rows, heads, width, size])
 }

@@ -7,7 +7,7 @@ import type { Job } from "./Job.ts"
 
 export interface Options<W> {
   /** Max number of requests that wait for a grammar. */
-  readonly most: number
+  readonly max: number
   /** Called when a request may queue, or with the error that prevents it. */
   readonly enter: (job: Job<W>, refusal: EngineError | undefined) => void
   /** Called after that. */
@@ -38,10 +38,10 @@ export class Holds<W> {
   }
 
   offer(job: Job<W>): Effect.Effect<void> {
-    const { enter, most, wake } = this.options
+    const { enter, max, wake } = this.options
     return Effect.suspend(() => {
       if (!job.hasSchema) return Effect.sync(() => enter(job, undefined))
-      if (this.open.size >= most) {
+      if (this.open.size >= max) {
         const error = new EngineOverloaded({ waiting: this.open.size, retryAfterMillis: 1000 })
         return Effect.sync(() => enter(job, error))
       }

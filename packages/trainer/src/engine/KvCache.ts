@@ -92,13 +92,13 @@ export class KvCache {
   /** Feeds of the first `rows` rows; may exceed the rows in use but not the reserved ones. */
   feeds(rows: number): Record<string, HostTensor> {
     const { headDim, kvHeads } = this.shape
-    const { at, most, ofRows, rows: pageRows } = this.pages.list(rows)
+    const { at, max, ofRows, rows: pageRows } = this.pages.list(rows)
     const count = pageRows.length
     const numbers = count * this.pageNumbers
     const feeds: Record<string, HostTensor> = {
       page_rows: { dtype: "int32", shape: [count], data: pageRows },
       page_starts: { dtype: "int32", shape: [count], data: at.map((index) => index * this.page) },
-      row_pages: { dtype: "int32", shape: [rows, most], data: ofRows }
+      row_pages: { dtype: "int32", shape: [rows, max], data: ofRows }
     }
     for (const [layer, { keys, values }] of this.layers.entries()) {
       feeds[`past_keys.${layer}`] = {

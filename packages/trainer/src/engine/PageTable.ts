@@ -19,7 +19,7 @@ export interface Listing {
   /** [B, M]: a row's pages in order; -1 after the last. */
   readonly ofRows: Int32Array
   /** M, at least 1. */
-  readonly most: number
+  readonly max: number
 }
 
 export class PageTable {
@@ -64,17 +64,17 @@ export class PageTable {
   /** Lists `count` rows; rows beyond the existing ones have no pages. Contains at least one page, possibly unused. */
   list(count: number): Listing {
     const pages = Math.max(1, this.size)
-    const most = Math.max(1, ...this.rows.map(({ length }) => length))
+    const max = Math.max(1, ...this.rows.map(({ length }) => length))
     const listing = {
       rows: new Int32Array(pages),
       at: new Int32Array(pages),
-      ofRows: new Int32Array(count * most).fill(-1),
-      most
+      ofRows: new Int32Array(count * max).fill(-1),
+      max
     }
     for (const [page, { at, row }] of this.places.entries()) {
       listing.rows[page] = row
       listing.at[page] = at
-      listing.ofRows[row * most + at] = page
+      listing.ofRows[row * max + at] = page
     }
     return listing
   }

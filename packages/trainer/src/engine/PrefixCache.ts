@@ -131,8 +131,8 @@ export class PrefixCache<V> {
   /** A block's last use is no later than its prefix's, so it is evicted first. */
   private shrink(): void {
     const oldest = [...this.blocks].toSorted((a, b) => a.usedAt - b.usedAt || b.depth - a.depth)
-    const most = Math.floor(this.capacity * (1 - freed))
-    for (const block of oldest.slice(0, this.blocks.size - most)) {
+    const max = Math.floor(this.capacity * (1 - freed))
+    for (const block of oldest.slice(0, this.blocks.size - max)) {
       block.siblings.delete(block.key)
       this.blocks.delete(block)
     }

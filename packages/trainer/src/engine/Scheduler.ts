@@ -50,7 +50,7 @@ export class Scheduler<W> {
   constructor(runner: ModelRunner<W>, settings: EngineSettings, wake: () => void = () => undefined) {
     this.runner = runner
     this.settings = settings
-    this.holds = new Holds<W>({ most: settings.maxWaiting, enter: (job, refusal) => this.enter(job, refusal), wake })
+    this.holds = new Holds<W>({ max: settings.maxWaiting, enter: (job, refusal) => this.enter(job, refusal), wake })
     this.jobs = new Jobs({ settings, shape: runner.shape, free: (weights) => this.unused.push(weights) })
   }
 

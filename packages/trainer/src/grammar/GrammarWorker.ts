@@ -9,7 +9,7 @@ import * as Vocabulary from "./Vocabulary.ts"
 import * as XGrammar from "./XGrammar.ts"
 
 /** Max number of compiled grammars. */
-const most = 64
+const max = 64
 
 const open = async ({ size, vocabulary }: Setup) => {
   const library = XGrammar.load()
@@ -35,7 +35,7 @@ if (port !== null) {
       case "Compile": {
         const compiled = await compiler.compileGrammar(await library.Grammar.fromEBNF(order.grammar))
         const [oldest] = grammars
-        if (grammars.size >= most && oldest !== undefined) {
+        if (grammars.size >= max && oldest !== undefined) {
           grammars.delete(oldest[0])
           post({ _tag: "Forgot", grammar: oldest[0] })
           oldest[1].dispose()

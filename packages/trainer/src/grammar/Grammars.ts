@@ -20,7 +20,7 @@ export interface Options {
 
 const maxThreads = 4
 /** Max number of remembered rejections. */
-const most = 256
+const max = 256
 /** Max weight of a grammar compiled in a thread with answers in progress: a tenth of a second. */
 const small = 4096
 
@@ -144,7 +144,7 @@ export class Grammars {
   private refuse(schema: string, message: string): GrammarError {
     const error = new GrammarError({ message })
     const [oldest] = this.refused.keys()
-    if (this.refused.size >= most && oldest !== undefined) this.refused.delete(oldest)
+    if (this.refused.size >= max && oldest !== undefined) this.refused.delete(oldest)
     this.refused.set(schema, error)
     return error
   }

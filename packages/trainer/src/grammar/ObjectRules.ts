@@ -120,15 +120,15 @@ export const members = (rules: Ebnf.Rules, shape: Shape): Ebnf.Expression | unde
   ): Ebnf.Expression | undefined => {
     if (max !== undefined && count > max) return undefined
     if (at === possible.length) {
-      const least = Math.max(0, min - count)
-      const most = max === undefined ? undefined : max - count
-      if (other === undefined || most === 0) return least > 0 ? undefined : Ebnf.empty
+      const lowest = Math.max(0, min - count)
+      const limit = max === undefined ? undefined : max - count
+      if (other === undefined || limit === 0) return lowest > 0 ? undefined : Ebnf.empty
       const further = `(${comma(rules)} ${other})`
       const first = Ebnf.sequence(
         before(other),
-        Ebnf.repeat(further, Math.max(0, least - 1), most === undefined ? undefined : most - 1)
+        Ebnf.repeat(further, Math.max(0, lowest - 1), limit === undefined ? undefined : limit - 1)
       )
-      return least > 0 ? first : Ebnf.optional(`(${first})`)
+      return lowest > 0 ? first : Ebnf.optional(`(${first})`)
     }
     const then = from(at + 1, count + 1)
     const present = then === undefined ? undefined : Ebnf.sequence(before(pairs[at]!), then)

@@ -99,8 +99,8 @@ const h16 = `${hex}{1,4}`
 const ipv6 = `(${h16} (${colon} ${h16}){7} | ${[0, 1, 2, 3, 4, 5, 6]
   .map((before) => {
     const head = before === 0 ? Ebnf.empty : `${h16} ${before === 1 ? "" : `(${colon} ${h16}){${before - 1}}`}`
-    const most = 6 - before
-    const rest = most === 0 ? Ebnf.empty : `(${h16} ${most === 1 ? "" : `(${colon} ${h16}){0,${most - 1}}`})?`
+    const max = 6 - before
+    const rest = max === 0 ? Ebnf.empty : `(${h16} ${max === 1 ? "" : `(${colon} ${h16}){0,${max - 1}}`})?`
     return `${head} ${Ebnf.literal("::")} ${rest}`
   })
   .join(" | ")})`

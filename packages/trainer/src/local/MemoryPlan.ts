@@ -205,13 +205,13 @@ export const tokensFor = (
   device: DeviceKind,
   memory = memoryBytes(device)
 ): number => {
-  const least = Math.max(minTokens, workload.rowLength)
+  const min = Math.max(minTokens, workload.rowLength)
   const fits = (tokens: number) =>
     heldBytes(workload) +
       activationBytes({ ...workload, tokens }, "parts", attentionOf({ ...workload, tokens }, device)) <=
     memory / 2
   let tokens = Math.max(maxTokens, workload.rowLength)
-  while (tokens > least && !fits(tokens)) tokens = Math.max(least, Math.floor(tokens / 2))
+  while (tokens > min && !fits(tokens)) tokens = Math.max(min, Math.floor(tokens / 2))
   return tokens
 }
 

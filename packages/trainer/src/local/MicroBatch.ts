@@ -66,9 +66,9 @@ const unitsOf = ({ items, sequences }: WeightedBatch): ReadonlyArray<Unit> => {
 /** Row lengths that a batch may use, ascending; the last fits the longest sequence. */
 const ladder = ({ maxLength, multiple, shapes }: PackSettings, longest: number): ReadonlyArray<number> => {
   const up = (length: number) => Math.ceil(length / multiple) * multiple
-  const most = up(Math.max(maxLength, longest))
-  const step = up(Math.ceil(most / shapes))
-  return Array.from({ length: Math.ceil(most / step) }, (_, i) => Math.min(most, (i + 1) * step))
+  const max = up(Math.max(maxLength, longest))
+  const step = up(Math.ceil(max / shapes))
+  return Array.from({ length: Math.ceil(max / step) }, (_, i) => Math.min(max, (i + 1) * step))
 }
 
 interface Grid {

@@ -69,8 +69,8 @@ const distillOf = (
   length: number
 ): DistillArrays | undefined => {
   const width = placements.reduce(
-    (most, { item }) =>
-      (sequences[items[item]!.sequence]!.distillTokenIds ?? []).reduce((k, ids) => Math.max(k, ids.length), most),
+    (max, { item }) =>
+      (sequences[items[item]!.sequence]!.distillTokenIds ?? []).reduce((k, ids) => Math.max(k, ids.length), max),
     0
   )
   if (width === 0) return undefined

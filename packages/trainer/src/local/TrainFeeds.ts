@@ -28,7 +28,7 @@ export type Feeds = Readonly<Record<string, FeedTensor>>
 
 type Real = "float32" | "float64"
 
-const powerOfTwo = (least: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, least)))
+const powerOfTwo = (min: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, min)))
 
 const reals = (real: Real, data: Float32Array | Float64Array, shape: ReadonlyArray<number>): FeedTensor => {
   if (real === "float64") return { dtype: real, shape, data: Float64Array.from(data) }

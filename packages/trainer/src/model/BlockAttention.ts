@@ -55,7 +55,7 @@ const layoutOf = (
   segmentIds: Value,
   positionIds: Value,
   heads: number,
-  { maxQueries: most = maxQueries }: Options
+  { maxQueries: max = maxQueries }: Options
 ): Layout => {
   const [rows, width] = segmentIds.shape as [Dim, Dim]
   const int = (op: string, a: Value, b: Value) => graph.node(op, [a, b], "int64", [1])
@@ -63,7 +63,7 @@ const layoutOf = (
   const ceil = (a: Value, b: Value) => int("Div", int("Sub", int("Add", a, b), graph.ints([1])), b)
   const scores = int("Mul", graph.dim(graph.dimMul(rows, width)), graph.ints([heads]))
   const fitting = int("Div", graph.ints([maxScores]), scores)
-  const fits = int("Min", int("Max", fitting, graph.ints([minQueries])), graph.ints([most]))
+  const fits = int("Min", int("Max", fitting, graph.ints([minQueries])), graph.ints([max]))
   const count = ceil(length, fits)
   const size = ceil(length, count)
   graph.define(blocks, count)

@@ -119,10 +119,10 @@ const likeness = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): number =>
 const nearest = (name: string, names: Iterable<string>): string => {
   const parts = name.split(".")
   let best = ""
-  let most = 0
+  let max = 0
   for (const other of names) {
     const score = likeness(parts, other.split("."))
-    if (score > most) [best, most] = [other, score]
+    if (score > max) [best, max] = [other, score]
   }
   return best === "" ? "" : `; the closest unused name is ${best}`
 }

@@ -14,7 +14,7 @@ import type { Tensor } from "./Weights.ts"
 type Entries = ReadonlyMap<string, Safetensors.Entry>
 
 /** Bytes below which a private copy is cheaper than a file. */
-const least = 64 * 2 ** 20
+const min = 64 * 2 ** 20
 
 const sizeOf = ({ shape }: Tensors.TensorShape): number => shape.reduce((product, size) => product * size, 1)
 
@@ -56,7 +56,7 @@ const inMemory = (stacks: ReadonlyArray<Tensors.ExpertStack>, entries: Entries) 
 export const cached = Effect.fn("Stacks.cached")(function* (
   stacks: ReadonlyArray<Tensors.ExpertStack>,
   entries: Entries,
-  from = least
+  from = min
 ) {
   const bytes = stacks.reduce((sum, stack) => sum + 4 * sizeOf(stack), 0)
   if (bytes < from) return yield* inMemory(stacks, entries)

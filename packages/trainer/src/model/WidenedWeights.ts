@@ -10,7 +10,7 @@ import * as Safetensors from "./Safetensors.ts"
 type Entries = ReadonlyMap<string, Safetensors.Entry>
 
 /** Bytes of converted weights below which a private copy is cheaper than a file. */
-const least = 64 * 2 ** 20
+const min = 64 * 2 ** 20
 
 /** Elements converted before yielding to the event loop. */
 const stretch = 2 ** 20
@@ -34,7 +34,7 @@ const write = (path: string, halves: Entries) =>
  * The entries, with half-precision ones replaced by their place in the cache file. If it cannot be written, they are
  * unchanged, and the cost is logged. `from`: min bytes of converted weights for a file.
  */
-export const cached = Effect.fn("WidenedWeights.cached")(function* (entries: Entries, from = least) {
+export const cached = Effect.fn("WidenedWeights.cached")(function* (entries: Entries, from = min) {
   const halves: Entries = new Map([...entries].filter(([, { dtype }]) => dtype === "BF16" || dtype === "F16"))
   const bytes = halves.values().reduce((sum, { length }) => sum + 2 * length, 0)
   if (halves.size === 0 || bytes < from) return entries

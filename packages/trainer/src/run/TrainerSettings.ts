@@ -268,14 +268,14 @@ export const learningRate = ({ lr, trains }: Pick<TrainerFields, "lr" | "trains"
   lr ?? (trains === "adapter" ? 1e-4 : 1e-5)
 
 /** Scale per unit of width, and bounds: an adapter of a narrow model takes larger steps than one of a wide model. */
-const ofWidth = { scale: 0.3, least: 1e-4, most: 1e-3 }
+const ofWidth = { scale: 0.3, least: 1e-4, max: 1e-3 }
 
 /**
  * Default learning rate by model width: 5e-4 for an adapter at hidden size 576, 1e-4 from about 2,000 up; a tenth of
  * that for all weights.
  */
 export const suitedLearningRate = ({ trains }: Pick<TrainerFields, "trains">, hiddenSize: number): number => {
-  const adapter = Math.min(ofWidth.most, Math.max(ofWidth.least, ofWidth.scale / hiddenSize))
+  const adapter = Math.min(ofWidth.max, Math.max(ofWidth.least, ofWidth.scale / hiddenSize))
   return Number((trains === "adapter" ? adapter : adapter / 10).toPrecision(1))
 }
 

@@ -167,11 +167,11 @@ export const detokenize = ({ maxSequenceTokens, tokenizer }: ServedPolicy.Served
         `tokens: a list of token ids below ${tokenizer.vocabularySize} is needed`
       )
     }
-    const most = Math.max(maxCounted, maxSequenceTokens)
-    if (tokens.length > most) {
+    const max = Math.max(maxCounted, maxSequenceTokens)
+    if (tokens.length > max) {
       return yield* ApiError.invalid(
         "tokens",
-        `tokens: at most ${most}, got ${tokens.length}`,
+        `tokens: at most ${max}, got ${tokens.length}`,
         "context_length_exceeded"
       )
     }

@@ -27,7 +27,7 @@ export const graph = { chunks: 2 * pieces, headRows }
 export const batch = (step: number) =>
   Toy.batch(
     step,
-    [2 * step, 2 * step + 1].map((seed) => Toy.group(seed, {}, { least: wholeRow + 4, most: longest }))
+    [2 * step, 2 * step + 1].map((seed) => Toy.group(seed, {}, { least: wholeRow + 4, max: longest }))
   )
 
 /** What a training graph has, and a micro-batch that it was run on. */

@@ -30,7 +30,7 @@ export const model: TrainableModel = {
 export const group = (
   seed: number,
   more: Partial<ScoredGroup.ScoredGroup> = {},
-  { least, most }: { readonly least: number; readonly most: number } = { least: 5, most: 10 }
+  { least, max: most }: { readonly least: number; readonly max: number } = { least: 5, max: 10 }
 ): ScoredGroup.ScoredGroup => {
   const uniform = uniforms(seed * 7919 + 1)
   for (let i = 0; i < 8; i++) uniform()

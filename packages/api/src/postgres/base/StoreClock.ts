@@ -15,7 +15,7 @@ export interface StoreClock {
 const trusted = Duration.toMillis("10 minutes")
 
 /** A slower answer does not determine the current time. */
-const longestAnswer = 1000
+const maxAnswerLength = 1000
 
 /**
  * Max adjustment of the wall clock against monotonic time. Above it the clock was set or the machine slept, during
@@ -51,7 +51,7 @@ export const make = Effect.gen(function* (): Effect.gen.Return<StoreClock, never
       // The statement always returns one row.
       const { millis } = row!
       const elapsed = yield* elapsedMillis
-      known = elapsed - asked <= longestAnswer ? { millis, elapsed, wall: yield* Clock.currentTimeMillis } : undefined
+      known = elapsed - asked <= maxAnswerLength ? { millis, elapsed, wall: yield* Clock.currentTimeMillis } : undefined
       return millis
     })
   }

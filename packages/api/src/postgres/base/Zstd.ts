@@ -11,7 +11,7 @@ import * as zlib from "node:zlib"
 type Context = zlib.ZstdCompress | zlib.ZstdDecompress
 
 // Twice the number of threads in the pool: one context works while another's result is picked up.
-const mostIdle = 8
+const maxIdle = 8
 
 const pool = (create: () => Context) => {
   const idle: Array<Context> = []
@@ -29,7 +29,7 @@ const pool = (create: () => Context) => {
       const taken = context.bytesWritten - before
       const isWhole = taken === bytes.length
       // A context with unread input has ended, and would produce nothing for later writes.
-      if (isWhole && idle.length < mostIdle) idle.push(context)
+      if (isWhole && idle.length < maxIdle) idle.push(context)
       else context.destroy()
       if (!isWhole) return pass(bytes.subarray(taken), parts, resume)
       resume(Effect.succeed(parts.length === 1 ? parts[0]! : Buffer.concat(parts)))

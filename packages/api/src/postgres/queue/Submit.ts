@@ -36,8 +36,8 @@ export interface Submit {
 }
 
 // Limits of one write; larger ones would delay others and take memory.
-const mostBytes = 8 * 1024 ** 2
-const mostSubmissions = 256
+const maxBytes = 8 * 1024 ** 2
+const maxSubmissions = 256
 
 /** Returns true if the content caused the failure, rather than the state of the database. */
 const isOfTheirs = (exit: Exit.Exit<unknown, StoreError>): boolean =>
@@ -48,7 +48,7 @@ const portions = (all: ReadonlyArray<Pending>): ReadonlyArray<ReadonlyArray<Pend
   const open = new Map<string, { bytes: number; readonly portion: Array<Pending> }>()
   for (const pending of all) {
     const current = open.get(pending.run)
-    if (current !== undefined && current.bytes + pending.amount.bytes <= mostBytes) {
+    if (current !== undefined && current.bytes + pending.amount.bytes <= maxBytes) {
       current.portion.push(pending)
       current.bytes += pending.amount.bytes
       continue
@@ -107,7 +107,7 @@ export const make = Effect.fnUntraced(function* (
     for (const pending of group) settle([pending], yield* attempt(name, [pending]))
   })
 
-  yield* Queue.takeBetween(queue, 1, mostSubmissions).pipe(
+  yield* Queue.takeBetween(queue, 1, maxSubmissions).pipe(
     Effect.flatMap((all) =>
       Effect.forEach(portions(all), (portion) => writeTogether(portion[0]!.run, portion), { discard: true })
     ),

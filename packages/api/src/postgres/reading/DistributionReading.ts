@@ -10,9 +10,9 @@ import * as RolloutValues from "./RolloutValues.ts"
 export type DistributionReading = Pick<RolloutReaderShape, "distribution">
 
 /** Max groups counted, the newest ones: takes tenths of a second. */
-const mostGroups = 10_000
+const maxGroups = 10_000
 /** Max columns; above it several steps share one. */
-const mostColumns = 120
+const maxColumns = 120
 const bins = 24
 
 interface Cell {
@@ -48,13 +48,13 @@ export const make = Effect.fnUntraced(function* (
         select grp.scores, fig.lengths, batch.step
         from grp join batch on batch.id = grp.batch_id left join grp_figure as fig on fig.group_id = grp.id
         where grp.run_id = ${latest} ${ofEnvironment}
-        order by grp.id desc limit ${mostGroups}
+        order by grp.id desc limit ${maxGroups}
       ),
       told as materialized (select step, ${values} as vals from recent),
       vals as materialized (select step, val::float8 as val from told cross join unnest(vals) as val),
       bounds as (
         select min(val) as low, max(val) as high, min(step) as first, max(step) as last,
-          (max(step) - min(step)) / ${mostColumns} + 1 as per, (select count(*)::int from told where vals is not null) as groups
+          (max(step) - min(step)) / ${maxColumns} + 1 as per, (select count(*)::int from told where vals is not null) as groups
         from vals
       ),
       -- Lower bounds of the bins, bit-identical to the viewer's, whose filters select groups by them.

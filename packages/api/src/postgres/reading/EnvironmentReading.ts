@@ -50,7 +50,7 @@ export const make = Effect.fnUntraced(function* (
       where created_at > ${new Date(now - rateMillis)} group by env_id`.pipe(
       Effect.map((rows) => {
         const groups = rows.reduce((sum, row) => sum + row.groups, 0)
-        const oldest = rows.reduce((least, row) => Math.min(least, row.oldest.getTime()), now)
+        const oldest = rows.reduce((min, row) => Math.min(min, row.oldest.getTime()), now)
         const millis = groups < rateGroups ? rateMillis : Math.max(1, now - oldest)
         return new Map(rows.map(({ env_id, sequences }) => [env_id, (sequences * rateMillis) / millis]))
       })

@@ -11,11 +11,11 @@ import type { Activities } from "./Activities.ts"
 
 export type Reading = Pick<RolloutReaderShape, "runs" | "pieces" | "settings" | "batches">
 
-const mostBatches = 100
+const maxBatches = 100
 /** Max runs, the most recently active ones, whose activity is determined. */
 const maxActivities = 100
 /** Environments that reconnect register again each time. */
-const mostSources = 200
+const maxSources = 200
 
 interface BatchRead {
   readonly id: bigint
@@ -76,7 +76,7 @@ export const make = Effect.fnUntraced(function* (
       recorded_at: Date
     }>`
       select source, kind, settings, recorded_at from run_setting where run_id = ${latest}
-      order by kind = 'trainer' desc, recorded_at desc, source limit ${mostSources}`
+      order by kind = 'trainer' desc, recorded_at desc, source limit ${maxSources}`
     return rows.map(({ recorded_at, ...row }) => ({ ...row, at: recorded_at.getTime() }))
   }, Failure.orStoreError)
 
@@ -85,7 +85,7 @@ export const make = Effect.fnUntraced(function* (
     const now = yield* clock.now
     const rows = yield* sql<BatchRead>`
       select id, step, sequences, lease_owner, lease_until, deliveries, created_at, acked_at, groups
-      from batch where run_id = ${latest} order by step desc limit ${mostBatches}`
+      from batch where run_id = ${latest} order by step desc limit ${maxBatches}`
     return rows.map((row): TrajectoryApi.BatchRow => {
       const leaseUntil = row.lease_until?.getTime() ?? null
       const isLeased = leaseUntil !== null && leaseUntil > now

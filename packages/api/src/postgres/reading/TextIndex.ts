@@ -113,7 +113,7 @@ const previewsAtOnce = 40
 const previewBytes = 512 * 1024
 
 const pause: Duration.Input = "1 second"
-const longestRest = 1000
+const maxRestLength = 1000
 const leaseMillis = Duration.toMillis("30 seconds")
 
 export const make = Effect.fnUntraced(function* (
@@ -177,7 +177,7 @@ export const make = Effect.fnUntraced(function* (
       if (waiting.length === 0) continue
       const elapsed = (yield* Clock.currentTimeMillis) - started
       // No rest if the service was otherwise idle.
-      yield* Effect.sleep(changes.count() === changed ? 1 : Math.min(longestRest, Math.max(20, 4 * elapsed)))
+      yield* Effect.sleep(changes.count() === changed ? 1 : Math.min(maxRestLength, Math.max(20, 4 * elapsed)))
     }
   })
 

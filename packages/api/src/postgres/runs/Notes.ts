@@ -7,7 +7,7 @@ import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import type { RunNames } from "../base/RunNames.ts"
 
-const most = 10_000
+const max = 10_000
 
 /** Place of a note on the whole group. */
 const whole = -1
@@ -42,7 +42,7 @@ export const make = Effect.fnUntraced(function* (
     const { ids } = yield* names.idsOf(run)
     const rows = yield* sql<NoteRead>`
       select group_id, rollout, is_bookmarked, labels, body, changed_at from note
-      where run_id = any(${Rows.array("int4", ids)}::int[]) order by changed_at desc, group_id, rollout limit ${most}`
+      where run_id = any(${Rows.array("int4", ids)}::int[]) order by changed_at desc, group_id, rollout limit ${max}`
     return rows.map(toNote)
   }, Failure.orStoreError)
 
@@ -66,7 +66,7 @@ export const make = Effect.fnUntraced(function* (
       return
     }
     // An existing note may be changed even at the limit.
-    if (known.others >= most) return yield* new TooManyNotes({ most })
+    if (known.others >= max) return yield* new TooManyNotes({ max })
     yield* sql`
       insert into note (group_id, rollout, run_id, is_bookmarked, labels, body, changed_at)
       values (${group}::bigint, ${rollout}, ${known.run_id}, ${change.bookmarked},

@@ -13,7 +13,7 @@ const mostly = 0.9
 const wide = 4
 /** Multiple of the usual distance, and min seconds, of a pause. */
 const pause = 20
-const leastPause = 60
+const minPause = 60
 /** Min number of points to determine the usual distance. */
 const fewest = 4
 
@@ -38,7 +38,7 @@ const pausesIn = (xs: Float64Array): ReadonlySet<number> => {
   if (xs.length < fewest) return none
   const distances = distancesOf(xs)
   const usual = distances.toSorted()[distances.length >> 1]!
-  return where(distances, (distance) => distance > Math.max(leastPause, pause * usual))
+  return where(distances, (distance) => distance > Math.max(minPause, pause * usual))
 }
 
 /** The line with a gap after each of these indices. */

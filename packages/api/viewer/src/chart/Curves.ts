@@ -257,16 +257,16 @@ export const extent = (
     ...(raw === null ? [] : [raw]),
     ...(band === null ? [] : [band.low, band.high])
   ])
-  let [least, greatest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  let [min, greatest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   for (const { xs, ys } of lines) {
     for (let at = 0; at < xs.length; at++) {
       const y = ys[at]!
       if (xs[at]! < range[0] || xs[at]! > range[1] || !Number.isFinite(y) || (isLog && y <= 0)) continue
-      if (y < least) least = y
+      if (y < min) min = y
       if (y > greatest) greatest = y
     }
   }
-  return least <= greatest ? [least, greatest] : null
+  return min <= greatest ? [min, greatest] : null
 }
 
 /** The range of x over all data of the runs; null without data. */

@@ -13,7 +13,7 @@ export interface Facet {
   readonly entries: ReadonlyArray<Entry>
 }
 
-const mostCurves = 6
+const maxCurves = 6
 
 const distinct = (values: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(values)]
 
@@ -26,7 +26,7 @@ export const of = (
   const sources = distinct(entries.map(({ source }) => source))
   const traces = distinct(entries.map(({ trace }) => trace.label))
   const runs = distinct(entries.map(({ run }) => run.name))
-  const isCrowded = entries.length > mostCurves
+  const isCrowded = entries.length > maxCurves
   if (sources.filter((source) => !unnamed.has(source)).length > 1) {
     if (runs.length === 1 && !isCrowded) return null
     return sources.map((name) => ({

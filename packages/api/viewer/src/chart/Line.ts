@@ -96,19 +96,19 @@ export const thin = ({ xs, ys }: Line, { buckets, from, isLog, to }: Window): Li
   let index = start
   while (index < end) {
     const bucket = bucketOf(xs[index]!)
-    let least = -1
-    let most = -1
+    let min = -1
+    let max = -1
     let gap = -1
     for (; index < end && bucketOf(xs[index]!) === bucket; index++) {
       if (!Number.isFinite(ys[index]!)) {
         gap = index
         continue
       }
-      if (least < 0 || ys[index]! < ys[least]!) least = index
-      if (most < 0 || ys[index]! > ys[most]!) most = index
+      if (min < 0 || ys[index]! < ys[min]!) min = index
+      if (max < 0 || ys[index]! > ys[max]!) max = index
     }
-    if (least >= 0) keep(placeOf(bucket), ys[Math.min(least, most)]!)
-    if (least !== most) keep(placeOf(bucket + 0.5), ys[Math.max(least, most)]!)
+    if (min >= 0) keep(placeOf(bucket), ys[Math.min(min, max)]!)
+    if (min !== max) keep(placeOf(bucket + 0.5), ys[Math.max(min, max)]!)
     if (gap >= 0) keep(placeOf(bucket + 0.75), ys[gap]!)
   }
   if (end < xs.length) keep(xs[end]!, ys[end]!)
@@ -187,10 +187,10 @@ export const confidence = (
   standardError: Points,
   isShare: boolean
 ): { readonly low: Points; readonly high: Points } => {
-  const [least, most] = isShare ? [0, 1] : [-Infinity, Infinity]
+  const [min, max] = isShare ? [0, 1] : [-Infinity, Infinity]
   return {
-    low: combine(mean, standardError, (mean, error) => Math.max(least, mean - normal95 * error)),
-    high: combine(mean, standardError, (mean, error) => Math.min(most, mean + normal95 * error))
+    low: combine(mean, standardError, (mean, error) => Math.max(min, mean - normal95 * error)),
+    high: combine(mean, standardError, (mean, error) => Math.min(max, mean + normal95 * error))
   }
 }
 
@@ -222,19 +222,19 @@ const combine = (left: Points, right: Points, by: (left: number, right: number) 
  */
 export const summary = ({ xs, ys }: Line): Summary | null => {
   if (ys.length === 0) return null
-  let least = 0
-  let most = 0
+  let min = 0
+  let max = 0
   let gaps = 0
   for (let index = 0; index < ys.length; index++) {
     if (!Number.isFinite(ys[index]!)) {
       gaps++
       continue
     }
-    if (!(ys[index]! >= ys[least]! && Number.isFinite(ys[least]!))) least = index
-    if (!(ys[index]! <= ys[most]! && Number.isFinite(ys[most]!))) most = index
+    if (!(ys[index]! >= ys[min]! && Number.isFinite(ys[min]!))) min = index
+    if (!(ys[index]! <= ys[max]! && Number.isFinite(ys[max]!))) max = index
   }
   const at = (index: number) => ({ x: xs[index]!, y: ys[index]! })
-  return { first: at(0), last: at(ys.length - 1), min: at(least), max: at(most), count: ys.length, gaps }
+  return { first: at(0), last: at(ys.length - 1), min: at(min), max: at(max), count: ys.length, gaps }
 }
 
 export interface Summary {

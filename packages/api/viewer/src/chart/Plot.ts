@@ -148,9 +148,9 @@ const settings = (
       y: {
         distr: isLogY ? 3 : 1,
         range: (_, min, max) => {
-          const [least, greatest] = shown().extent ?? [min, max]
-          if (!isLogY) return rangeOfY(least, greatest)
-          return least === null || greatest === null ? [null, null] : uPlot.rangeLog(least, greatest, 10, false)
+          const [lowest, greatest] = shown().extent ?? [min, max]
+          if (!isLogY) return rangeOfY(lowest, greatest)
+          return lowest === null || greatest === null ? [null, null] : uPlot.rangeLog(lowest, greatest, 10, false)
         }
       }
     },

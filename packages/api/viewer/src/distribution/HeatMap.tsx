@@ -23,7 +23,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
   // A cell that no longer exists after new steps is deselected.
   const cell = chosen !== null && chosen.column < columns.length ? chosen : null
   const cells = useMemo(() => {
-    const most = Math.max(Number.MIN_VALUE, Cells.largestShare(distribution))
+    const max = Math.max(Number.MIN_VALUE, Cells.largestShare(distribution))
     return columns.flatMap(({ counts, from, to }, column) =>
       counts.flatMap((count, bin) =>
         count === 0
@@ -35,7 +35,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
                 y={bins - 1 - bin}
                 width={to - from + 1}
                 height={1}
-                fillOpacity={0.12 + (0.88 * Cells.shareOf(distribution, { column, bin })) / most}
+                fillOpacity={0.12 + (0.88 * Cells.shareOf(distribution, { column, bin })) / max}
               />
             ]
       )

@@ -37,10 +37,10 @@ const narrowest = (characters: number, width: number): number =>
   characters < 120 ? 156 : characters < 400 && width > 700 ? 240 : 330
 
 /** Columns share the width while each is readable; on a phone one fills it, with the edge of the next visible. */
-const columnWidth = (width: number, count: number, least: number): number =>
+const columnWidth = (width: number, count: number, min: number): number =>
   count === 1
     ? Math.min(width - 2 * gap, widest)
-    : Math.min(widest, Math.max(Math.min(least, width - 4 * gap), Math.floor((width - gap) / count) - gap))
+    : Math.min(widest, Math.max(Math.min(min, width - 4 * gap), Math.floor((width - gap) / count) - gap))
 
 export const Board = ({ current, group, id, raw, recipe, rollouts, run }: Props) => {
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null)

@@ -133,7 +133,7 @@ const isToldBy = (phrase: Phrase, other: Phrase): boolean => {
 }
 
 /** Largest difference first, then the longest; equivalent phrases are dropped. */
-export const find = (answers: ReadonlyArray<Answer>, most = 30): ReadonlyArray<Phrase> => {
+export const find = (answers: ReadonlyArray<Answer>, max = 30): ReadonlyArray<Phrase> => {
   const words = answers.map(({ text }) => RolloutText.wordsOf(text).slice(0, mostWords))
   const numberOf = numbering()
   const all = countOf(answers)
@@ -155,9 +155,9 @@ export const find = (answers: ReadonlyArray<Answer>, most = 30): ReadonlyArray<P
   // Limited, since each is compared with all kept ones.
   const candidates = rising
     .sort((left, right) => right.sureness - left.sureness || right.text.length - left.text.length)
-    .slice(0, 40 * most)
+    .slice(0, 40 * max)
   for (const phrase of candidates) {
-    if (kept.length < most && !kept.some((other) => isToldBy(phrase, other))) kept.push(phrase)
+    if (kept.length < max && !kept.some((other) => isToldBy(phrase, other))) kept.push(phrase)
   }
   return kept
 }

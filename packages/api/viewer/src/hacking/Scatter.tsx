@@ -8,8 +8,8 @@ type Pairs = ReadonlyArray<readonly [length: number, score: number]>
 
 const [width, height, left, bottom, room] = [520, 260, 52, 40, 10]
 
-const ticksOf = (low: number, high: number, most: number): ReadonlyArray<number> => {
-  const rough = (high - low) / most || 1
+const ticksOf = (low: number, high: number, max: number): ReadonlyArray<number> => {
+  const rough = (high - low) / max || 1
   const size = 10 ** Math.floor(Math.log10(rough))
   const step = [1, 2, 5, 10].find((factor) => factor * size >= rough)! * size
   const first = Math.ceil(low / step)
@@ -27,9 +27,9 @@ export const Scatter = ({ early, late }: { readonly early: Pairs; readonly late:
   const figure = useRef<HTMLElement>(null)
   const all = [...early, ...late]
   const [lengths, scores] = [all.map(([length]) => length), all.map(([, score]) => score)]
-  const most = Math.max(1, ...lengths)
+  const max = Math.max(1, ...lengths)
   const [low, high] = [Math.min(0, ...scores), Math.max(0, ...scores)]
-  const x = (length: number) => left + (length / most) * (width - left - room)
+  const x = (length: number) => left + (length / max) * (width - left - room)
   const y = (score: number) => room + (1 - (score - low) / (high - low || 1)) * (height - bottom - room)
   const dots = (pairs: Pairs) =>
     pairs.map(([length, score]) => `M${x(length).toFixed(1)} ${y(score).toFixed(1)}h.01`).join("")
@@ -45,9 +45,9 @@ export const Scatter = ({ early, late }: { readonly early: Pairs; readonly late:
       <svg
         viewBox={`0 0 ${width} ${height}`}
         role="img"
-        aria-label={`Length vs score of ${count(all.length)} rollouts: lengths up to ${count(most)} tokens, scores from ${number(low)} to ${number(high)}`}
+        aria-label={`Length vs score of ${count(all.length)} rollouts: lengths up to ${count(max)} tokens, scores from ${number(low)} to ${number(high)}`}
       >
-        {ticksOf(0, most, 5).map((tick) => (
+        {ticksOf(0, max, 5).map((tick) => (
           <g key={tick}>
             <path className="scatter-grid" d={`M${x(tick)} ${room}V${height - bottom}`} />
             <text x={x(tick)} y={height - bottom + 15} textAnchor="middle">

@@ -76,7 +76,7 @@ const nearlyAlways = 0.9
 const more = 0.2
 const contradicting = 0.2
 /** Share of the score range by which right answers must score higher. */
-const least = 0.1
+const min = 0.1
 
 const before = (first: number | undefined, written: (value: number) => string): string =>
   first === undefined ? "" : `, ${written(first)} at first`
@@ -101,14 +101,14 @@ const rules: ReadonlyArray<Rule> = [
   {
     sign: "right",
     title: "Right answers score lower",
-    isMet: ({ now }) => now <= -least,
+    isMet: ({ now }) => now <= -min,
     says: ({ first, now }) =>
       `answers matching the expected one score lower than the others, by ${Health.percent(-now)} of the score range${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))}`)}: the grader rewards wrong answers`
   },
   {
     sign: "right",
     title: "Right answers score no higher",
-    isMet: ({ now }) => now > -least && now < least,
+    isMet: ({ now }) => now > -min && now < min,
     says: ({ first }) =>
       `answers matching the expected one score no higher than the others${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))} of the score range`)}: the grader does not reward the task`
   },
@@ -151,7 +151,7 @@ const rules: ReadonlyArray<Rule> = [
 
 export const rulesInWords = [
   `Shown when, averaged over an environment's last ${Health.window} steps:`,
-  `right answers score less than ${Health.percent(least)} of the score range above the others;`,
+  `right answers score less than ${Health.percent(min)} of the score range above the others;`,
   `${Health.percent(contradicting)} of repeated answers score very differently from before;`,
   `|correlation| of length and score ≥ ${paid} and lengths changed by a factor of ${grown} in that direction, or |correlation| ≥ ${closely}, for answers of ${short} tokens or more;`,
   `half of the answers are repeats below the best score, and ${100 * more} points more than in the first ${Health.window};`,
@@ -192,7 +192,7 @@ export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
 /** Length and score of some rollouts from the first third of the steps and from the last. */
 export const pairs = (
   rows: ReadonlyArray<Wire.RolloutRow>,
-  most: number
+  max: number
 ): {
   readonly early: ReadonlyArray<readonly [number, number]>
   readonly late: ReadonlyArray<readonly [number, number]>
@@ -203,7 +203,7 @@ export const pairs = (
     const all = some.flatMap(({ figures, scores }) =>
       scores.map((score, at) => [figures!.lengths[at]!, score] as const)
     )
-    const every = Math.max(1, Math.ceil(all.length / most))
+    const every = Math.max(1, Math.ceil(all.length / max))
     return all.filter((_, at) => at % every === 0)
   }
   return { early: of(told.slice(0, third)), late: of(told.slice(Math.max(third, told.length - third))) }

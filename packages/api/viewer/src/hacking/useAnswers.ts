@@ -12,9 +12,9 @@ const ofEach = 40
 export const fewTokens = 400_000
 const atOnce = 4
 
-const spread = <A>(all: ReadonlyArray<A>, most: number): ReadonlyArray<A> => {
-  const every = Math.max(1, all.length / most)
-  return Array.from({ length: Math.min(all.length, most) }, (_, at) => all[Math.floor(at * every)]!)
+const spread = <A>(all: ReadonlyArray<A>, max: number): ReadonlyArray<A> => {
+  const every = Math.max(1, all.length / max)
+  return Array.from({ length: Math.min(all.length, max) }, (_, at) => all[Math.floor(at * every)]!)
 }
 
 interface Sampled {

@@ -68,7 +68,7 @@ const Consequences = ({ findings }: { readonly findings: ReadonlyArray<Finding> 
 const withoutGroups: ReadonlySet<Finding["rule"]> = new Set(["stalled", "failures"])
 
 /** Max single steps linked; the list of all has the rest. */
-const mostSteps = 6
+const maxSteps = 6
 
 const Ways = ({ finding, run }: { readonly run: string; readonly finding: Finding }) => {
   const { from, rule, steps, to } = finding
@@ -89,12 +89,12 @@ const Ways = ({ finding, run }: { readonly run: string; readonly finding: Findin
         </Link>
       ) : (
         <>
-          {steps.slice(0, mostSteps).map((step) => (
+          {steps.slice(0, maxSteps).map((step) => (
             <Link key={step} className="button small" href={Guilty.groupsOf(run, finding, step)}>
               Groups of step {step}
             </Link>
           ))}
-          {steps.length > mostSteps && (
+          {steps.length > maxSteps && (
             <Link className="button small" href={Guilty.groupsOf(run, finding)}>
               All from {from} to {to}
             </Link>

@@ -4,14 +4,14 @@ import { Modal } from "../ui/Modal.tsx"
 import { useNotes } from "./NotesContext.tsx"
 
 /** Limits of the service. */
-const mostLabels = 20
+const maxLabels = 20
 const longestLabel = 64
-const longestText = 4096
+const maxTextLength = 4096
 
 const labelsIn = (text: string): ReadonlyArray<string> =>
   [...new Set(text.split(",").map((label) => label.trim().slice(0, longestLabel)))]
     .filter((label) => label !== "")
-    .slice(0, mostLabels)
+    .slice(0, maxLabels)
 
 export const NoteDialog = ({
   group,
@@ -55,7 +55,7 @@ export const NoteDialog = ({
         )}
         <label>
           Note
-          <textarea rows={5} maxLength={longestText} value={text} onChange={({ target }) => setText(target.value)} />
+          <textarea rows={5} maxLength={maxTextLength} value={text} onChange={({ target }) => setText(target.value)} />
         </label>
         <button type="submit">Save</button>
       </form>

@@ -41,7 +41,7 @@ const Command = ({ run }: { readonly run: string }) => {
   )
 }
 
-const most = 300
+const max = 300
 
 export const ReverifiedPage = () => {
   const run = useRun()
@@ -102,12 +102,12 @@ const Scores = ({ reverified, run }: { readonly run: string; readonly reverified
           key={filter}
           caption={`re-scored rollouts of ${run}`}
           columns={columns}
-          rows={rows.slice(0, most)}
+          rows={rows.slice(0, max)}
           rowKey={({ group }) => group}
         />
       )}
-      {rows.length > most && (
-        <p className="muted">{`Showing the ${count(most)} largest changes of ${count(rows.length)}; the command prints all (--show, --json).`}</p>
+      {rows.length > max && (
+        <p className="muted">{`Showing the ${count(max)} largest changes of ${count(rows.length)}; the command prints all (--show, --json).`}</p>
       )}
     </div>
   )

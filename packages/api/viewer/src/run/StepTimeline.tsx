@@ -52,7 +52,7 @@ export const missingArrivals = ({ rows, total }: Arrivals): string | null => {
   return `Showing the newest ${count(rows.length)} of ${count(total)} groups${where}.`
 }
 
-const most = 20
+const max = 20
 const noRows: ReadonlyArray<Wire.RolloutRow> = []
 
 export const StepTimeline = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: string }) => {
@@ -73,12 +73,12 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
   const version = table?.version() ?? 0
   const last = table?.points("trainer", "train/step_time").steps.at(-1) ?? null
   const groups = useRemote(last === null ? null : `arrivals ${run} ${last}`, (source, signal) =>
-    loadArrivals(source, run, Math.max(0, (last ?? 0) - most), signal)
+    loadArrivals(source, run, Math.max(0, (last ?? 0) - max), signal)
   )
   const missing = groups.value === null ? null : missingArrivals(groups.value)
   const rows = groups.value?.rows ?? noRows
   const timeline = useMemo(
-    () => (table === undefined ? null : Timeline.of(table, rows, most)),
+    () => (table === undefined ? null : Timeline.of(table, rows, max)),
     // The table object stays the same while rows are added.
     // oxlint-disable-next-line react/exhaustive-deps
     [table, version, rows]
@@ -121,13 +121,13 @@ const tableOf = ({ steps }: Timeline.Timeline) => ({
   ])
 })
 
-const [leastWidth, left, lane, bar, head] = [704, 130, 26, 16, 18]
+const [minWidth, left, lane, bar, head] = [704, 130, 26, 16, 18]
 /** Fits a step number of four digits. */
 const labelRoom = 42
 
 const Picture = ({ timeline }: { readonly timeline: Timeline.Timeline }) => {
   const [host, setHost] = useState<HTMLElement | null>(null)
-  const width = Math.max(leastWidth, useWidth(host))
+  const width = Math.max(minWidth, useWidth(host))
   const { arrivals, from, steps, to } = timeline
   const x = (at: number) => left + ((at - from) / (to - from || 1)) * (width - left - 8)
   const lanes = ["trainer", "new weights", ...arrivals.map(({ environment }) => environment)]

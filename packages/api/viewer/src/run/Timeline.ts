@@ -45,12 +45,12 @@ const byStep = (table: MetricTable, metric: string): ReadonlyMap<number, number>
 }
 
 /** At most this many of the last steps; null if the trainer reports no times. */
-export const of = (table: MetricTable, rows: ReadonlyArray<Wire.RolloutRow>, most: number): Timeline | null => {
+export const of = (table: MetricTable, rows: ReadonlyArray<Wire.RolloutRow>, max: number): Timeline | null => {
   const whole = table.points(trainer, "train/step_time")
   const shares = parts.map(({ metric }) => byStep(table, metric))
   const steps = Array.from(whole.steps, (step, at) => ({ step, seconds: whole.values[at]!, to: whole.times[at]! }))
     .filter(({ seconds }) => Number.isFinite(seconds) && seconds > 0)
-    .slice(-most)
+    .slice(-max)
     .map(({ seconds, step, to }): Step => {
       const from = to - seconds * 1000
       let at = from

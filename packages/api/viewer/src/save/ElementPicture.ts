@@ -5,7 +5,7 @@
 import { colorsOf } from "./TablePicture.ts"
 
 const [head, room, size] = [30, 12, 14]
-const mostPixels = 16_000
+const maxPixels = 16_000
 const leftOut = "[data-no-picture], .save-menu, .sr-only, title"
 const clear = /^(?:transparent|rgba\(.*, 0\))$/
 
@@ -145,7 +145,7 @@ export const drawElements = (element: Element | null, title: string): HTMLCanvas
   if (element === null) return null
   const { bottom, left, right, top } = areaOf(element)
   const [width, height] = [right - left + 2 * room, bottom - top + head + 2 * room]
-  const scale = Math.min(2, mostPixels / Math.max(width, height))
+  const scale = Math.min(2, maxPixels / Math.max(width, height))
   const canvas = document.createElement("canvas")
   canvas.width = width * scale
   canvas.height = height * scale

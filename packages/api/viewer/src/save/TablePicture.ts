@@ -2,7 +2,7 @@
 import type * as Save from "./Save.ts"
 
 const [line, room, size] = [24, 12, 13]
-const mostRows = 200
+const maxRows = 200
 const longest = 60
 
 export const colorsOf = (): { readonly surface: string; readonly text: string; readonly muted: string } => {
@@ -22,7 +22,7 @@ const shown = (value: Save.Value | undefined): string => {
 }
 
 export const drawTable = (title: string, { columns, rows }: Save.Table): HTMLCanvasElement => {
-  const cells = [columns.map(shown), ...rows.slice(0, mostRows).map((row) => columns.map((_, at) => shown(row[at])))]
+  const cells = [columns.map(shown), ...rows.slice(0, maxRows).map((row) => columns.map((_, at) => shown(row[at])))]
   const canvas = document.createElement("canvas")
   // The context only fails after a request for another kind.
   const context = canvas.getContext("2d")!

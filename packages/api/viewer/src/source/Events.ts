@@ -20,7 +20,7 @@ export interface EventStream {
 }
 
 const firstPauseMillis = 1000
-const longestPauseMillis = 30_000
+const maxPauseMillis = 30_000
 const betweenAsksMillis = 3000
 
 export const follow = ({ ask, onMessage, onState, open, reach }: EventStream): Unwatch => {
@@ -71,7 +71,7 @@ export const follow = ({ ask, onMessage, onState, open, reach }: EventStream): U
       onState("waiting", problem)
       if (problem?.kind === "unauthorized" || problem?.kind === "forbidden" || problem?.kind === "not-found") return
       await sleep(pause * (0.5 + Math.random() / 2), signal, reach)
-      pause = Math.min(pause * 2, longestPauseMillis)
+      pause = Math.min(pause * 2, maxPauseMillis)
     }
   }
   void run()

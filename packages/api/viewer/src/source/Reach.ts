@@ -13,7 +13,7 @@ export interface Reach {
 }
 
 const firstPauseMillis = 1000
-const longestPauseMillis = 10_000
+const maxPauseMillis = 10_000
 
 const isHidden = (): boolean => typeof document !== "undefined" && document.hidden
 
@@ -30,7 +30,7 @@ export const make = (ping: () => Promise<unknown>): Reach => {
     timer = undefined
     if (!isAway || listeners.size === 0) return
     timer = setTimeout(ask, pause * (0.75 + Math.random() / 4))
-    pause = Math.min(longestPauseMillis, pause * 1.5)
+    pause = Math.min(maxPauseMillis, pause * 1.5)
   }
   const ask = () => {
     if (isHidden()) later()

@@ -11,14 +11,14 @@ interface Kept {
 /** Max interned values: tools and instructions of several agents per session. */
 const maxValues = 32
 
-export const make = (most: number): Memory => {
+export const make = (max: number): Memory => {
   const values: Array<unknown> = []
   const kept = new Map<string, Kept>()
   return {
     recall: (id) => kept.get(id)?.messages,
     remember: (id, messages, stored) => {
       kept.set(id, { messages, stored })
-      if (kept.size <= most) return
+      if (kept.size <= max) return
       // A Map iterates in insertion order.
       for (const oldest of kept.keys()) {
         kept.delete(oldest)

@@ -57,10 +57,10 @@ const digestOf = (secret: string): string => createHash("sha256").update(secret)
 /** The session that has been idle longest; undefined if all have a request in progress. */
 const longestIdle = (held: ReadonlySet<string>, open: ReadonlyMap<string, Opened>): string | undefined => {
   let oldest: string | undefined
-  let least = Number.POSITIVE_INFINITY
+  let min = Number.POSITIVE_INFINITY
   for (const digest of held) {
-    const used = open.get(digest)?.open.lastUsed() ?? least
-    if (used < least) [oldest, least] = [digest, used]
+    const used = open.get(digest)?.open.lastUsed() ?? min
+    if (used < min) [oldest, min] = [digest, used]
   }
   return oldest
 }

@@ -16,7 +16,7 @@ export interface SharedChats {
 }
 
 /** Concurrent conversations of a session; beyond these, only the most recent are shared. */
-const most = 16
+const max = 16
 
 export const make = (): SharedChats => {
   /** The newest last. */
@@ -49,7 +49,7 @@ export const make = (): SharedChats => {
       const others = kept.filter(
         (chat) => chat.length > messages.length || !chat.every((one, at) => one === messages[at])
       )
-      kept = [...others, messages].slice(-most)
+      kept = [...others, messages].slice(-max)
     }
   }
 }

@@ -70,8 +70,8 @@ export const writeFloat32 = (bytes: Uint8Array, at: number, value: number): numb
   let decimals = minDigits
   for (let limit = 1; size >= limit; limit *= 10) decimals--
   for (let limit = 0.1; size < limit; limit /= 10) decimals++
-  const most = decimals + maxDigits - minDigits
-  for (decimals = Math.max(decimals, 0); decimals <= most; decimals++) {
+  const max = decimals + maxDigits - minDigits
+  for (decimals = Math.max(decimals, 0); decimals <= max; decimals++) {
     const power = powers[decimals]!
     const digits = Math.round(size * power)
     // A reader computes these digits as a quotient of two exact numbers.

@@ -198,6 +198,6 @@ describe("ServerSettings.resolve", () => {
       slurm,
       testing
     } = ServerSettings.manager.encode(ServerSettings.manager.complete({}))
-    assert.deepStrictEqual({ most, slurm, testing }, { most: 8, slurm: false, testing: false })
+    assert.deepStrictEqual({ max: most, slurm, testing }, { max: 8, slurm: false, testing: false })
   })
 })

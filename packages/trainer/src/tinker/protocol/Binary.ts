@@ -7,11 +7,11 @@ import { WireError } from "./WireError.ts"
 /**
  * Counts nested messages and packed numbers at all depths; stops above `most`. Throws if the bytes are not a message.
  */
-const partsOf = (desc: DescMessage, bytes: Uint8Array, most: number): number => {
+const partsOf = (desc: DescMessage, bytes: Uint8Array, max: number): number => {
   const fields = new Map(desc.fields.map((field) => [field.number, field]))
   const reader = new BinaryReader(bytes)
   let parts = 0
-  while (reader.pos < reader.len && parts <= most) {
+  while (reader.pos < reader.len && parts <= max) {
     const [number, type] = reader.tag()
     parts++
     if (type !== WireType.LengthDelimited) {
@@ -21,23 +21,23 @@ const partsOf = (desc: DescMessage, bytes: Uint8Array, most: number): number => 
     const inner = reader.bytes()
     const field = fields.get(number)
     if (field?.fieldKind === "message" || (field?.fieldKind === "list" && field.listKind === "message")) {
-      parts += partsOf(field.message, inner, most - parts)
+      parts += partsOf(field.message, inner, max - parts)
     } else if (field?.fieldKind === "list" && !isText(field.scalar)) parts += inner.length
     else if (field?.fieldKind === "map" && field.mapKind === "message") {
       // An entry is a key (1) and a value (2).
-      parts += partsOfEntry(field.message, inner, most - parts)
+      parts += partsOfEntry(field.message, inner, max - parts)
     }
   }
   return parts
 }
 
-const partsOfEntry = (value: DescMessage, bytes: Uint8Array, most: number): number => {
+const partsOfEntry = (value: DescMessage, bytes: Uint8Array, max: number): number => {
   const reader = new BinaryReader(bytes)
   let parts = 0
-  while (reader.pos < reader.len && parts <= most) {
+  while (reader.pos < reader.len && parts <= max) {
     const [number, type] = reader.tag()
     parts++
-    if (number === 2 && type === WireType.LengthDelimited) parts += partsOf(value, reader.bytes(), most - parts)
+    if (number === 2 && type === WireType.LengthDelimited) parts += partsOf(value, reader.bytes(), max - parts)
     else reader.skip(type, number)
   }
   return parts
@@ -53,16 +53,16 @@ export const check = (
   schema: DescMessage,
   bytes: Uint8Array,
   what: string,
-  most: number
+  max: number
 ): Effect.Effect<void, WireError> =>
   Effect.flatMap(
     Effect.try({
-      try: () => partsOf(schema, bytes, most),
+      try: () => partsOf(schema, bytes, max),
       catch: (cause) => new WireError({ message: `${what} of ${bytes.length} bytes cannot be read`, cause })
     }),
     (parts) =>
-      parts > most
-        ? Effect.fail(new WireError({ message: `${what} has more than ${most} parts: send fewer data per request` }))
+      parts > max
+        ? Effect.fail(new WireError({ message: `${what} has more than ${max} parts: send fewer data per request` }))
         : Effect.void
   )
 

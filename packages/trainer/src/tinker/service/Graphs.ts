@@ -43,7 +43,7 @@ interface Loaded {
   readonly scope: Scope.Closeable
 }
 
-const most = 6
+const max = 6
 
 const failed = broken("the graph failed")
 
@@ -85,7 +85,7 @@ export const make = Effect.fnUntraced(function* (
       loaded.delete(key)
       loaded.set(key, found)
       for (const [old, { scope }] of loaded) {
-        if (loaded.size <= most) break
+        if (loaded.size <= max) break
         loaded.delete(old)
         yield* Scope.close(scope, Exit.void)
       }

@@ -23,14 +23,14 @@ export const base = "base"
 
 const failed = broken("the weights cannot be sampled from") as (error: EngineFailed) => OperationFailed
 
-export const make = Effect.fnUntraced(function* (engine: Engine, most: number): Effect.fn.Return<Policies> {
+export const make = Effect.fnUntraced(function* (engine: Engine, max: number): Effect.fn.Return<Policies> {
   const turn = yield* Semaphore.make(1)
   /** Number of users; most recently used last. */
   const loaded = new Map<string, number>()
 
   const makeRoom = Effect.suspend(() => {
     const unused = [...loaded].filter(([, users]) => users === 0).map(([name]) => name)
-    const surplus = unused.slice(0, Math.max(0, loaded.size - most))
+    const surplus = unused.slice(0, Math.max(0, loaded.size - max))
     for (const name of surplus) loaded.delete(name)
     return Effect.forEach(surplus, engine.unload, { discard: true })
   })

@@ -105,16 +105,16 @@ const openDepth = 3
 type BranchesProps = TreeProps & { readonly branches: ReadonlyArray<Beginnings.Beginning>; readonly depth: number }
 
 const Branches = ({ branches, depth, ...props }: BranchesProps) => {
-  const [most, setMost] = useState(atOnce)
+  const [max, setMost] = useState(atOnce)
   return (
     <ul className="branches">
-      {branches.slice(0, most).map((branch) => (
+      {branches.slice(0, max).map((branch) => (
         <Branch key={branch.members[0]} {...props} branch={branch} depth={depth} />
       ))}
-      {branches.length > most && (
+      {branches.length > max && (
         <li>
-          <button type="button" className="small" onClick={() => setMost(most + 10 * atOnce)}>
-            {plural(branches.length - most, "more branch", "more branches")}
+          <button type="button" className="small" onClick={() => setMost(max + 10 * atOnce)}>
+            {plural(branches.length - max, "more branch", "more branches")}
           </button>
         </li>
       )}

@@ -3,7 +3,7 @@ import * as Save from "../../save/Save.ts"
 import type { Source } from "../../source/Source.ts"
 import type * as Wire from "../../source/Wire.ts"
 
-const most = 10_000
+const max = 10_000
 const pageRows = 1000
 
 const columns = [
@@ -58,6 +58,6 @@ export const load = async (source: Source, run: string, query: Wire.RolloutQuery
     const page = await source.browse(run, { ...query, limit: pageRows, ...(before !== undefined && { before }) })
     rows.push(...page.rows)
     before = page.next ?? undefined
-  } while (before !== undefined && rows.length < most)
+  } while (before !== undefined && rows.length < max)
   return { columns, rows: rows.map(rowOf) }
 }

@@ -12,7 +12,7 @@ import * as Remembered from "./Remembered.ts"
 import { freshLimit, useFresh } from "./useFresh.ts"
 
 const firstPage = 200
-const largestPage = 1000
+const maxPage = 1000
 const readAgainMillis = 2000
 
 export interface Rollouts {
@@ -54,7 +54,7 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
   useEffect(() => {
     if (!needsPage || hasFailed) return
     const abort = new AbortController()
-    const more = Math.min(largestPage, Math.max(firstPage, rowsWanted - loaded + firstPage))
+    const more = Math.min(maxPage, Math.max(firstPage, rowsWanted - loaded + firstPage))
     const page = next === null ? { limit: firstPage } : { limit: more, before: next }
     source.browse(run, { ...query, ...page }, abort.signal).then(
       ({ next, rows, total, unindexed }) => {

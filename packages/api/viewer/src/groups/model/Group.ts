@@ -149,12 +149,12 @@ export const ordered = (group: Group): ReadonlyArray<Rollout> =>
  */
 export const sharedMessages = ({ rollouts }: Group): number => {
   const chats = rollouts.map(({ messages }) => (messages ?? []).map(({ raw }) => raw))
-  const most = Math.min(...chats.map((chat) => chat.length)) - 1
+  const max = Math.min(...chats.map((chat) => chat.length)) - 1
   const given = Prompt.lengthOf(
     chats,
     rollouts.map(({ mask }) => mask)
   )
-  return Math.max(0, Math.min(most, given))
+  return Math.max(0, Math.min(max, given))
 }
 
 export const hasReasoning = ({ rollouts }: Group): boolean =>
@@ -184,9 +184,9 @@ const picturesIn = ({ parts }: Message): ReadonlyArray<string | null> =>
 /** Characters of the longest answer, after the shared messages. */
 export const longestAnswer = ({ rollouts }: Group, shared: number): number =>
   rollouts.reduce(
-    (most, { messages, tokens }) =>
+    (max, { messages, tokens }) =>
       Math.max(
-        most,
+        max,
         messages === null
           ? tokens.length * 4
           : messages.slice(shared).reduce((sum, { raw }) => sum + (JSON.stringify(raw)?.length ?? 0), 0)

@@ -93,7 +93,7 @@ export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
     hasReference: refLogprobs?.some((value) => value <= unknownAbove) ?? false,
     largestDifference,
     hasTokenAdvantages: advantages !== null && advantages.length > 0,
-    maxAdvantage: (advantages ?? [advantage ?? 0]).reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+    maxAdvantage: (advantages ?? [advantage ?? 0]).reduce((max, value) => Math.max(max, Math.abs(value)), 0)
   }
 }
 
@@ -172,8 +172,8 @@ export const differenceScale = ({ largestDifference }: TokenModel): number =>
 
 /** True if trainer and sampler differ by at least half of that. */
 export const isDisputed = (model: TokenModel): ((token: Token) => boolean) => {
-  const most = differenceScale(model) / 2
-  return ({ difference }) => difference !== null && Math.abs(difference) >= most
+  const max = differenceScale(model) / 2
+  return ({ difference }) => difference !== null && Math.abs(difference) >= max
 }
 
 /** Consecutive tokens that are all trained or all not, as text; `unknown` if the text of none of them is known. */

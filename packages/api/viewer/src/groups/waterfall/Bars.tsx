@@ -5,7 +5,7 @@ import { type Span, ticks, titles } from "./Waterfall.ts"
 const height = 14
 const width = 1000
 /** Min width, so that short spans stay visible. */
-const least = 1.5
+const min = 1.5
 
 /** From 0 to `to`. */
 export const Bars = ({ spans, to }: { readonly spans: ReadonlyArray<Span>; readonly to: number }) => {
@@ -30,7 +30,7 @@ export const Bars = ({ spans, to }: { readonly spans: ReadonlyArray<Span>; reado
           className={`time-${kind}`}
           x={x(from)}
           y={1}
-          width={Math.max(least, x(end) - x(from))}
+          width={Math.max(min, x(end) - x(from))}
           height={height - 2}
         >
           <title>{`${titles[kind]}: ${duration((end - from) / 1000)}`}</title>

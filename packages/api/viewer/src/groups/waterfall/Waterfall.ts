@@ -134,9 +134,9 @@ export const straggler = (
 }
 
 /** At most `most` round times for an axis, from 0 on. */
-export const ticks = (to: number, most: number): ReadonlyArray<number> => {
-  const least = Math.max(1, to / most)
-  const power = 10 ** Math.floor(Math.log10(least))
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= least)!
+export const ticks = (to: number, max: number): ReadonlyArray<number> => {
+  const min = Math.max(1, to / max)
+  const power = 10 ** Math.floor(Math.log10(min))
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= min)!
   return Array.from({ length: Math.floor(to / step) + 1 }, (_, tick) => tick * step)
 }
