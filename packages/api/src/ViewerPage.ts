@@ -116,7 +116,7 @@ const encodingFor = (accepted: string | undefined): Encoding | undefined =>
     })
   )
 
-const isHeld = (ifNoneMatch: string | undefined, etag: string): boolean =>
+const isNotModified = (ifNoneMatch: string | undefined, etag: string): boolean =>
   (ifNoneMatch ?? "").split(",").some((one) => one.trim().replace(/^W\//, "") === etag || one.trim() === "*")
 
 const answer = (request: HttpServerRequest.HttpServerRequest, page: Page): HttpServerResponse.HttpServerResponse => {
@@ -132,14 +132,14 @@ const answer = (request: HttpServerRequest.HttpServerRequest, page: Page): HttpS
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin"
   }
-  if (isHeld(request.headers["if-none-match"], etag)) return HttpServerResponse.empty({ status: 304, headers })
+  if (isNotModified(request.headers["if-none-match"], etag)) return HttpServerResponse.empty({ status: 304, headers })
   return HttpServerResponse.uint8Array(encoding === undefined ? page.plain : page[encoding], {
     headers: encoding === undefined ? headers : { ...headers, "content-encoding": encoding },
     contentType: "text/html; charset=utf-8"
   })
 }
 
-const notThere = (reason: string) =>
+const unavailablePage = (reason: string) =>
   HttpServerResponse.text(
     `<!doctype html><html lang="en"><meta charset="utf-8"><title>Atropos</title>` +
       `<p>${reason} The service itself is running: see <a href="v1/docs">its endpoints</a>.</p></html>`,
@@ -150,8 +150,10 @@ const notThere = (reason: string) =>
     }
   )
 
-const notBuilt = notThere("The viewer is not built: run <code>npm run build:viewer</code>, then reload this page.")
-const notReadable = notThere("Cannot read the viewer's files; see the service's log.")
+const notBuilt = unavailablePage(
+  "The viewer is not built: run <code>npm run build:viewer</code>, then reload this page."
+)
+const notReadable = unavailablePage("Cannot read the viewer's files; see the service's log.")
 
 /** Returns true for browsers: other clients accept anything, or JSON. */
 const wantsPage = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
@@ -191,7 +193,7 @@ export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const file = yield* PageFile
     const attributes = attributesOf(yield* GroupsOf, yield* Opens)
-    const turn = yield* Semaphore.make(1)
+    const lock = yield* Semaphore.make(1)
     let cached: Page | undefined
     const current = Effect.gen(function* () {
       const version = yield* versionOf(file)
@@ -212,7 +214,7 @@ export const layer = HttpRouter.use(
       return cached
     })
     const serve = (request: HttpServerRequest.HttpServerRequest) =>
-      turn
+      lock
         .withPermits(1)(current)
         .pipe(
           Effect.map((page) => (page === undefined ? notBuilt : answer(request, page))),

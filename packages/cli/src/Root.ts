@@ -37,10 +37,10 @@ const runCommand = Effect.fn("Root.runCommand")(function* (words: ReadonlyArray<
     const value = yield* Effect.orDie(Config.option(Config.String(name)))
     if (Option.isSome(value)) secrets.add(value.value)
   }
-  const chosen = Words.subcommand(words)
+  const selected = Words.subcommand(words)
   const wantsAll = words.some((word) => word.startsWith("--completions"))
   const made = yield* Effect.forEach(Object.entries<CommandEntry>(commands), ([name, entry]) =>
-    wantsAll || name === chosen ? load(name, entry, words) : Effect.succeed(placeholder(name, entry))
+    wantsAll || name === selected ? load(name, entry, words) : Effect.succeed(placeholder(name, entry))
   )
   const root = Command.make("atropos").pipe(
     Command.withDescription(
@@ -48,7 +48,7 @@ const runCommand = Effect.fn("Root.runCommand")(function* (words: ReadonlyArray<
     ),
     Command.withSubcommands(made.map(({ command }) => command))
   )
-  const loaded = made.find(({ command }) => command.name === chosen)
+  const loaded = made.find(({ command }) => command.name === selected)
   const normalized = Words.normalizeBooleans(
     loaded?.normalizeArgs?.(words) ?? words,
     loaded?.booleans ?? new Set<string>()
@@ -56,7 +56,7 @@ const runCommand = Effect.fn("Root.runCommand")(function* (words: ReadonlyArray<
   yield* Command.runWith(root, { version })(normalized).pipe(
     // Results go to standard output, logs to standard error.
     Effect.provideService(LogToStderr, true),
-    Effect.provideService(References.MinimumLogLevel, runsUntilStopped.has(chosen) ? "Info" : "Warn")
+    Effect.provideService(References.MinimumLogLevel, runsUntilStopped.has(selected) ? "Info" : "Warn")
   )
 })
 

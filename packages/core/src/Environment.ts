@@ -70,13 +70,13 @@ export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1, D>(
   // Any error types, possibly different in each function: all become the cause of an `EnvironmentError`.
   make: (settings: A) => Effect.Effect<Definition<Item, unknown, R> & D & DefinitionKeys.OnlyKnown<D>, E1, R1>
 ): EnvironmentLayer<A, E1 | EnvironmentError, R | Exclude<R1, Scope.Scope>> => {
-  const build = (chosen: A): Layer.Layer<Environment, E1 | EnvironmentError, R | Exclude<R1, Scope.Scope>> =>
+  const build = (selected: A): Layer.Layer<Environment, E1 | EnvironmentError, R | Exclude<R1, Scope.Scope>> =>
     Layer.effect(
       Environment,
       Effect.gen(function* () {
         const definition = yield* UserCode.called(
           "Environment.layer's function",
-          () => make(chosen),
+          () => make(selected),
           "definition"
         ).pipe(
           Effect.tap(DefinitionKeys.check),
@@ -96,14 +96,14 @@ export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1, D>(
         const context = yield* Effect.context<R>()
         return BoundEnvironment.make({
           name,
-          settings: chosen,
-          encodedSettings: settings.encode(chosen),
+          settings: selected,
+          encodedSettings: settings.encode(selected),
           definition,
           context
         })
       })
     )
-  return Object.assign((given: Partial<A> = {}) => Layer.suspend(() => build(settings.complete(given))), {
+  return Object.assign((input: Partial<A> = {}) => Layer.suspend(() => build(settings.complete(input))), {
     environmentName: name,
     settings,
     fromEncoded: (encoded: unknown) => Layer.unwrap(Effect.map(settings.decode(encoded), build))

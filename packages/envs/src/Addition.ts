@@ -52,11 +52,11 @@ export const demonstration = ({
   return { prompt, completion }
 }
 
-export const layer = Environment.layer("addition", settings, (chosen) =>
+export const layer = Environment.layer("addition", settings, (selected) =>
   Effect.map(ServerManager.ServerManager, (servers) =>
     ExactAnswer.definition(servers, {
-      ...chosen,
-      draw: draw(chosen.digits),
+      ...selected,
+      draw: draw(selected.digits),
       wrong: ({ answer, prompt }) => ["", String(Number(answer) + 10), answer.slice(1), `${prompt}${answer}`]
     })
   )

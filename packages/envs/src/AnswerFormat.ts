@@ -74,15 +74,16 @@ const instructions = (format: Format, thinking: boolean): string =>
     shown(format.rule)
   ].join("\n\n")
 
-export const layer = Environment.layer("answer-format", settings, (chosen) =>
+export const layer = Environment.layer("answer-format", settings, (selected) =>
   Effect.gen(function* () {
-    const { answerAfter, answerField, domain, evaluationItems, questionField, scoring, seed, source, thinking } = chosen
+    const { answerAfter, answerField, domain, evaluationItems, questionField, scoring, seed, source, thinking } =
+      selected
     const servers = yield* ServerManager.ServerManager
-    const formats = Items.chosen(chosen.formats, chosen.ownFormats)
+    const formats = Items.selected(selected.formats, selected.ownFormats)
     const balance = yield* Balance.make({
       names: formats.map(({ name }) => name),
-      threshold: chosen.formatGroupThreshold,
-      isOn: chosen.ensureEquivalentRatios
+      threshold: selected.formatGroupThreshold,
+      isOn: selected.ensureEquivalentRatios
     })
     const open = Effect.map(balance.open, (names) => formats.filter(({ name }) => names.has(name)))
     const columns = {
@@ -98,7 +99,7 @@ export const layer = Environment.layer("answer-format", settings, (chosen) =>
     const rows =
       source === ItemSource.generated
         ? undefined
-        : yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, ({ answer, question }) => {
+        : yield* ItemSource.shuffledRowsAs({ ...selected, columns }, ({ answer, question }) => {
             if (answer === null) return Result.succeed<Items.Asked>({ question })
             const gold = goldOf(answer)
             return gold === undefined
@@ -110,16 +111,16 @@ export const layer = Environment.layer("answer-format", settings, (chosen) =>
       const possible = Items.forRow(row, domain, among)
       return Items.rowAt(row, seed, index, possible.length > 0 ? possible : Items.forRow(row, domain, formats))
     }
-    const asking = SingleTurn.make(servers, chosen, ({ format, question }: Items.Item) => ({
+    const asking = SingleTurn.make(servers, selected, ({ format, question }: Items.Item) => ({
       messages: [Message.system(instructions(format, thinking)), Message.user(question)]
     }))
     const score = ({ format, gold }: Items.Item, trajectory: Trajectory.Trajectory): Environment.Score => {
       const answer = trajectory.finishReason === "length" ? undefined : Thinking.answer(trajectory.completion, thinking)
-      const said = answer === undefined ? undefined : read(format.rule, answer)
+      const reply = answer === undefined ? undefined : read(format.rule, answer)
       // A format without a place for the answer is never wrong.
-      const isRight = said !== undefined && gold !== undefined && TextAnswer.equivalent(gold, said.answer ?? gold)
+      const isRight = reply !== undefined && gold !== undefined && TextAnswer.equivalent(gold, reply.answer ?? gold)
       return {
-        rewards: { format: said === undefined ? 0 : 1, ...(gold !== undefined && { correct: isRight ? 1 : 0 }) }
+        rewards: { format: reply === undefined ? 0 : 1, ...(gold !== undefined && { correct: isRight ? 1 : 0 }) }
       }
     }
     const asAnswer = (text: string): string => (thinking ? `<think>I know this.</think>\n${text}` : text)

@@ -121,9 +121,9 @@ export const parseAnswer = (completion: string): number | undefined => {
   return number === undefined ? undefined : Number(number.replaceAll(",", ""))
 }
 
-export const layer = Environment.layer("arithmetic-stories", settings, (chosen) =>
+export const layer = Environment.layer("arithmetic-stories", settings, (selected) =>
   Effect.gen(function* () {
-    const { difficulty, evaluationItems, groupSize, largestNumber, maxTokenLength, seed, temperature } = chosen
+    const { difficulty, evaluationItems, groupSize, largestNumber, maxTokenLength, seed, temperature } = selected
     const servers = yield* ServerManager.ServerManager
     const itemAt = (index: number, from: number): Item => ({
       ...story({ seed: from, index, difficulty, largestNumber }),

@@ -21,11 +21,11 @@ import * as ProcessSupervisor from "./command/ProcessSupervisor.ts"
 
 export { settings }
 
-export const layer = Environment.layer("command", settings, (chosen) =>
+export const layer = Environment.layer("command", settings, (selected) =>
   Effect.gen(function* () {
-    const line = yield* CommandLine.read(chosen)
-    const { solvedAt } = chosen
-    const scoreRange = chosen.scoreRange ?? (chosen.reward === "exit" ? ([0, 1] as const) : null)
+    const line = yield* CommandLine.read(selected)
+    const { solvedAt } = selected
+    const scoreRange = selected.scoreRange ?? (selected.reward === "exit" ? ([0, 1] as const) : null)
     if (scoreRange !== null && !(scoreRange[0] < scoreRange[1])) {
       return yield* new Environment.DefinitionFault({
         part: "score_range",
@@ -35,26 +35,26 @@ export const layer = Environment.layer("command", settings, (chosen) =>
     const source = yield* Items.source({
       items: line.items,
       heldOut: undefined,
-      instead: { items: line.items, heldOut: chosen.testItems },
-      settings: chosen,
-      evaluationItems: chosen.evaluationItems,
+      instead: { items: line.items, heldOut: selected.testItems },
+      settings: selected,
+      evaluationItems: selected.evaluationItems,
       folder: undefined
     })
     const supervisor = yield* ProcessSupervisor.make
-    const agent = chosen.agent === null ? undefined : yield* CodingAgents.find(chosen.agent)
-    if (agent !== undefined) yield* AgentTrial.check({ agent, line, settings: chosen, supervisor })
+    const agent = selected.agent === null ? undefined : yield* CodingAgents.find(selected.agent)
+    if (agent !== undefined) yield* AgentTrial.check({ agent, line, settings: selected, supervisor })
     const { definition } = yield* SessionRuns.make<
       Program.Printed,
       ProcessSupervisor.ProgramError,
       FileSystem.FileSystem | Path.Path
     >({
       name: "command",
-      settings: chosen,
-      trained: Trained.by[chosen.trained ?? (agent === undefined ? "all" : (agent.trained ?? "tools"))],
+      settings: selected,
+      trained: Trained.by[selected.trained ?? (agent === undefined ? "all" : (agent.trained ?? "tools"))],
       source,
       isProgram: true,
       ...(solvedAt !== null && { isCorrect: (score) => score >= solvedAt }),
-      begin: ({ item }) => Attempt.begin({ agent, item, line, settings: chosen, supervisor })
+      begin: ({ item }) => Attempt.begin({ agent, item, line, settings: selected, supervisor })
     })
     return {
       ...definition,

@@ -83,33 +83,33 @@ const isAccuracy = (rewards: ReadonlyArray<Rewards.Registered>): boolean =>
 const withReference = (score: Environment.Score, solution: string): Environment.Score =>
   typeof score === "number" ? score : { ...score, sample: { gold: [MathAnswer.extractReference(solution)] } }
 
-export const layer = Environment.layer("dataset", settings, (chosen) =>
+export const layer = Environment.layer("dataset", settings, (selected) =>
   Effect.gen(function* () {
-    const { normalization, rewardFunctions } = chosen
+    const { normalization, rewardFunctions } = selected
     const servers = yield* ServerManager.ServerManager
     const verifier = yield* MathVerifier.MathVerifier
     const rewards = yield* Effect.forEach(rewardFunctions, (spec) => Rewards.create(spec))
     const comparing = rewards.find(({ name }) => needsAnswer.has(name))
-    if (chosen.answerField === null && comparing !== undefined) {
+    if (selected.answerField === null && comparing !== undefined) {
       return yield* NotConfigured.make(
         `reference answer for the reward ${comparing.name}`,
         "its column, --env.answer_field"
       )
     }
     const embedder = rewards.some(({ name }) => name === "cosine_scaled")
-      ? yield* Layer.build(Rewards.layerHuggingFace(chosen.embeddingModel))
+      ? yield* Layer.build(Rewards.layerHuggingFace(selected.embeddingModel))
       : // Only that reward needs an embedder.
         (Context.empty() as Context.Context<Rewards.Embedder>)
     const services = Context.add(embedder, MathVerifier.MathVerifier, verifier)
 
     const { heldOut, items } = yield* ItemSource.shuffledRowsAs(
-      { ...chosen, columns: Row.columnsOf(chosen) },
-      Row.make(chosen)
+      { ...selected, columns: Row.columnsOf(selected) },
+      Row.make(selected)
     )
-    const asking = SingleTurn.make(servers, chosen, ({ messages }: Row.Item) => ({ messages }))
+    const asking = SingleTurn.make(servers, selected, ({ messages }: Row.Item) => ({ messages }))
     const totalWeight = rewards.reduce((sum, { weight }) => sum + weight, 0)
     const components = Rewards.rule(rewards, normalization)
-    const rule = RewardComponents.ruleOf(chosen, components)
+    const rule = RewardComponents.ruleOf(selected, components)
     const scored = (all: ReadonlyArray<RewardComponents.Rewards>): ReadonlyArray<Environment.Score> => {
       if (normalization !== "minmax") return all.map((parts) => ({ rewards: parts }))
       const scores = Rewards.stretched(all.map((parts) => RewardComponents.scoreOf(parts, rule)))
@@ -133,7 +133,7 @@ export const layer = Environment.layer("dataset", settings, (chosen) =>
       evaluation: {
         items: heldOut,
         collectTrajectories: asking.evaluate,
-        isCorrect: (score: number) => score > chosen.correctAbove
+        isCorrect: (score: number) => score > selected.correctAbove
       },
       id: ({ id, messages, solution }: Row.Item) => id ?? { messages, solution },
       label: ({ messages }: Row.Item) => Message.text(messages.at(-1)!),

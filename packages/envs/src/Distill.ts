@@ -57,17 +57,17 @@ export const teacherLogprob = (
   return count === 0 ? 0 : sum / count
 }
 
-export const layer = Environment.layer("distill", settings, (chosen) =>
+export const layer = Environment.layer("distill", settings, (selected) =>
   Effect.gen(function* () {
-    const { maxTokenLength, promptColumn, promptStyle, seed, systemPrompt, teacherTopK } = chosen
+    const { maxTokenLength, promptColumn, promptStyle, seed, systemPrompt, teacherTopK } = selected
     const servers = yield* ServerManager.ServerManager
     const teacher = yield* Teacher.required
     yield* Teacher.check(teacher, yield* Tokenizer.Tokenizer)
     const { heldOut, items } = yield* ItemSource.shuffledRows({
-      ...chosen,
+      ...selected,
       columns: { prompt: { setting: "prompt_column", column: promptColumn, kind: Columns.text } }
     })
-    const asking = SingleTurn.make(servers, chosen, ({ prompt }: Item) =>
+    const asking = SingleTurn.make(servers, selected, ({ prompt }: Item) =>
       promptStyle === "compact"
         ? { text: prompt, longestAnswer: maxTokenLength - 1, samplingSeed: seed }
         : { messages: [...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]), Message.user(prompt)] }

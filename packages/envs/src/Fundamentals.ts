@@ -64,23 +64,23 @@ const reportOf = (row: {
 const sentenceOf = (metric: string, direction: string, magnitude: number): string =>
   `The ${metric} will be: ${direction} and the magnitude will be: ${magnitude}%`
 
-export const layer = Environment.layer("fundamentals", settings, (chosen) =>
+export const layer = Environment.layer("fundamentals", settings, (selected) =>
   Effect.gen(function* () {
     const servers = yield* ServerManager.ServerManager
     const dataset = yield* Dataset.Dataset
     const columns = {
-      context: text("context_column", chosen.contextColumn),
-      metric: text("metric_column", chosen.metricColumn),
-      answer: text("answer_column", chosen.answerColumn),
-      magnitude: text("magnitude_column", chosen.magnitudeColumn)
+      context: text("context_column", selected.contextColumn),
+      metric: text("metric_column", selected.metricColumn),
+      answer: text("answer_column", selected.answerColumn),
+      magnitude: text("magnitude_column", selected.magnitudeColumn)
     } as const
     const source =
-      chosen.source === "generated"
-        ? ItemSource.drawn({ ...chosen, draw: Statements.draw, key: ({ context }) => context })
-        : yield* ItemSource.shuffledRowsAs({ ...chosen, testSource: null, columns }, reportOf).pipe(
+      selected.source === "generated"
+        ? ItemSource.drawn({ ...selected, draw: Statements.draw, key: ({ context }) => context })
+        : yield* ItemSource.shuffledRowsAs({ ...selected, testSource: null, columns }, reportOf).pipe(
             Effect.provideService(Dataset.Dataset, dataset)
           )
-    const asking = SingleTurn.make(servers, chosen, ({ context, metric }: Statements.Report) => ({
+    const asking = SingleTurn.make(servers, selected, ({ context, metric }: Statements.Report) => ({
       messages: [Message.system(instructions), Message.user(question(context, metric))]
     }))
     return {

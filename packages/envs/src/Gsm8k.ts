@@ -40,9 +40,10 @@ export const settings = Environment.settings({
 export const referenceAnswer = (answer: string): string =>
   /####\s*$/.test(answer) ? "" : MathAnswer.extractReference(answer).trim().replaceAll(",", "")
 
-export const layer = Environment.layer("gsm8k", settings, (chosen) =>
+export const layer = Environment.layer("gsm8k", settings, (selected) =>
   Effect.gen(function* () {
-    const { evalTemperature, formReward, groupSize, maxTokenLength, seed, temperature, testSplit, trainSplit } = chosen
+    const { evalTemperature, formReward, groupSize, maxTokenLength, seed, temperature, testSplit, trainSplit } =
+      selected
     const servers = yield* ServerManager.ServerManager
     const verifier = yield* MathVerifier.MathVerifier
     const dataset = yield* Dataset.Dataset
@@ -64,7 +65,7 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
           ({ completion }) => verifier.grade(`\\boxed{${gold}}`, completion, MathAnswer.boxedOptions),
           { concurrency: "unbounded" }
         )
-        return SingleTurn.rightAndShort(correct, group, chosen).map((rewards, index) => ({
+        return SingleTurn.rightAndShort(correct, group, selected).map((rewards, index) => ({
           rewards: FormCredit.add(rewards, group[index]!.completion, formReward),
           ...SingleTurn.asRead(gold, MathAnswer.extract(group[index]!.completion, MathAnswer.boxedOptions))
         }))

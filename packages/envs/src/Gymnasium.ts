@@ -83,10 +83,10 @@ const lastTagged = (text: string): string | undefined => {
 
 /** The action of an answer: the last one between tags, after the thinking. */
 export const actionOf = (answer: string, { actions }: Pick<Info, "actions">, names: ReadonlyArray<string>) => {
-  const said = lastTagged(Thinking.visibleText(answer))
-  if (said === undefined || actions === null) return said
-  const place = names.findIndex((name) => name.toLowerCase() === said.toLowerCase())
-  const written = NumberAnswer.asciiSigns(said)
+  const reply = lastTagged(Thinking.visibleText(answer))
+  if (reply === undefined || actions === null) return reply
+  const place = names.findIndex((name) => name.toLowerCase() === reply.toLowerCase())
+  const written = NumberAnswer.asciiSigns(reply)
   const number = place === -1 ? (/^-?\d{1,9}$/.test(written) ? Number(written) : undefined) : place + actions.start
   return number !== undefined && number >= actions.start && number < actions.start + actions.count ? number : undefined
 }
@@ -96,20 +96,20 @@ const written = ({ actions }: Info, names: ReadonlyArray<string>): string =>
     ? "any text"
     : Array.from({ length: actions.count }, (_, at) => names[at] ?? String(actions.start + at)).join(", ")
 
-export const layer = Environment.layer("gymnasium", settings, (chosen) =>
+export const layer = Environment.layer("gymnasium", settings, (selected) =>
   Effect.gen(function* () {
     const { actions, groupSize, instructions, invalidReward, kwargs, maxTurns, observation, packageName, world } =
-      chosen
+      selected
     const servers = yield* ServerManager.ServerManager
     const bridge = yield* Bridge.make({
-      words: yield* PythonSettings.words(chosen.python, packageName),
+      words: yield* PythonSettings.words(selected.python, packageName),
       kind: "gymnasium",
       packageName,
       name: world,
       config: { kwargs },
       info: Info
     })
-    const told = (text: string): string => observation.replaceAll("{observation}", () => text)
+    const observe = (text: string): string => observation.replaceAll("{observation}", () => text)
     const system = (info: Info): string =>
       instructions ??
       `You act in the world ${world}. Observations are of the kind ${info.observation}. Every turn choose one of these actions: ${written(info, actions)}. Answer like this: <action>${written(info, actions).split(",")[0]}</action>`
@@ -127,12 +127,17 @@ export const layer = Environment.layer("gymnasium", settings, (chosen) =>
             ? { state, reward: invalidReward, isOver: true, observation: "" }
             : Effect.map(
                 bridge.call("step", { episode: state.episode, action }, Stepped),
-                ({ isOver, reward, text }) => ({ state: { ...state, text }, reward, isOver, observation: told(text) })
+                ({ isOver, reward, text }) => ({
+                  state: { ...state, text },
+                  reward,
+                  isOver,
+                  observation: observe(text)
+                })
               )
         }
-        const opening = ({ text }: State) => [Message.system(system(info)), Message.user(told(text))]
+        const opening = ({ text }: State) => [Message.system(system(info)), Message.user(observe(text))]
         return yield* Episode.live({ opening, step, maxTurns }, start, {
-          maxTokens: Math.min(chosen.maxAnswerTokens, chosen.maxTokenLength),
+          maxTokens: Math.min(selected.maxAnswerTokens, selected.maxTokenLength),
           ...sampling
         })
       },
@@ -151,17 +156,17 @@ export const layer = Environment.layer("gymnasium", settings, (chosen) =>
           scores: episodes.map(({ rewards }) => rewards.reduce((sum, reward) => sum + reward, 0))
         })
       )
-    const itemAt = (index: number): Item => ({ seed: SeededRandom.seeded(chosen.seed, index).between(0, 2 ** 30) })
+    const itemAt = (index: number): Item => ({ seed: SeededRandom.seeded(selected.seed, index).between(0, 2 ** 30) })
 
     return {
       items: (cursor: number) =>
         Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt))),
       collectTrajectories: (item: Item) =>
-        Effect.map(group(item, groupSize, { temperature: chosen.temperature }), (one) => ({ groups: [one] })),
+        Effect.map(group(item, groupSize, { temperature: selected.temperature }), (one) => ({ groups: [one] })),
       evaluation: {
-        items: Stream.range(1, chosen.evaluationItems).pipe(Stream.map((index) => itemAt(-index))),
+        items: Stream.range(1, selected.evaluationItems).pipe(Stream.map((index) => itemAt(-index))),
         collectTrajectories: (item: Item) => group(item, 1, { temperature: 0, split: "eval" }),
-        isCorrect: (score: number) => score > chosen.solvedAbove
+        isCorrect: (score: number) => score > selected.solvedAbove
       },
       id: ({ seed }: Item) => [world, seed],
       label: ({ seed }: Item) => `${world} ${seed}`,

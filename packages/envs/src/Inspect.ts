@@ -50,9 +50,9 @@ export const settings = Environment.settings({
   )
 })
 
-export const layer = Environment.layer("inspect", settings, (chosen) =>
+export const layer = Environment.layer("inspect", settings, (selected) =>
   Effect.gen(function* () {
-    const { args, packages, passVariables, python, roles, task } = chosen
+    const { args, packages, passVariables, python, roles, task } = selected
     if (task === "") {
       return yield* new PythonError({
         reason: "unknown",
@@ -73,7 +73,7 @@ export const layer = Environment.layer("inspect", settings, (chosen) =>
     const runs = yield* Rollouts.make({
       name: "inspect",
       bridge,
-      settings: { ...chosen, runsPerSeat: 1 },
+      settings: { ...selected, runsPerSeat: 1 },
       isCorrect: (score) => score >= 1
     })
     return {

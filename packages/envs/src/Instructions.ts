@@ -64,18 +64,18 @@ const thinkFirst = Message.system(
   "Think between <think> and </think> first, then write your answer. Only what follows </think> is looked at; what is asked of an answer must hold for the whole of it."
 )
 
-export const layer = Environment.layer("instructions", settings, (chosen) =>
+export const layer = Environment.layer("instructions", settings, (selected) =>
   Effect.gen(function* () {
-    const { adaptive, maxAverage, refuseFiller, scoring, source, thinking } = chosen
+    const { adaptive, maxAverage, refuseFiller, scoring, source, thinking } = selected
     const servers = yield* ServerManager.ServerManager
     const checkers = yield* Checkers.load
     const pool =
-      source === ItemSource.generated ? Pool.generated(checkers, chosen) : yield* Pool.ofRows(checkers, chosen)
+      source === ItemSource.generated ? Pool.generated(checkers, selected) : yield* Pool.ofRows(checkers, selected)
     const { at, heldOut, size } = pool
     // Strictly above the maximum: the smallest number greater than it.
     const queue = yield* ItemQueue.make({ size, retireFrom: maxAverage + Number.EPSILON, startsOver: true })
 
-    const asking = SingleTurn.make(servers, chosen, ({ prompt }: Item) => ({
+    const asking = SingleTurn.make(servers, selected, ({ prompt }: Item) => ({
       messages: [...(thinking ? [thinkFirst] : []), Message.user(prompt)]
     }))
     const judged = (item: Item, { completion, finishReason }: Trajectory.Trajectory): RewardComponents.Rewards => {

@@ -53,15 +53,15 @@ const valueOf = (answer: string): string => {
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 /** Checks that a valid answer contains all stated values and is not a copy of the schema. */
-const says = ({ schema, told }: Item, answer: string): boolean => {
+const says = ({ schema, told: reported }: Item, answer: string): boolean => {
   const record = Result.getOrUndefined(decode(answer))
   if (record !== undefined && Equal.equals(record, Result.getOrUndefined(decode(schema)))) return false
-  return Object.entries(told).every(([name, value]) => Equal.equals(record?.[name], value))
+  return Object.entries(reported).every(([name, value]) => Equal.equals(record?.[name], value))
 }
 
-export const layer = Environment.layer("json-schema", settings, (chosen) =>
+export const layer = Environment.layer("json-schema", settings, (selected) =>
   Effect.gen(function* () {
-    const { requestField, schemaField, source, thinking } = chosen
+    const { requestField, schemaField, source, thinking } = selected
     const servers = yield* ServerManager.ServerManager
     const judge = yield* SchemaVerifier.make()
     const columns = {
@@ -73,14 +73,14 @@ export const layer = Environment.layer("json-schema", settings, (chosen) =>
     const { heldOut, items } =
       source === ItemSource.generated
         ? ItemSource.drawn({
-            ...chosen,
+            ...selected,
             draw: (random): Item => Bank.draw(random),
             key: ({ request, schema }) => request + schema
           })
-        : yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, ({ request = anyValue, schema }) =>
+        : yield* ItemSource.shuffledRowsAs({ ...selected, columns }, ({ request = anyValue, schema }) =>
             Result.map(SchemaVerifier.schemaText(schema), (written): Item => ({ request, schema: written, told: {} }))
           )
-    const asking = SingleTurn.make(servers, chosen, (item: Item) => ({
+    const asking = SingleTurn.make(servers, selected, (item: Item) => ({
       messages: [Message.user(promptOf(item, thinking))]
     }))
 

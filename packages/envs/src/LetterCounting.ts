@@ -48,15 +48,15 @@ const testColumns = {
   letters: { setting: "test_source", column: "_target_letters", kind: Columns.texts }
 } as const
 
-export const layer = Environment.layer("letter-counting", settings, (chosen) =>
+export const layer = Environment.layer("letter-counting", settings, (selected) =>
   Effect.gen(function* () {
-    const { evaluationItems, lowerBelow, maxTier, raiseAbove, seed, skipEasyAndHard, testSource, thinking } = chosen
-    const isCompact = chosen.promptStyle === "compact"
+    const { evaluationItems, lowerBelow, maxTier, raiseAbove, seed, skipEasyAndHard, testSource, thinking } = selected
+    const isCompact = selected.promptStyle === "compact"
     const servers = yield* ServerManager.ServerManager
     const dataset = yield* Dataset.Dataset
-    const curriculum = yield* Curriculum.make({ ...chosen, levels: maxTier, start: chosen.startTier })
+    const curriculum = yield* Curriculum.make({ ...selected, levels: maxTier, start: selected.startTier })
 
-    const asking = SingleTurn.make(servers, chosen, (item: Item) =>
+    const asking = SingleTurn.make(servers, selected, (item: Item) =>
       isCompact
         ? {
             text: Form.compactPrompt(item),

@@ -72,34 +72,34 @@ export const settings = Environment.settings({
 
 const asNormal = (problem: Problem): Items.Item => ({ ...problem, kind: "normal" })
 
-export const layer = Environment.layer("math", settings, (chosen) =>
+export const layer = Environment.layer("math", settings, (selected) =>
   Effect.gen(function* () {
     const servers = yield* ServerManager.ServerManager
     const verifier = yield* MathVerifier.MathVerifier
-    const draw = Bank.draw(chosen.areas)
+    const draw = Bank.draw(selected.areas)
     const { heldOut, items } =
-      chosen.source === ItemSource.generated
-        ? ItemSource.drawn({ ...chosen, draw: (random) => asNormal(draw(random)), key: Items.label })
+      selected.source === ItemSource.generated
+        ? ItemSource.drawn({ ...selected, draw: (random) => asNormal(draw(random)), key: Items.label })
         : yield* ItemSource.shuffledRowsAs(
             {
-              ...chosen,
+              ...selected,
               columns: {
-                problem: { setting: "problem_field", column: chosen.problemField, kind: Columns.text },
-                answer: { setting: "answer_field", column: chosen.answerField, kind: Columns.text }
+                problem: { setting: "problem_field", column: selected.problemField, kind: Columns.text },
+                answer: { setting: "answer_field", column: selected.answerField, kind: Columns.text }
               } as const
             },
             ({ answer, problem }) => Result.succeed(asNormal({ problem, answer: MathAnswer.extractReference(answer) }))
           )
-    const { grade, metrics, rollOut } = Rolling.make(servers, verifier, chosen)
-    const asking = SingleTurn.make(servers, chosen, (item: Items.Item) => ({ messages: Items.solve(item) }))
-    const isBase = chosen.promptStyle === "base"
-    const followUps = chosen.followUps && !isBase
+    const { grade, metrics, rollOut } = Rolling.make(servers, verifier, selected)
+    const asking = SingleTurn.make(servers, selected, (item: Items.Item) => ({ messages: Items.solve(item) }))
+    const isBase = selected.promptStyle === "base"
+    const followUps = selected.followUps && !isBase
     const evaluateBase = (item: Items.Item) =>
       servers.complete(
-        BasePrompt.request(item, chosen.examples, {
+        BasePrompt.request(item, selected.examples, {
           n: 1,
-          maxTokens: chosen.maxTokenLength,
-          temperature: chosen.evalTemperature,
+          maxTokens: selected.maxTokenLength,
+          temperature: selected.evalTemperature,
           split: "eval"
         })
       )
@@ -110,12 +110,12 @@ export const layer = Environment.layer("math", settings, (chosen) =>
         Effect.map(rollOut(item), ({ groups, requeue }) => ({ groups, requeue: followUps ? requeue : [] })),
       score: (item: Items.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.map(grade(item, group), (isRight) =>
-          Scoring.withForm(Scoring.scores(isRight, group, chosen), group, chosen).map((parts, index) => ({
+          Scoring.withForm(Scoring.scores(isRight, group, selected), group, selected).map((parts, index) => ({
             ...parts,
             ...SingleTurn.asRead(item.answer, MathAnswer.extract(group[index]!.completion, MathAnswer.boxedOptions))
           }))
         ),
-      components: FormCredit.ruleOf(Scoring.rule, chosen.formReward),
+      components: FormCredit.ruleOf(Scoring.rule, selected.formReward),
       evaluation: {
         items: heldOut,
         collectTrajectories: isBase ? evaluateBase : asking.evaluate,

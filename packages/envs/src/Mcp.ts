@@ -73,43 +73,43 @@ export const isRight = (
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`
 
-export const layer = Environment.layer("mcp", settings, (chosen) =>
+export const layer = Environment.layer("mcp", settings, (selected) =>
   Effect.gen(function* () {
-    const { groupSize, maxAnswerTokens, maxTokenLength, outcomeWeight, seed } = chosen
+    const { groupSize, maxAnswerTokens, maxTokenLength, outcomeWeight, seed } = selected
     const servers = yield* ServerManager.ServerManager
     const dataset = yield* Dataset.Dataset
     const server: McpTools.Server =
-      chosen.url !== null
-        ? { url: chosen.url }
-        : chosen.command === "warehouse"
+      selected.url !== null
+        ? { url: selected.url }
+        : selected.command === "warehouse"
           ? warehouse(seed)
-          : { command: chosen.command, args: chosen.args }
-    const toolbox = Toolbox.make(yield* McpTools.make(server, chosen.tools))
+          : { command: selected.command, args: selected.args }
+    const toolbox = Toolbox.make(yield* McpTools.make(server, selected.tools))
     const stock = Warehouse.make(seed)
     const columns = {
-      question: { setting: "question_column", column: chosen.questionColumn, kind: Columns.text },
-      answer: { setting: "answer_column", column: chosen.answerColumn, kind: Columns.text }
+      question: { setting: "question_column", column: selected.questionColumn, kind: Columns.text },
+      answer: { setting: "answer_column", column: selected.answerColumn, kind: Columns.text }
     } as const
     const source =
-      chosen.source === "generated"
+      selected.source === "generated"
         ? ItemSource.drawn<Item>({
-            ...chosen,
+            ...selected,
             draw: (random, samplingSeed) => ({ ...Warehouse.ask(stock, random), samplingSeed }),
             key: ({ question }) => question
           })
-        : yield* ItemSource.shuffledRowsAs({ ...chosen, testSource: null, columns }, (row) =>
+        : yield* ItemSource.shuffledRowsAs({ ...selected, testSource: null, columns }, (row) =>
             Result.succeed<Item>({ ...row, samplingSeed: seed })
           ).pipe(Effect.provideService(Dataset.Dataset, dataset))
     const episodes = ({ question, samplingSeed }: Item, count: number, split: "train" | "eval") =>
       ToolEpisode.playGroup(toolbox, [Message.system(instructions), Message.user(question)], {
         count,
-        limits: { turns: chosen.maxTurns, calls: chosen.maxCalls, seconds: chosen.maxSeconds },
+        limits: { turns: selected.maxTurns, calls: selected.maxCalls, seconds: selected.maxSeconds },
         maxTokens: Math.min(maxAnswerTokens, maxTokenLength),
         seed: samplingSeed,
         split,
-        temperature: split === "train" ? chosen.temperature : chosen.evalTemperature
+        temperature: split === "train" ? selected.temperature : selected.evalTemperature
       }).pipe(Effect.provideService(ServerManager.ServerManager, servers))
-    const rule = RewardComponents.ruleOf(chosen, ToolEpisode.answeredRule)
+    const rule = RewardComponents.ruleOf(selected, ToolEpisode.answeredRule)
     return {
       items: source.items,
       collectTrajectories: (item: Item) => episodes(item, groupSize, "train"),

@@ -76,9 +76,9 @@ interface BankSettings {
   readonly seed: number
 }
 
-const drawing = (chosen: BankSettings): ItemSource.Drawing<Item> => {
-  const draw = Bank.draw({ ...chosen, largest: chosen.largestNumber })
-  return { seed: chosen.seed, draw: (random, samplingSeed) => ({ ...draw(random), samplingSeed }), key: Form.key }
+const drawing = (selected: BankSettings): ItemSource.Drawing<Item> => {
+  const draw = Bank.draw({ ...selected, largest: selected.largestNumber })
+  return { seed: selected.seed, draw: (random, samplingSeed) => ({ ...draw(random), samplingSeed }), key: Form.key }
 }
 
 /**
@@ -86,25 +86,25 @@ const drawing = (chosen: BankSettings): ItemSource.Drawing<Item> => {
  * and where to look, and leaves the rest to the reward.
  */
 export const demonstration = (
-  given: BankSettings & { readonly index: number; readonly accuracy: number }
+  input: BankSettings & { readonly index: number; readonly accuracy: number }
 ): ExactAnswer.Demonstration => {
-  const item = ItemSource.drawAt(drawing(given), given.index, false)
-  const random = SeededRandom.seeded(given.seed + 1, given.index)
-  const chosen = random.chance(given.accuracy) ? item.gold : random.between(0, item.choices.length - 1)
-  return { prompt: Form.compactPrompt(item), completion: letterOf(chosen) }
+  const item = ItemSource.drawAt(drawing(input), input.index, false)
+  const random = SeededRandom.seeded(input.seed + 1, input.index)
+  const selected = random.chance(input.accuracy) ? item.gold : random.between(0, item.choices.length - 1)
+  return { prompt: Form.compactPrompt(item), completion: letterOf(selected) }
 }
 
-export const layer = Environment.layer("mcqa", settings, (chosen) =>
+export const layer = Environment.layer("mcqa", settings, (selected) =>
   Effect.gen(function* () {
-    const { source, thinking } = chosen
-    const isCompact = chosen.promptStyle === "compact"
+    const { source, thinking } = selected
+    const isCompact = selected.promptStyle === "compact"
     const servers = yield* ServerManager.ServerManager
     const { heldOut, items } =
       source === ItemSource.generated
-        ? ItemSource.drawn({ ...drawing(chosen), evaluationItems: chosen.evaluationItems })
-        : yield* Rows.shuffled(chosen)
+        ? ItemSource.drawn({ ...drawing(selected), evaluationItems: selected.evaluationItems })
+        : yield* Rows.shuffled(selected)
 
-    const asking = SingleTurn.make(servers, chosen, (item: Item) =>
+    const asking = SingleTurn.make(servers, selected, (item: Item) =>
       isCompact
         ? { text: Form.compactPrompt(item), longestAnswer: 1, samplingSeed: item.samplingSeed }
         : { messages: [Message.user(Form.chatPrompt(item, thinking))] }
@@ -115,7 +115,7 @@ export const layer = Environment.layer("mcqa", settings, (chosen) =>
       SingleTurn.rightAndShort(
         group.map((trajectory) => isRight(item, trajectory)),
         group,
-        chosen
+        selected
       ).map((rewards, index) => ({
         rewards,
         ...SingleTurn.asRead(letterOf(item.gold), Form.letterIn(item, group[index]!.completion, thinking))

@@ -52,43 +52,43 @@ const settled = <A>(result: Result.Result<A, string>): Effect.Effect<A, OpenEnvE
 
 /** Chooses how episodes are played from the settings, the functions and the server's schema. */
 const playing = Effect.fnUntraced(function* (
-  chosen: Settings,
+  selected: Settings,
   { act, observe }: Functions,
   described: Described.Described,
   onInvalid: Episodes.Rules["onInvalid"]
 ): Effect.fn.Return<Play, OpenEnvError> {
-  const isHidden = Visible.isHiddenBy(chosen.hiddenFields)
+  const isHidden = Visible.isHiddenBy(selected.hiddenFields)
   const rules: Episodes.Rules = {
-    ...chosen,
+    ...selected,
     isHidden,
     onInvalid,
-    maxTokens: Math.min(chosen.maxAnswerTokens, chosen.maxTokenLength)
+    maxTokens: Math.min(selected.maxAnswerTokens, selected.maxTokenLength)
   }
-  const hasTools = chosen.mode === "tools" || (chosen.mode === "auto" && described.hasTools && act === undefined)
-  const template = Telling.template(chosen.observation, described, isHidden)
+  const hasTools = selected.mode === "tools" || (selected.mode === "auto" && described.hasTools && act === undefined)
+  const template = Telling.template(selected.observation, described, isHidden)
   // A task with tools may be described in the settings only.
-  const isUntold = hasTools && chosen.observation === null && Result.isFailure(template)
-  if (isUntold && observe === undefined && chosen.instructions === "") {
+  const isUntold = hasTools && selected.observation === null && Result.isFailure(template)
+  if (isUntold && observe === undefined && selected.instructions === "") {
     return yield* failed("settings", `the model has no task: ${template.failure}, or set it with --env.instructions`)
   }
   const whole = observe !== undefined || isUntold ? "" : yield* settled(template)
-  const told: Episodes.Chat["observe"] = ({ observation }, turn) =>
+  const reported: Episodes.Chat["observe"] = ({ observation }, turn) =>
     observe === undefined
-      ? settled(Telling.told(whole, observation, isHidden))
+      ? settled(Telling.notice(whole, observation, isHidden))
       : Effect.sync(() => observe(Visible.fields(observation, isHidden), turn))
   const field =
-    act !== undefined || (hasTools && chosen.actionField === null)
+    act !== undefined || (hasTools && selected.actionField === null)
       ? undefined
-      : yield* settled(Acting.field(chosen, described))
+      : yield* settled(Acting.field(selected, described))
   const acted: Episodes.Chat["act"] = (answer, { observation }) =>
     act !== undefined
       ? act(answer, Visible.fields(observation, isHidden))
-      : field && Acting.action(answer, field, chosen)
+      : field && Acting.action(answer, field, selected)
   if (!hasTools) {
-    const chat = { observe: told, act: acted }
+    const chat = { observe: reported, act: acted }
     return (connection, seed, sampling) => Episodes.inWords(connection, seed, chat, rules, sampling)
   }
-  const chat = { observe: told, ...(field && { answer: (text: string) => Acting.action(text, field, chosen) }) }
+  const chat = { observe: reported, ...(field && { answer: (text: string) => Acting.action(text, field, selected) }) }
   return (connection, seed, sampling) => Episodes.withTools(connection, seed, chat, rules, sampling)
 })
 
@@ -96,15 +96,15 @@ const playing = Effect.fnUntraced(function* (
 const headersOf = Effect.map(Config.option(Config.Redacted("OPENENV_TOKEN")), (token) =>
   Option.match(token, {
     onNone: (): { readonly [name: string]: string } => ({}),
-    onSome: (given) => ({ authorization: `Bearer ${Redacted.value(given)}` })
+    onSome: (input) => ({ authorization: `Bearer ${Redacted.value(input)}` })
   })
 )
 
-const definition = Effect.fnUntraced(function* (chosen: Settings, functions: Functions) {
+const definition = Effect.fnUntraced(function* (selected: Settings, functions: Functions) {
   const servers = yield* ServerManager.ServerManager
-  const address = yield* settled(Address.parse(chosen.url))
+  const address = yield* settled(Address.parse(selected.url))
   const headers = yield* headersOf
-  const described = yield* Described.ask(address, headers, chosen.timeout * 1000)
+  const described = yield* Described.ask(address, headers, selected.timeout * 1000)
   let invalid = 0
   const onInvalid = (answer: string) =>
     Effect.suspend(() =>
@@ -116,14 +116,14 @@ const definition = Effect.fnUntraced(function* (chosen: Settings, functions: Fun
             action: described.action
           })
     )
-  const play = yield* Effect.mapError(playing(chosen, functions, described, onInvalid), (error) =>
+  const play = yield* Effect.mapError(playing(selected, functions, described, onInvalid), (error) =>
     failed(error.reason, `${address.http}: ${error.message}`)
   )
   const sessions = yield* Sessions.make({
     address,
     headers,
-    timeout: Duration.seconds(chosen.timeout),
-    limit: chosen.sessions
+    timeout: Duration.seconds(selected.timeout),
+    limit: selected.sessions
   })
   const group = Effect.fnUntraced(
     function* ({ seed }: Item, count: number, sampling: Omit<Sampling, "seed">) {
@@ -136,7 +136,7 @@ const definition = Effect.fnUntraced(function* (chosen: Settings, functions: Fun
         { concurrency: "unbounded" }
       )
       const starts = new Set(played.map(({ start }) => start))
-      if (chosen.sameStart && starts.size > 1) return yield* failed("settings", unlike(address, seed))
+      if (selected.sameStart && starts.size > 1) return yield* failed("settings", unlike(address, seed))
       return { trajectories: played.map(({ trajectory }) => trajectory), scores: played.map(({ score }) => score) }
     },
     Effect.provideService(ServerManager.ServerManager, servers)
@@ -146,13 +146,13 @@ const definition = Effect.fnUntraced(function* (chosen: Settings, functions: Fun
     (index: number): Item => ({ seed: first + index })
   return {
     items: (cursor: number) =>
-      Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER - chosen.seed), from(chosen.seed)),
+      Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER - selected.seed), from(selected.seed)),
     collectTrajectories: (item: Item) =>
-      Effect.map(group(item, chosen.groupSize, { temperature: chosen.temperature }), (one) => ({ groups: [one] })),
+      Effect.map(group(item, selected.groupSize, { temperature: selected.temperature }), (one) => ({ groups: [one] })),
     evaluation: {
-      items: Stream.map(Stream.range(0, chosen.evaluationItems - 1), from(chosen.evaluationSeed)),
+      items: Stream.map(Stream.range(0, selected.evaluationItems - 1), from(selected.evaluationSeed)),
       collectTrajectories: (item: Item) => group(item, 1, { temperature: 0, split: "eval" }),
-      isCorrect: (score: number) => score > chosen.solvedAbove
+      isCorrect: (score: number) => score > selected.solvedAbove
     },
     metrics: Effect.all({
       "openenv/sessions": sessions.limit,
@@ -169,6 +169,6 @@ const unlike = ({ http }: Address.Address, seed: number): string =>
 
 /** An OpenEnv environment with custom functions; its settings are those of `openenv`. */
 export const make = (name: string, functions: Functions = {}) =>
-  Environment.layer(name, settings, (chosen) => definition(chosen, functions))
+  Environment.layer(name, settings, (selected) => definition(selected, functions))
 
 export const layer = make("openenv")

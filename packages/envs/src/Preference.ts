@@ -93,13 +93,13 @@ export const systemPromptsOf = (
 
 const text = (setting: string, column: string) => ({ setting, column, kind: Columns.text })
 
-export const layer = Environment.layer("preference", settings, (chosen) =>
+export const layer = Environment.layer("preference", settings, (selected) =>
   Effect.gen(function* () {
-    const { chosenColumn, groupSize, promptColumn, rejectedColumn } = chosen
+    const { chosenColumn, groupSize, promptColumn, rejectedColumn } = selected
     const servers = yield* ServerManager.ServerManager
-    const judge = PairwiseJudge.make(yield* Judge.required, chosen)
+    const judge = PairwiseJudge.make(yield* Judge.required, selected)
     const { heldOut, items } = yield* ItemSource.shuffledRows({
-      ...chosen,
+      ...selected,
       columns: {
         prompt: text("prompt_column", promptColumn),
         ...(chosenColumn !== null && { chosen: text("chosen_column", chosenColumn) }),
@@ -107,11 +107,11 @@ export const layer = Environment.layer("preference", settings, (chosen) =>
       }
     })
     const asking = (systemPrompt: string, groupSize: number) =>
-      SingleTurn.make(servers, { ...chosen, groupSize }, ({ prompt }: Item) => ({
+      SingleTurn.make(servers, { ...selected, groupSize }, ({ prompt }: Item) => ({
         messages: [...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]), Message.user(prompt)]
       }))
     const train = (item: Item) => {
-      const drawn = systemPromptsOf(chosen, item, groupSize)
+      const drawn = systemPromptsOf(selected, item, groupSize)
       const counts = Array.from(new Set(drawn), (one) => [one, drawn.filter((other) => other === one).length] as const)
       return Effect.map(
         Effect.forEach(counts, ([prompt, count]) => asking(prompt, count).train(item), { concurrency: "unbounded" }),
@@ -120,8 +120,8 @@ export const layer = Environment.layer("preference", settings, (chosen) =>
     }
     const scored = (share: number, { messages }: Trajectory.Trajectory): Environment.Score => {
       const [first] = messages
-      const given = first?.role === "system" ? Message.text(first) : ""
-      return chosen.systemPrompts.length === 0 ? share : { score: share, overrides: { system_prompt: given } }
+      const input = first?.role === "system" ? Message.text(first) : ""
+      return selected.systemPrompts.length === 0 ? share : { score: share, overrides: { system_prompt: input } }
     }
     return {
       items,
@@ -132,7 +132,7 @@ export const layer = Environment.layer("preference", settings, (chosen) =>
         evaluation: {
           items: heldOut,
           collectTrajectories: Effect.fn("Preference.evaluate")(function* (item: Item) {
-            const [systemPrompt = ""] = systemPromptsOf(chosen, item, 1)
+            const [systemPrompt = ""] = systemPromptsOf(selected, item, 1)
             const trajectories = yield* asking(systemPrompt, 1).evaluate(item)
             const good = { completion: item.chosen ?? "", finishReason: "stop" }
             const scores = yield* Effect.forEach(trajectories, (answer) => judge.shares(item.prompt, [answer, good]))

@@ -46,9 +46,9 @@ export const settings = Environment.settings({
   )
 })
 
-export const layer = Environment.layer("python-tests", settings, (chosen) =>
+export const layer = Environment.layer("python-tests", settings, (selected) =>
   Effect.gen(function* () {
-    const { maxCases, score, seconds, seed, showTests, source, testSource } = chosen
+    const { maxCases, score, seconds, seed, showTests, source, testSource } = selected
     const servers = yield* ServerManager.ServerManager
     const sandbox = yield* Sandbox.Sandbox
     const { columns, fromColumns } = Problem
@@ -56,7 +56,7 @@ export const layer = Environment.layer("python-tests", settings, (chosen) =>
     const { heldOut, train } = yield* built === undefined
       ? ItemSource.rowsAs({ source, testSource, seed, columns }, fromColumns)
       : ownItems(built, testSource, seed)
-    const asking = SingleTurn.make(servers, chosen, (problem: Problem.Problem) => ({
+    const asking = SingleTurn.make(servers, selected, (problem: Problem.Problem) => ({
       messages: [Message.system(instructionsFor(problem)), Message.user(question(problem, showTests))]
     }))
 

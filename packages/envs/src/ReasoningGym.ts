@@ -70,9 +70,9 @@ const Scores = Schema.Struct({
 })
 const Info = Schema.Struct({ shape: Schema.Literal("single") })
 
-export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
+export const layer = Environment.layer("reasoning-gym", settings, (selected) =>
   Effect.gen(function* () {
-    const { config, dataset, difficulty, evaluationItems, instructions, python, seed, size } = chosen
+    const { config, dataset, difficulty, evaluationItems, instructions, python, seed, size } = selected
     const parts = yield* Mix.read(dataset)
     const servers = yield* ServerManager.ServerManager
     const bridge = yield* Bridge.make({
@@ -108,9 +108,9 @@ export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
       const { question } = yield* questionOf(item)
       return yield* servers.chat({
         messages: [...(instructions === "" ? [] : [Message.system(instructions)]), Message.user(question)],
-        maxTokens: chosen.maxTokenLength,
+        maxTokens: selected.maxTokenLength,
         n,
-        temperature: split === "train" ? chosen.temperature : chosen.evalTemperature,
+        temperature: split === "train" ? selected.temperature : selected.evalTemperature,
         split
       })
     })
@@ -137,7 +137,7 @@ export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
         Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map(itemAt), Stream.mapEffect(answered), (items) =>
           Stream.unwrap(Effect.as(bridge.info, items))
         ),
-      collectTrajectories: (item: Item) => ask(item, chosen.groupSize, "train"),
+      collectTrajectories: (item: Item) => ask(item, selected.groupSize, "train"),
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         score(
           item,

@@ -79,9 +79,9 @@ const patternOf = (completion: string): string | undefined => {
 
 const tagged = (pattern: string): string => `<answer>${pattern}</answer>`
 
-export const layer = Environment.layer("regex", settings, (chosen) =>
+export const layer = Environment.layer("regex", settings, (selected) =>
   Effect.gen(function* () {
-    const { acceptField, descriptionField, heldBack, rejectField, scoring, shown, source } = chosen
+    const { acceptField, descriptionField, heldBack, rejectField, scoring, shown, source } = selected
     const servers = yield* ServerManager.ServerManager
     const attempt = yield* RegexVerifier.make()
     const draw = (random: SeededRandom.SeededRandom): Item => {
@@ -97,8 +97,8 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
     }
     const { heldOut, items } =
       source === ItemSource.generated
-        ? ItemSource.drawn({ ...chosen, draw, key: promptOf })
-        : yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, ({ accepted, description, rejected }) => {
+        ? ItemSource.drawn({ ...selected, draw, key: promptOf })
+        : yield* ItemSource.shuffledRowsAs({ ...selected, columns }, ({ accepted, description, rejected }) => {
             const few = Math.min(accepted.length, rejected.length)
             const all = [...accepted, ...rejected]
             if (all.length > max || all.some((text) => text.length > longest)) {
@@ -113,7 +113,7 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
               shown: Math.min(shown, Math.floor(few / 2))
             })
           })
-    const asking = SingleTurn.make(servers, chosen, (item: Item) => ({ messages: [Message.user(promptOf(item))] }))
+    const asking = SingleTurn.make(servers, selected, (item: Item) => ({ messages: [Message.user(promptOf(item))] }))
     const nothing = { valid: 0, accepted: 0, rejected: 0, told_apart: 0, correct: 0 }
 
     const counted = scoring === "share" ? "told_apart" : "correct"
@@ -158,7 +158,7 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
                 tagged(pattern),
                 `<think>${tagged("a")}</think>${tagged(`/${pattern}/u`)}`
               ],
-              wrong: ({ accepted, pattern = "", shown: told }: Item) => [
+              wrong: ({ accepted, pattern = "", shown: reported }: Item) => [
                 "",
                 pattern,
                 tagged(".*"),
@@ -168,7 +168,7 @@ export const layer = Environment.layer("regex", settings, (chosen) =>
                 // Memorizes the shown texts.
                 tagged(
                   accepted
-                    .slice(0, told)
+                    .slice(0, reported)
                     .map((text) => text.replaceAll(/[^a-zA-Z0-9]/g, "[$&]"))
                     .join("|") || "$^"
                 ),

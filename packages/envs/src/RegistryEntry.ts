@@ -45,5 +45,5 @@ export interface RegistryEntry {
    */
   readonly dataLicence: string
   /** The data sets, environments or games of its package, or the tasks of a folder, one per line. */
-  readonly names?: (given: Listing) => Effect.Effect<ReadonlyArray<string>, { readonly message: string }>
+  readonly names?: (input: Listing) => Effect.Effect<ReadonlyArray<string>, { readonly message: string }>
 }

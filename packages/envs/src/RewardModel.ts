@@ -33,14 +33,14 @@ interface Item {
   readonly prompt: string
 }
 
-export const layer = Environment.layer("reward-model", settings, (chosen) =>
+export const layer = Environment.layer("reward-model", settings, (selected) =>
   Effect.gen(function* () {
-    const { promptColumn, systemPrompt } = chosen
+    const { promptColumn, systemPrompt } = selected
     const servers = yield* ServerManager.ServerManager
     const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
-    const { reward } = yield* Rewards.endpoint(chosen)
+    const { reward } = yield* Rewards.endpoint(selected)
     const { heldOut, items } = yield* ItemSource.shuffledRows({
-      ...chosen,
+      ...selected,
       columns: { prompt: { setting: "prompt_column", column: promptColumn, kind: Columns.text } }
     })
     const chat = ({ prompt }: Item) => [
@@ -54,7 +54,7 @@ export const layer = Environment.layer("reward-model", settings, (chosen) =>
         (item: Item) =>
           applyChatTemplate(chat(item), { addGenerationPrompt: true })
     })
-    const asking = SingleTurn.make(servers, chosen, (item: Item) => ({ messages: chat(item) }))
+    const asking = SingleTurn.make(servers, selected, (item: Item) => ({ messages: chat(item) }))
 
     return {
       items,

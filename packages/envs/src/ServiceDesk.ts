@@ -38,14 +38,14 @@ interface Item extends Wishes.Task {
 
 const components: RewardComponents.Rule = { weights: { orders: 0, told: 0, complete: 1 } }
 
-export const layer = Environment.layer("service-desk", settings, (chosen) =>
+export const layer = Environment.layer("service-desk", settings, (selected) =>
   Effect.gen(function* () {
     const { customerTemperature, groupSize, maxAnswerTokens, maxSeconds, maxTokenLength, maxTurns, outcomeWeight } =
-      chosen
+      selected
     const servers = yield* ServerManager.ServerManager
     const customer = yield* Opponent.required
     const source = ItemSource.drawn<Item>({
-      ...chosen,
+      ...selected,
       draw: (random, samplingSeed) => ({ ...Wishes.draw(random), samplingSeed }),
       key: ({ customer: { name }, wishes }) => name + wishes.join()
     })
@@ -61,20 +61,20 @@ export const layer = Environment.layer("service-desk", settings, (chosen) =>
               maxTokens: Math.min(maxAnswerTokens, maxTokenLength),
               seed: item.samplingSeed + index,
               split,
-              temperature: split === "train" ? chosen.temperature : chosen.evalTemperature
+              temperature: split === "train" ? selected.temperature : selected.evalTemperature
             }),
           { concurrency: "unbounded" }
         ),
         (played) => played.filter((one) => one !== undefined)
       ).pipe(Effect.provideService(ServerManager.ServerManager, servers))
-    const rule = RewardComponents.ruleOf(chosen, components)
+    const rule = RewardComponents.ruleOf(selected, components)
     return {
       items: source.items,
       collectTrajectories: (item: Item) => conversations(item, groupSize, "train"),
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
         const rewards = group.map((one) => {
-          const { orders, told } = Conversation.judge(item, one)
-          return { orders, told, complete: orders * told }
+          const { orders, told: reported } = Conversation.judge(item, one)
+          return { orders, told: reported, complete: orders * reported }
         })
         return Effect.succeed(ToolEpisode.scoredParts(group, rewards, rule, { outcomeWeight }))
       },

@@ -89,9 +89,9 @@ export const textTrajectory = (
   return { messages, completion: text, finishReason: "stop", tokens, mask }
 }
 
-export const layer = Environment.layer("sft-loader", settings, (chosen) =>
+export const layer = Environment.layer("sft-loader", settings, (selected) =>
   Effect.gen(function* () {
-    const { column, epochs, format, prefixColumn, seed, source, train } = chosen
+    const { column, epochs, format, prefixColumn, seed, source, train } = selected
     const tokenizer = yield* Tokenizer.Tokenizer
     const kind = chats[format]
     const rows: ReadonlyArray<Row> = yield* Columns.rows(source, {

@@ -51,11 +51,11 @@ export const demonstration = (
   return { prompt, completion }
 }
 
-export const layer = Environment.layer("sort-letters", settings, (chosen) =>
+export const layer = Environment.layer("sort-letters", settings, (selected) =>
   Effect.map(ServerManager.ServerManager, (servers) =>
     ExactAnswer.definition(servers, {
-      ...chosen,
-      draw: draw(chosen),
+      ...selected,
+      draw: draw(selected),
       wrong: ({ answer, prompt }) => ["", `${answer}${answer[0]!}`, answer.slice(1), `${prompt}${answer}`]
     })
   )

@@ -64,13 +64,13 @@ const Stepped = Schema.Union([
 ])
 const Closed = Schema.Struct({})
 
-export const layer = Environment.layer("textarena", settings, (chosen) =>
+export const layer = Environment.layer("textarena", settings, (selected) =>
   Effect.gen(function* () {
-    const { game, groupSize, instructions, kwargs, maxTurns, opponents, players } = chosen
+    const { game, groupSize, instructions, kwargs, maxTurns, opponents, players } = selected
     const servers = yield* ServerManager.ServerManager
     const opponent = opponents === "model" ? Opponent.player(yield* Opponent.required) : undefined
     const bridge = yield* Bridge.make({
-      words: yield* PythonSettings.words(chosen.python, packageName),
+      words: yield* PythonSettings.words(selected.python, packageName),
       kind: packageName,
       packageName,
       name: game,
@@ -101,7 +101,7 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
           players: Array.from({ length: players }, (_, seat) =>
             opponent === undefined || seat === index % players ? ("policy" as const) : opponent
           ),
-          maxTokens: Math.min(chosen.maxAnswerTokens, chosen.maxTokenLength)
+          maxTokens: Math.min(selected.maxAnswerTokens, selected.maxTokenLength)
         })
       },
       Effect.scoped,
@@ -118,7 +118,7 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
       )
     const itemAt = (index: number): Item => ({
       index: Math.abs(index),
-      seed: SeededRandom.seeded(chosen.seed, index).between(0, 2 ** 30)
+      seed: SeededRandom.seeded(selected.seed, index).between(0, 2 ** 30)
     })
 
     return {
@@ -127,9 +127,9 @@ export const layer = Environment.layer("textarena", settings, (chosen) =>
       items: (cursor: number) =>
         Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt))),
       collectTrajectories: (item: Item) =>
-        Effect.map(plays(item, groupSize, { temperature: chosen.temperature }), ({ groups }) => ({ groups })),
+        Effect.map(plays(item, groupSize, { temperature: selected.temperature }), ({ groups }) => ({ groups })),
       evaluation: {
-        items: Stream.range(1, chosen.evaluationItems).pipe(Stream.map((index) => itemAt(-index))),
+        items: Stream.range(1, selected.evaluationItems).pipe(Stream.map((index) => itemAt(-index))),
         collectTrajectories: (item: Item) =>
           Effect.map(plays(item, 1, { temperature: 0, split: "eval" }), ({ groups }) => ({
             trajectories: groups.flatMap(({ trajectories }) => trajectories),

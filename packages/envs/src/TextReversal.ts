@@ -65,24 +65,24 @@ const blockOf = (answer: string): string | undefined => {
     : answer.slice(from + open.length, to).replace(/^\r?\n|\r?\n$/g, "")
 }
 
-export const layer = Environment.layer("text-reversal", settings, (chosen) =>
+export const layer = Environment.layer("text-reversal", settings, (selected) =>
   Effect.gen(function* () {
-    const { fewestWords, mostWords, promptStyle, scoring, source, textField, thinking } = chosen
+    const { fewestWords, mostWords, promptStyle, scoring, source, textField, thinking } = selected
     const isCompact = promptStyle === "compact"
     const servers = yield* ServerManager.ServerManager
     const draw = isCompact
-      ? lettersOf(chosen)
+      ? lettersOf(selected)
       : phrase({ fewest: Math.min(fewestWords, mostWords), max: Math.max(fewestWords, mostWords) })
     const columns = { text: { setting: "text_field", column: textField, kind: Columns.text } }
     const { heldOut, items } =
       source === ItemSource.generated
-        ? ItemSource.drawn({ ...chosen, draw, key: compactPrompt })
-        : yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, ({ text }) =>
+        ? ItemSource.drawn({ ...selected, draw, key: compactPrompt })
+        : yield* ItemSource.shuffledRowsAs({ ...selected, columns }, ({ text }) =>
             text.length > longest
               ? Result.fail(`its text has more than ${longest} characters`)
               : Result.succeed<Item>({ text: text.trim(), samplingSeed: 0 })
           )
-    const asking = SingleTurn.make(servers, chosen, (item: Item) =>
+    const asking = SingleTurn.make(servers, selected, (item: Item) =>
       isCompact
         ? { text: compactPrompt(item), longestAnswer: item.text.length, samplingSeed: item.samplingSeed }
         : { messages: [Message.user(promptOf(item, thinking))] }
@@ -91,12 +91,12 @@ export const layer = Environment.layer("text-reversal", settings, (chosen) =>
       const gold = reversed(text)
       if (isCompact) return SingleTurn.scoreExact(gold, trajectory)
       const answer = Thinking.answer(trajectory.completion, thinking)
-      const given = trajectory.finishReason === "length" || answer === undefined ? undefined : blockOf(answer)
-      const correct = given === gold ? 1 : 0
-      const similarity = given === undefined ? 0 : likeness(gold, given)
+      const input = trajectory.finishReason === "length" || answer === undefined ? undefined : blockOf(answer)
+      const correct = input === gold ? 1 : 0
+      const similarity = input === undefined ? 0 : likeness(gold, input)
       return {
-        rewards: { format: given === undefined ? 0 : 1, correct, similarity },
-        ...SingleTurn.asRead(gold, given)
+        rewards: { format: input === undefined ? 0 : 1, correct, similarity },
+        ...SingleTurn.asRead(gold, input)
       }
     }
     const asAnswer = (text: string): string => `${thinking ? "<think>Letter by letter.</think>\n" : ""}${block(text)}`

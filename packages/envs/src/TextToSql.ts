@@ -69,20 +69,20 @@ const block = (sql: string): string => `\`\`\`sql\n${sql}\n\`\`\``
 
 const unscorable = (message: string) => new Environment.Unscorable({ message })
 
-export const layer = Environment.layer("text-to-sql", settings, (chosen) =>
+export const layer = Environment.layer("text-to-sql", settings, (selected) =>
   Effect.gen(function* () {
-    const { level, shownRows, source, thinking } = chosen
+    const { level, shownRows, source, thinking } = selected
     const servers = yield* ServerManager.ServerManager
     const fs = yield* FileSystem.FileSystem
     const sqlite = yield* SqlVerifier.make()
     const { heldOut, items } =
       source === ItemSource.generated
         ? ItemSource.drawn({
-            ...chosen,
+            ...selected,
             draw: (random): Item => Bank.draw(random, level),
             key: ({ gold, question }) => question + gold
           })
-        : yield* Rows.read(chosen)
+        : yield* Rows.read(selected)
 
     const databasesOf = Effect.fnUntraced(function* ({ databases, file }: Item) {
       if (file === undefined) return databases
@@ -90,7 +90,7 @@ export const layer = Environment.layer("text-to-sql", settings, (chosen) =>
       if (size > maxFile) return yield* unscorable(`${file} has ${size} bytes; at most ${maxFile} are allowed`)
       return [yield* fs.readFile(file)]
     })
-    const asking = SingleTurn.make(servers, chosen, ({ prompt }: { readonly prompt: string }) => ({
+    const asking = SingleTurn.make(servers, selected, ({ prompt }: { readonly prompt: string }) => ({
       messages: [Message.system(instructions(thinking)), Message.user(prompt)]
     }))
     const prompted = Effect.fnUntraced(function* (item: Item) {

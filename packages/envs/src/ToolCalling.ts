@@ -70,8 +70,8 @@ const decodeTurns = Schema.decodeUnknownResult(Turns)
 export const itemOf = (conversations: unknown, thinking: boolean): Result.Result<Item, string> => {
   const turns = decodeTurns(conversations)
   if (Result.isFailure(turns)) return Result.fail("the messages are not a list of { from, value }")
-  const said = (who: string): string | undefined => turns.success.find(({ from }) => from === who)?.value
-  const [system, human, gpt] = [said("system"), said("human"), said("gpt")]
+  const textBy = (who: string): string | undefined => turns.success.find(({ from }) => from === who)?.value
+  const [system, human, gpt] = [textBy("system"), textBy("human"), textBy("gpt")]
   const expected = gpt === undefined ? [] : ToolCalls.callsOf(gpt)
   if (human === undefined) return Result.fail("no message from human")
   if (expected.length === 0) return Result.fail("the message from gpt has no tool call")
@@ -83,18 +83,18 @@ export const itemOf = (conversations: unknown, thinking: boolean): Result.Result
   })
 }
 
-export const layer = Environment.layer("tool-calling", settings, (chosen) =>
+export const layer = Environment.layer("tool-calling", settings, (selected) =>
   Effect.gen(function* () {
-    const { mostCalls: maxCalls, thinking } = chosen
+    const { mostCalls: maxCalls, thinking } = selected
     const servers = yield* ServerManager.ServerManager
     const dataset = yield* Dataset.Dataset
     const columns = {
-      turns: { setting: "conversations_column", column: chosen.conversationsColumn, kind: Columns.anything }
+      turns: { setting: "conversations_column", column: selected.conversationsColumn, kind: Columns.anything }
     } as const
     const source =
-      chosen.source === "generated"
+      selected.source === "generated"
         ? ItemSource.drawn<Item>({
-            ...chosen,
+            ...selected,
             draw: (random) => {
               const { expected, request, tools } = Requests.draw(random, maxCalls)
               const systemPrompt = instructions(Requests.toPrompt(tools), thinking)
@@ -102,10 +102,10 @@ export const layer = Environment.layer("tool-calling", settings, (chosen) =>
             },
             key: ({ prompt }) => prompt.map(Message.text).join()
           })
-        : yield* ItemSource.shuffledRowsAs({ ...chosen, testSource: null, columns }, ({ turns }) =>
+        : yield* ItemSource.shuffledRowsAs({ ...selected, testSource: null, columns }, ({ turns }) =>
             itemOf(turns, thinking)
           ).pipe(Effect.provideService(Dataset.Dataset, dataset))
-    const asking = SingleTurn.make(servers, chosen, ({ prompt }: Item) => ({ messages: prompt }))
+    const asking = SingleTurn.make(servers, selected, ({ prompt }: Item) => ({ messages: prompt }))
     const answerOf = (calls: ReadonlyArray<ToolCalls.Call>): string =>
       (thinking ? "<think>Which tools are needed?</think>\n" : "") + calls.map(ToolCalls.writeCall).join("\n")
     return {
@@ -113,7 +113,7 @@ export const layer = Environment.layer("tool-calling", settings, (chosen) =>
       collectTrajectories: asking.train,
       score: ({ expected }: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
         const right = group.map(({ completion }) => isRight(expected, completion, thinking))
-        return Effect.succeed(SingleTurn.rightAndShort(right, group, chosen).map((rewards) => ({ rewards })))
+        return Effect.succeed(SingleTurn.rightAndShort(right, group, selected).map((rewards) => ({ rewards })))
       },
       components: SingleTurn.rightAndShortRule,
       evaluation: {

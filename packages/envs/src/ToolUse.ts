@@ -141,9 +141,9 @@ const wrongOf = ({ answer }: Question) => [
 const label = (item: Item): string =>
   item._tag === "Question" ? item.question : Message.text(item.script.prompt.at(-1)!)
 
-export const layer = Environment.layer("tool-use", settings, (chosen) =>
+export const layer = Environment.layer("tool-use", settings, (selected) =>
   Effect.gen(function* () {
-    const { groupSize, maxAnswerTokens, maxTokenLength, outcomeWeight, seed } = chosen
+    const { groupSize, maxAnswerTokens, maxTokenLength, outcomeWeight, seed } = selected
     const servers = yield* ServerManager.ServerManager
     const python = runPython(yield* Sandbox.Sandbox)
     const gazetteer = Gazetteer.make(seed)
@@ -173,23 +173,23 @@ export const layer = Environment.layer("tool-use", settings, (chosen) =>
       research: (random: Parameters<typeof Computations.program>[0]) => Gazetteer.ask(gazetteer, random)
     }
     const source =
-      chosen.source === ItemSource.generated
+      selected.source === ItemSource.generated
         ? ItemSource.drawn<Item>({
-            ...chosen,
+            ...selected,
             draw: (random, samplingSeed) => ({
               _tag: "Question",
-              ...ask[random.pick(chosen.kinds)](random),
+              ...ask[random.pick(selected.kinds)](random),
               samplingSeed
             }),
             key: label
           })
-        : yield* dialogues(chosen)
+        : yield* dialogues(selected)
     const episodes = (item: Item, count: number, split: "train" | "eval") => {
       const options = {
-        limits: { turns: chosen.maxTurns, calls: chosen.maxCalls, seconds: chosen.maxSeconds },
+        limits: { turns: selected.maxTurns, calls: selected.maxCalls, seconds: selected.maxSeconds },
         maxTokens: Math.min(maxAnswerTokens, maxTokenLength),
         split,
-        temperature: split === "train" ? chosen.temperature : chosen.evalTemperature
+        temperature: split === "train" ? selected.temperature : selected.evalTemperature
       }
       const played =
         item._tag === "Question"
@@ -201,7 +201,7 @@ export const layer = Environment.layer("tool-use", settings, (chosen) =>
           : Scripted.playGroup(item.script, { ...options, count })
       return Effect.provideService(played, ServerManager.ServerManager, servers)
     }
-    const rule = RewardComponents.ruleOf(chosen, components)
+    const rule = RewardComponents.ruleOf(selected, components)
     return {
       items: source.items,
       collectTrajectories: (item: Item) => episodes(item, groupSize, "train"),

@@ -56,9 +56,9 @@ export const settings = Environment.settings({
   )
 })
 
-export const layer = Environment.layer("verifiers", settings, (chosen) =>
+export const layer = Environment.layer("verifiers", settings, (selected) =>
   Effect.gen(function* () {
-    const { config, environment, harness, packages, passVariables, python, runtime, taskset } = chosen
+    const { config, environment, harness, packages, passVariables, python, runtime, taskset } = selected
     if (taskset === "") {
       return yield* new PythonError({
         reason: "unknown",
@@ -76,7 +76,7 @@ export const layer = Environment.layer("verifiers", settings, (chosen) =>
       pass: passVariables,
       info: Rollouts.Info
     })
-    const runs = yield* Rollouts.make({ name: "verifiers", bridge, settings: chosen })
+    const runs = yield* Rollouts.make({ name: "verifiers", bridge, settings: selected })
     return {
       ...runs,
       claims: { untestable: "results are only known by running an episode" },

@@ -27,16 +27,16 @@ export const make = Effect.fnUntraced(function* <Reply>(
 > {
   // Forked now, so that a thread started later still outlives its callers.
   const threads = yield* Scope.fork(yield* Effect.scope)
-  const turn = yield* Semaphore.make(1)
+  const lock = yield* Semaphore.make(1)
   const file = Thread.fileBeside(caller, module)
   let running: { readonly thread: Thread.Thread<unknown, Reply>; readonly end: Effect.Effect<void> } | undefined
   const start = Effect.gen(function* () {
-    const own = yield* Scope.fork(threads)
+    const threadScope = yield* Scope.fork(threads)
     const thread = yield* Thread.start<unknown, Reply>(file, {
       resourceLimits: { maxOldGenerationSizeMb: heapMebibytes }
-    }).pipe(Scope.provide(own))
+    }).pipe(Scope.provide(threadScope))
     thread.keepsProcess(false)
-    return (running = { thread, end: Scope.close(own, Exit.void) })
+    return (running = { thread, end: Scope.close(threadScope, Exit.void) })
   })
   return (task, transfer) =>
     Effect.suspend(() => (running === undefined ? start : Effect.succeed(running))).pipe(
@@ -49,6 +49,6 @@ export const make = Effect.fnUntraced(function* <Reply>(
       }),
       // Uninterruptible, so that an answer is never taken for that of a later task.
       Effect.uninterruptible,
-      turn.withPermits(1)
+      lock.withPermits(1)
     )
 })

@@ -39,9 +39,9 @@ const known = new Set(Object.keys(migrations))
 const migrate = Effect.gen(function* () {
   yield* PgMigrator.run({ loader: PgMigrator.fromRecord(migrations), table }).pipe(Effect.provide(NodeServices.layer))
   const sql = yield* SqlClient.SqlClient
-  const run = yield* sql<{ name: string }>`
+  const applied = yield* sql<{ name: string }>`
     select lpad(migration_id::text, 4, '0') || '_' || name as name from ${sql(table)} order by migration_id`
-  const foreign = run.find(({ name }) => !known.has(name))
+  const foreign = applied.find(({ name }) => !known.has(name))
   if (foreign !== undefined) {
     const message = `its tables belong to another version of Atropos (${foreign.name}): use that version of @atropos/api, or another database`
     return yield* new ForeignTables({ message })

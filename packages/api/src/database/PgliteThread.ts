@@ -162,10 +162,10 @@ export const make = Effect.fnUntraced(function* (
       worker.once("message", (event: PgliteEvent) => {
         if (event.event === "failed") return fail(event.message)
         running = worker
-        worker.on("message", (said: PgliteEvent) => {
-          if (said.event !== "alive") return
-          if (!said.isRunning || said.runs !== runs) isMoving = true
-          runs = said.runs
+        worker.on("message", (answer: PgliteEvent) => {
+          if (answer.event !== "alive") return
+          if (!answer.isRunning || answer.runs !== runs) isMoving = true
+          runs = answer.runs
         })
         resume(Effect.void)
       })

@@ -3,7 +3,7 @@
  * database.
  */
 
-export const name = "the character U+0000, which is not allowed in names and texts"
+export const description = "the character U+0000, which is not allowed in names and texts"
 
 const escaped = Buffer.from("\\u0000")
 

@@ -63,7 +63,7 @@ export const statements: ReadonlyArray<string> = [
     max_token_length bigint not null,
     min_batch_allocation float8,
     is_connected bool not null default true,
-    -- A resumed run is starting, however old its last step.
+    -- A run whose environments have just registered is starting, even if its last step is old.
     registered_at timestamptz not null,
     last_seen timestamptz not null,
     -- Groups begun but not queued, and permits for more, as last reported by the environment.

@@ -54,6 +54,7 @@ export const statements: ReadonlyArray<string> = [
   )`,
   `create index grp_figure_prompt on grp_figure (prompt) where prompt is not null`,
 
+  // Text of each token of a run, as environments report it.
   `create table piece (
     run_id int not null,
     token_id int not null,

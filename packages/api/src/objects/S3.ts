@@ -50,8 +50,8 @@ const between = (xml: string, tag: string): ReadonlyArray<string> =>
     .map((rest) => rest.slice(0, rest.indexOf(`</${tag}>`)))
 
 const refusal = (status: number, body: string): string => {
-  const said = [...between(body, "Code"), ...between(body, "Message")].join(": ")
-  return `${status} ${said.slice(0, 300)}`.trim()
+  const detail = [...between(body, "Code"), ...between(body, "Message")].join(": ")
+  return `${status} ${detail.slice(0, 300)}`.trim()
 }
 
 export const make = Effect.fn("S3.make")(function* (
@@ -78,7 +78,7 @@ export const make = Effect.fn("S3.make")(function* (
     ...(options.sessionToken !== undefined && { sessionToken: Redacted.value(options.sessionToken) }),
     ...(options.region !== undefined && { region: options.region })
   }
-  const turns = yield* Semaphore.make(atOnce)
+  const slots = yield* Semaphore.make(atOnce)
 
   const failed = (what: string, message: string, isTransient: boolean, cause: unknown, isLost = false) =>
     new StoreError({
@@ -122,7 +122,7 @@ export const make = Effect.fn("S3.make")(function* (
         schedule: Schedule.jittered(Schedule.exponential("100 millis")),
         while: ({ isTransient }) => isTransient
       }),
-      turns.withPermits(1)
+      slots.withPermits(1)
     )
   }
 
@@ -182,7 +182,7 @@ export const layerConfig: Layer.Layer<never, ObjectStoreError | Config.ConfigErr
   Effect.gen(function* () {
     const url = yield* Config.option(Config.URL("ATROPOS_OBJECTS"))
     if (Option.isNone(url)) return Layer.empty
-    const given = yield* Config.all({
+    const input = yield* Config.all({
       threshold: Config.Int("ATROPOS_OBJECTS_FROM").pipe(Config.withDefault(defaultThreshold)),
       accessKeyId: Config.NonEmptyString("AWS_ACCESS_KEY_ID"),
       secretAccessKey: Config.Redacted("AWS_SECRET_ACCESS_KEY"),
@@ -191,11 +191,11 @@ export const layerConfig: Layer.Layer<never, ObjectStoreError | Config.ConfigErr
     })
     return layer({
       url: url.value,
-      accessKeyId: given.accessKeyId,
-      secretAccessKey: given.secretAccessKey,
-      threshold: Math.max(1024, given.threshold),
-      ...(Option.isSome(given.sessionToken) && { sessionToken: given.sessionToken.value }),
-      ...(Option.isSome(given.region) && { region: given.region.value })
+      accessKeyId: input.accessKeyId,
+      secretAccessKey: input.secretAccessKey,
+      threshold: Math.max(1024, input.threshold),
+      ...(Option.isSome(input.sessionToken) && { sessionToken: input.sessionToken.value }),
+      ...(Option.isSome(input.region) && { region: input.region.value })
     })
   })
 )

@@ -55,30 +55,30 @@ export const layer: Layer.Layer<
 > = Layer.effectContext(
   Effect.gen(function* () {
     const settings = yield* StoreSettings
-    const views = yield* RunStateCache.make(settings)
-    const changes = yield* Notifications.make(views)
+    const runStates = yield* RunStateCache.make(settings)
+    const notifications = yield* Notifications.make(runStates)
     const cache = PayloadCache.make(settings.cacheBytes)
     const objects = yield* Objects.make
     const lastSeen = yield* LastSeen.make
-    const runs = yield* Runs.make(views, changes, cache)
-    const environments = yield* Environments.make(views, changes, lastSeen)
-    const leave = yield* RolloutPermits.make(views, changes)
+    const runs = yield* Runs.make(runStates, notifications, cache)
+    const environments = yield* Environments.make(runStates, notifications, lastSeen)
+    const permits = yield* RolloutPermits.make(runStates, notifications)
     const readiness = yield* Readiness.make
-    const { submit } = yield* Submit.make(settings, views, changes, cache, readiness, objects)
+    const { submit } = yield* Submit.make(settings, runStates, notifications, cache, readiness, objects)
     const clock = yield* StoreClock.make
-    const deletion = yield* Deletion.make(changes, cache, clock, lastSeen)
-    const leases = yield* Leases.make(views, changes, clock)
-    const batches = yield* Batches.make(views, changes, cache, leases, clock, objects, lastSeen.noteTrainer)
-    const records = yield* Records.make(changes, objects)
+    const deletion = yield* Deletion.make(notifications, cache, clock, lastSeen)
+    const leases = yield* Leases.make(runStates, notifications, clock)
+    const batches = yield* Batches.make(runStates, notifications, cache, leases, clock, objects, lastSeen.noteTrainer)
+    const records = yield* Records.make(notifications, objects)
     const logprobs = yield* TrainedLogprobs.make
-    const summary = yield* Summary.make(views, clock)
-    yield* Janitor.make(settings, changes, lastSeen, clock)
+    const summary = yield* Summary.make(runStates, clock)
+    yield* Janitor.make(settings, notifications, lastSeen, clock)
     const names = yield* RunNames.make
-    const index = yield* TextIndex.make(changes, objects)
+    const index = yield* TextIndex.make(notifications, objects)
     const reading = {
       ...(yield* Browse.make(names, index, objects, logprobs)),
       ...(yield* Reading.make(names, clock, yield* Activities.make(clock, lastSeen))),
-      ...(yield* MetricReading.make(names, changes)),
+      ...(yield* MetricReading.make(names, notifications)),
       ...(yield* EnvironmentReading.make(names, environments)),
       ...(yield* DistributionReading.make(names))
     }
@@ -89,7 +89,7 @@ export const layer: Layer.Layer<
         ...runs,
         ...deletion,
         ...environments,
-        ...leave,
+        ...permits,
         ...batches,
         ...leases,
         ...records,
@@ -97,7 +97,7 @@ export const layer: Layer.Layer<
         submit,
         summary,
         ready: readiness.ready,
-        changes: changes.stream
+        changes: notifications.stream
       })
     ).pipe(
       Context.add(RolloutReader, reading),

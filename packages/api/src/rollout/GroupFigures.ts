@@ -54,16 +54,16 @@ const trainedOf = (mask: unknown, logprobs: unknown): Trained => {
   if (!isRow(mask)) return { tokens: 0, surprise: null }
   const untrained = untrainedOf(mask)
   const known = isRow(logprobs) ? logprobs : []
-  let [tokens, sum, told] = [0, 0, 0]
+  let [tokens, sum, reported] = [0, 0, 0]
   for (let at = 0; at < mask.length; at++) {
     if (mask[at] === untrained) continue
     tokens++
     const logprob = known[at]
     if (logprob === undefined || !(logprob <= 0) || !Number.isFinite(logprob)) continue
     sum -= logprob
-    told++
+    reported++
   }
-  return { tokens, surprise: told === 0 ? null : sum / told }
+  return { tokens, surprise: reported === 0 ? null : sum / reported }
 }
 
 const isTruncated = (own: unknown): boolean =>

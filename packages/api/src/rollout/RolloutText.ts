@@ -106,15 +106,15 @@ const partsOf = (message: unknown): ReadonlyArray<string> =>
     : []
 
 const previewOf = (rollouts: ReadonlyArray<ReadonlyArray<unknown>>, masks: unknown): string => {
-  const said = rollouts[0]!
+  const answer = rollouts[0]!
     .filter(isFields)
     .map((message) => ({ role: message["role"], text: contentOf(message["content"]) }))
-  const prompt = said.slice(0, Prompt.lengthOf(rollouts, masks))
+  const prompt = answer.slice(0, Prompt.lengthOf(rollouts, masks))
   const shown =
     prompt.findLast(({ role, text }) => role === "user" && text !== "") ??
     prompt.findLast(({ role, text }) => role !== "assistant" && text !== "") ??
-    said.find(({ role, text }) => role === "user" && text !== "") ??
-    said.find(({ text }) => text !== "")
+    answer.find(({ role, text }) => role === "user" && text !== "") ??
+    answer.find(({ text }) => text !== "")
   // Much longer than shown, since white space is collapsed.
   const text = (shown?.text ?? "")
     .slice(0, previewCharacters * 8)

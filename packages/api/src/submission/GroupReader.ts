@@ -75,13 +75,13 @@ export const make: Effect.Effect<GroupReader, never, Scope.Scope> = Effect.gen(f
 
 const failureOf = ({
   _tag,
-  ...said
+  ...failure
 }: Extract<Reply, { readonly failure: unknown }>["failure"]): SubmissionForm.Failure =>
   _tag === "Invalid"
-    ? new ApiError.Invalid(said)
+    ? new ApiError.Invalid(failure)
     : _tag === "TooLarge"
-      ? new ApiError.TooLarge(said)
-      : new ApiError.BadRequest(said)
+      ? new ApiError.TooLarge(failure)
+      : new ApiError.BadRequest(failure)
 
 /** Also used by the thread. */
 export const readHere = (

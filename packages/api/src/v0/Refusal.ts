@@ -56,7 +56,7 @@ export const refuse = (refusal: Refusal): Effect.Effect<Response> => {
     case "MissingBody":
       return Effect.succeed(missingBody)
     case "HasNul":
-      return Effect.succeed(Reply.detail(400, `the body contains ${Nul.name}`))
+      return Effect.succeed(Reply.detail(400, `the body contains ${Nul.description}`))
     case "WireError":
       return Effect.succeed(wireError(refusal))
     case "BodyTooLarge":

@@ -69,11 +69,11 @@ const isTyped = ({ headers }: HttpServerRequest.HttpServerRequest, packed: Packe
   return !hasBody || (type === "application/json" && packed?.isJsonToo !== false) || type === packed?.type
 }
 
-const untyped = (given: string | undefined, packed: PackedType) => {
+const untyped = (input: string | undefined, packed: PackedType) => {
   const right = [...(packed?.isJsonToo === false ? [] : ["application/json"]), ...(packed ? [packed.type] : [])].join(
     " or "
   )
-  const message = `Content-Type: expected ${right},  ${given === undefined ? "but none was sent" : `not ${given}`}`
+  const message = `Content-Type: expected ${right},  ${input === undefined ? "but none was sent" : `not ${input}`}`
   return refusal(400, "BadRequest", message, { field: "Content-Type" })
 }
 
@@ -106,7 +106,7 @@ const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
   }
   // Saved state, token text and samples are arbitrary text and stored as sent.
   if (!mayHoldNul.test(path) && Nul.isIn(body)) {
-    return yield* new ApiError.BadRequest({ message: `the body contains ${Nul.name}` })
+    return yield* new ApiError.BadRequest({ message: `the body contains ${Nul.description}` })
   }
   const text = Effect.succeed(new TextDecoder().decode(body))
   return Object.create(request, { text: { value: text } }) as HttpServerRequest.HttpServerRequest
@@ -130,7 +130,7 @@ export const bodies = HttpRouter.middleware(
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
         const { path } = (yield* HttpRouter.RouteContext).route
-        if (Nul.isInUrl(request.url)) return refusal(400, "BadRequest", `the URL contains ${Nul.name}`)
+        if (Nul.isInUrl(request.url)) return refusal(400, "BadRequest", `the URL contains ${Nul.description}`)
         const packed = packedTypeOf(path)
         if (!isTyped(request, packed)) return untyped(request.headers["content-type"], packed)
         if (packed !== undefined || !HttpMethod.hasBody(request.method)) return yield* route

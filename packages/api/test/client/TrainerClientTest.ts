@@ -63,10 +63,10 @@ export const trainers = <R>(kind: Kind<R>, it: ClientTests<R>): void => {
       yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
       const batch = yield* claimOne(client)
       assert.deepStrictEqual([yield* begin(0), (yield* client.status(envId)).startable], [0, 0])
-      const changes = yield* Stream.toPull(client.statusChanges(envId))
-      assert.strictEqual((yield* changes)[0].startable, 0)
+      const notifications = yield* Stream.toPull(client.statusChanges(envId))
+      assert.strictEqual((yield* notifications)[0].startable, 0)
       yield* client.trained(batch)
-      assert.strictEqual((yield* changes)[0].startable, 4)
+      assert.strictEqual((yield* notifications)[0].startable, 4)
       assert.strictEqual(yield* begin(0), 2)
       const other = { ...batch, leaseToken: crypto.randomUUID() }
       assert.strictEqual((yield* Effect.flip(client.trained(other))).reason, "leaseLost")

@@ -28,10 +28,10 @@ describe("events for all who listen to one thing", () => {
           })
         })
       )
-      const changes = yield* PubSub.unbounded<string>({ replay: 3 })
+      const notifications = yield* PubSub.unbounded<string>({ replay: 3 })
       let listening = 0
       const shared = yield* Events.shared("news", Counted, (key: string, listeners) =>
-        Stream.fromPubSub(changes).pipe(
+        Stream.fromPubSub(notifications).pipe(
           Stream.map((text) => {
             read++
             listening = listeners()
@@ -39,13 +39,13 @@ describe("events for all who listen to one thing", () => {
           })
         )
       )
-      yield* PubSub.publish(changes, "first")
+      yield* PubSub.publish(notifications, "first")
       const listeners = yield* Effect.forEach(Array.from({ length: 100 }), () =>
         Effect.forkChild(heard(shared("run"), "last"), { startImmediately: true })
       )
       // All of them listen when the first who came after them has heard.
       assert.include((yield* heard(shared("run"), "first")).join(""), 'event: news\ndata: "run first"\n\n')
-      yield* PubSub.publish(changes, "last")
+      yield* PubSub.publish(notifications, "last")
       const all = yield* Effect.forEach(listeners, Fiber.join)
       for (const texts of all) assert.include(texts.join(""), 'data: "run last"')
       assert.isAtLeast(listening, 100)

@@ -86,7 +86,7 @@ for (const file of readdirSync(suites)) {
     if (score.by === "patterns") TextScores.byPatterns("phrase", score)
   }
   if (suite.choices !== undefined)
-    Row.chosen({ choices: ["a", "b"], gold: 0 }, { ...suite.choices, from: "choices", answer: "gold" })
+    Row.choicesOf({ choices: ["a", "b"], gold: 0 }, { ...suite.choices, from: "choices", answer: "gold" })
 }
 Row.goldOf({ answer: "1" }, { from: "answer", pattern: "\\d" })
 const shots = { count: 1, question: "?", answer: "A: 1", without: "^A: ", as: "text" } as const

@@ -24,8 +24,8 @@ const reverified: Wire.Reverified = {
     { groups: ["8", "9"], item: "c", label: "three", before: [1, 1], after: [1, 0], components: {} }
   ]
 }
-const changes = reverified.rows.map(Changes.of)
-const groups = (filter: Changes.Filter) => Changes.select(changes, filter).map(({ group }) => group)
+const notifications = reverified.rows.map(Changes.of)
+const groups = (filter: Changes.Filter) => Changes.select(notifications, filter).map(({ group }) => group)
 
 describe("Changes", () => {
   it("put what changed most first, both ways, and keep apart what could not be scored", () => {
@@ -36,11 +36,11 @@ describe("Changes", () => {
   })
 
   it("say of each score which rollout has it: of one group, or of the groups that samples are", () => {
-    assert.deepStrictEqual(changes[0]?.places, [
+    assert.deepStrictEqual(notifications[0]?.places, [
       { group: "3", rollout: 0 },
       { group: "3", rollout: 1 }
     ])
-    assert.deepStrictEqual(changes[3]?.places, [
+    assert.deepStrictEqual(notifications[3]?.places, [
       { group: "8", rollout: 0 },
       { group: "9", rollout: 0 }
     ])
@@ -52,9 +52,9 @@ describe("Changes", () => {
 
   it("tell all of it in a sentence", () => {
     assert.strictEqual(
-      Changes.told(reverified),
+      Changes.describe(reverified),
       "3 of 11 changed with the current words. Their mean score: 0.583 → 0.458. 1 could not be scored."
     )
-    assert.deepStrictEqual(changes[1]?.components, [{ name: "said", before: 0, after: 1 }])
+    assert.deepStrictEqual(notifications[1]?.components, [{ name: "said", before: 0, after: 1 }])
   })
 })

@@ -93,7 +93,7 @@ describe("Timeline", () => {
   })
 
   it("says where the time goes, and what would help", () => {
-    const told = Timeline.told(Timeline.of(table, [], 20)!, (seconds) => `${seconds} s`)
+    const told = Timeline.summarize(Timeline.of(table, [], 20)!, (seconds) => `${seconds} s`)
     assert.match(
       told,
       /^Mean step time of the last 3 steps: 10 s \(60% waiting for rollouts, 30% computing, 5% syncing weights, 5% other\)\. The trainer waits for rollouts/

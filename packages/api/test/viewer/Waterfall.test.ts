@@ -39,7 +39,7 @@ describe("Waterfall", () => {
       [2, 1]
     )
     assert.strictEqual(
-      Waterfall.told(one!, String),
+      Waterfall.summarize(one!, String),
       "0.2 and 2 turns: 55% generating, 25% tools, 10% waiting for a server, 5% environment, 5% scoring."
     )
   })

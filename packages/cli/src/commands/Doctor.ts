@@ -34,7 +34,7 @@ export const make: MakeCommand = () =>
       (input) =>
         Effect.gen(function* () {
           const server = yield* ServerSettings.server
-            .decode(Flags.given(input.openai))
+            .decode(Flags.provided(input.openai))
             .pipe(Effect.mapError(({ message }) => new UsageError({ message: `--openai: ${message}` })))
           if (server.apiKey) (yield* Secrets).add(server.apiKey)
           const findings = (yield* Effect.all(

@@ -74,12 +74,12 @@ export const make =
     Effect.gen(function* () {
       const named = spec.named === undefined ? undefined : yield* spec.named(words)
       const word = named?.word ?? Words.argValue(words, "env")
-      const chosen = named?.chosen ?? (word === undefined ? undefined : yield* Environments.choose(word))
+      const selected = named?.chosen ?? (word === undefined ? undefined : yield* Environments.choose(word))
       // The content of a config file is not known at this point.
-      const shown = spec.mode?.(chosen?.environment.environmentName ?? "NAME", words.includes("--testing"))
-      const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields, shown, spec.aliases)
+      const shown = spec.mode?.(selected?.environment.environmentName ?? "NAME", words.includes("--testing"))
+      const env = Flags.fromFields("env.", selected?.environment.settings.fields ?? commonFields, shown, spec.aliases)
       const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
-      const others = OtherServers.flags(chosen === undefined ? [] : [chosen])
+      const others = OtherServers.flags(selected === undefined ? [] : [selected])
       const manager = Flags.fromFields("", ServerSettings.managerFields)
       const command = Command.make(
         spec.name,
@@ -95,17 +95,17 @@ export const make =
         },
         (input) =>
           Effect.gen(function* () {
-            if (chosen === undefined) return yield* new UsageError({ message: "--env is missing" })
+            if (selected === undefined) return yield* new UsageError({ message: "--env is missing" })
             const settings = yield* RunSettings.make(
               input.env,
-              chosen,
+              selected,
               {
                 config: input.config,
-                env: Flags.given(input.settings),
-                servers: { openai: Flags.given(input.openai), ...OtherServers.given(input.others) },
-                manager: Flags.given(input.manager)
+                env: Flags.provided(input.settings),
+                servers: { openai: Flags.provided(input.openai), ...OtherServers.provided(input.others) },
+                manager: Flags.provided(input.manager)
               },
-              (_sections, isTesting) => spec.mode?.(chosen.environment.environmentName, isTesting) ?? {}
+              (_sections, isTesting) => spec.mode?.(selected.environment.environmentName, isTesting) ?? {}
             )
             const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], spec.metricsMode)
             // The parser's type for a generic nested config does not reduce; it is the same object.

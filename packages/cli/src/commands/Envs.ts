@@ -49,7 +49,7 @@ const order = ({ about, environment }: Environments.Chosen): string =>
 /** Lists the entries of an environment's package or of a folder of tasks, one name per line. */
 const listNames = Effect.fnUntraced(function* (
   environment: Option.Option<string>,
-  given: { readonly python: Option.Option<string>; readonly tasks: Option.Option<string> },
+  input: { readonly python: Option.Option<string>; readonly tasks: Option.Option<string> },
   json: boolean
 ) {
   const about = Option.isSome(environment) ? (yield* Environments.choose(environment.value)).about : undefined
@@ -60,7 +60,7 @@ const listNames = Effect.fnUntraced(function* (
     return yield* new UsageError({ message: `--list is for environments with named parts: ${those.join(", ")}` })
   }
   const names = yield* Effect.mapError(
-    about.names({ python: Option.getOrNull(given.python), tasks: Option.getOrNull(given.tasks) }),
+    about.names({ python: Option.getOrNull(input.python), tasks: Option.getOrNull(input.tasks) }),
     (cause) => new CommandFailed({ message: cause.message.replace(/--env\.(python|tasks)/, "--$1"), cause })
   )
   yield* Console.log(json ? JSON.stringify(names, null, 2) : names.join("\n"))
@@ -99,15 +99,15 @@ export const make: MakeCommand = () =>
       Effect.fnUntraced(function* ({ environment, json, list, python, tasks }) {
         if (list) return yield* listNames(environment, { python, tasks }, json)
         if (Option.isSome(environment)) {
-          const chosen = yield* Environments.choose(environment.value, "environment")
-          if (json) return yield* Console.log(JSON.stringify(describe(chosen), null, 2))
-          yield* Console.log(`${chosen.environment.environmentName}: ${chosen.description}`)
-          if (chosen.about !== undefined) {
-            const { dataLicence, family } = chosen.about
-            yield* Console.log(`family: ${family}; needs: ${needsOf(chosen)}; data licence: ${dataLicence}`)
+          const selected = yield* Environments.choose(environment.value, "environment")
+          if (json) return yield* Console.log(JSON.stringify(describe(selected), null, 2))
+          yield* Console.log(`${selected.environment.environmentName}: ${selected.description}`)
+          if (selected.about !== undefined) {
+            const { dataLicence, family } = selected.about
+            yield* Console.log(`family: ${family}; needs: ${needsOf(selected)}; data licence: ${dataLicence}`)
           }
           yield* Console.log("")
-          const rows = settingsOf(chosen.environment).map((setting) => [
+          const rows = settingsOf(selected.environment).map((setting) => [
             `--env.${setting.name}`,
             setting.default === null ? "unset" : (JSON.stringify(setting.default) ?? ""),
             setting.description
@@ -118,12 +118,12 @@ export const make: MakeCommand = () =>
         if (json) return yield* Console.log(JSON.stringify(all.map(describe), null, 2))
         const rows = all
           .toSorted((a, b) => order(a).localeCompare(order(b)))
-          .map((chosen) => [
-            chosen.environment.environmentName,
-            chosen.about?.family ?? "",
-            needsOf(chosen),
-            chosen.about?.dataLicence ?? "",
-            chosen.description
+          .map((selected) => [
+            selected.environment.environmentName,
+            selected.about?.family ?? "",
+            needsOf(selected),
+            selected.about?.dataLicence ?? "",
+            selected.description
           ])
         yield* Console.log(Table.columns(["name", "family", "needs", "data licence", "description"], rows))
         yield* Console.log(

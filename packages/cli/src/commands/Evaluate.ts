@@ -233,7 +233,7 @@ const makeOfSuite =
         })
       }
       const { suite } = yield* Suites.choose(word)
-      const told = { suite, version: packageJson.version }
+      const suiteInfo = { suite, version: packageJson.version }
       return yield* EnvironmentCommand.make({
         name,
         own: {
@@ -254,7 +254,7 @@ const makeOfSuite =
         named: () => Effect.succeed({ word, chosen: Suites.asChosen(suite) }),
         aliases: { data: "data", limit: "limit", samples: "samples", shots: "shots" },
         handle: (settings, { resume, ...flags }, metrics) =>
-          evaluate(settings, resume, metrics, EvaluationTarget.of(flags), told).pipe(
+          evaluate(settings, resume, metrics, EvaluationTarget.of(flags), suiteInfo).pipe(
             Services.provide(settings, "evaluation"),
             Metrics.traced(metrics, "atropos-evaluate")
           )

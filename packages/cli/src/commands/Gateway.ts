@@ -57,10 +57,10 @@ interface Options {
 
 const wrong = ({ message }: { readonly message: string }) => new UsageError({ message })
 
-const settingsOf = Effect.fnUntraced(function* (given: Options) {
-  const server = Flags.given(given.openai)
+const settingsOf = Effect.fnUntraced(function* (input: Options) {
+  const server = Flags.provided(input.openai)
   return {
-    ...(yield* Effect.mapError(ServerSettings.manager.decode(Flags.given(given.manager)), wrong)),
+    ...(yield* Effect.mapError(ServerSettings.manager.decode(Flags.provided(input.manager)), wrong)),
     // If no server is configured, the default ones are tried.
     ...(Object.keys(server).length > 0 && {
       servers: yield* Effect.mapError(ServerSettings.server.decode(server), wrong)

@@ -43,19 +43,19 @@ const installation = Effect.fnUntraced(function* (folder: string) {
   return [`ln -s ${modules} node_modules   (the packages of this checkout)`]
 })
 
-const write = Effect.fn("init.write")(function* (given: string, isAgent: boolean) {
+const write = Effect.fn("init.write")(function* (text: string, isAgent: boolean) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const folder = path.resolve(given)
-  const chosen = path.basename(folder)
-  if (!Starter.isName(chosen)) {
+  const folder = path.resolve(text)
+  const selected = path.basename(folder)
+  if (!Starter.isName(selected)) {
     return yield* new UsageError({
-      message: `${given}: a name must consist of lower-case letters, digits and dashes and begin with a letter, for example my-env`
+      message: `${text}: a name must consist of lower-case letters, digits and dashes and begin with a letter, for example my-env`
     })
   }
   const starter = isAgent ? AgentStarter : Starter
   const files = starter.files({
-    name: chosen,
+    name: selected,
     dependencies: yield* Packages.dependencies(isAgent ? "agent" : "environment"),
     isCheckout
   })
@@ -74,19 +74,19 @@ const write = Effect.fn("init.write")(function* (given: string, isAgent: boolean
     `cd ${path.relative(path.resolve("."), folder) || "."}`,
     ...(yield* installation(folder)),
     `npm test   # tests ${isAgent ? "agent and score" : "the scoring"}, without a model`,
-    `${CommandLine.anywhere} validate --env ./${chosen}.ts   # checks its claims, and scoring of 1,000 random texts`,
-    `${CommandLine.anywhere} process --env ./${chosen}.ts --testing   # makes groups with scripted answers, without a model`
+    `${CommandLine.anywhere} validate --env ./${selected}.ts   # checks its claims, and scoring of 1,000 random texts`,
+    `${CommandLine.anywhere} process --env ./${selected}.ts --testing   # makes groups with scripted answers, without a model`
   ]
   yield* Console.log(
     [
-      `${chosen} in ${folder}: ${Array.from(files.keys()).join(", ")}`,
+      `${selected} in ${folder}: ${Array.from(files.keys()).join(", ")}`,
       "",
       "next:",
       ...steps.map((step) => `  ${step}`),
       "",
       "then:",
-      `  ${CommandLine.anywhere} serve --env ./${chosen}.ts   # sends rollouts to a service`,
-      `  ${CommandLine.anywhere} up --env ./${chosen}.ts --model FOLDER   # trains a model`,
+      `  ${CommandLine.anywhere} serve --env ./${selected}.ts   # sends rollouts to a service`,
+      `  ${CommandLine.anywhere} up --env ./${selected}.ts --model FOLDER   # trains a model`,
       `  ${path.resolve(Docs.path(isAgent ? "agents.md" : "writing-an-environment.md"))} explains the rest`
     ].join("\n")
   )

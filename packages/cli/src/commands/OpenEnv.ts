@@ -27,14 +27,14 @@ const announce = (name: string, limit: number) =>
     })
   )
 
-const positive = (name: string, description: string, usual: number) =>
+const positive = (name: string, description: string, defaults: number) =>
   Flag.Int(name).pipe(
     Flag.filter(
       (value) => value > 0,
       () => "at least 1"
     ),
-    Flag.withDescription(`${description} [default: ${usual}]`),
-    Flag.withDefault(usual)
+    Flag.withDescription(`${description} [default: ${defaults}]`),
+    Flag.withDefault(defaults)
   )
 
 export const make = EnvironmentCommand.make({
@@ -72,7 +72,7 @@ export const make = EnvironmentCommand.make({
   handle: (settings, { allowInsecure, host, idle, port, sessions }, metrics) =>
     Effect.gen(function* () {
       const environment = yield* Environment.Environment
-      const { chosen } = settings
+      const { chosen: selected } = settings
       const server = Server.layer(environment, {
         host,
         port,
@@ -80,7 +80,7 @@ export const make = EnvironmentCommand.make({
         tokens: yield* BearerTokens.configured(Server.tokensSetting),
         limit: sessions,
         idle: Duration.seconds(idle),
-        about: { name: environment.name, description: chosen.description, version: packageJson.version }
+        about: { name: environment.name, description: selected.description, version: packageJson.version }
       })
       return yield* announce(environment.name, sessions).pipe(Layer.provide(server), Layer.launch)
     }).pipe(Services.provide(settings, "outside"), Metrics.traced(metrics, "atropos-openenv"))

@@ -96,7 +96,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   const loaded = Option.isSome(adapter)
     ? yield* PretrainedModel.loadAdapter(place, adapter.value, quantize, check)
     : yield* PretrainedModel.load(place, {
-        trains: yield* TrainerSettings.lora.decode(Flags.given(options.lora)),
+        trains: yield* TrainerSettings.lora.decode(Flags.provided(options.lora)),
         seed: 0,
         quantize,
         check

@@ -53,7 +53,7 @@ export const make = EnvironmentCommand.make({
         Effect.provide(
           Metrics.layerAlone(metrics, {
             folder: `${path.replace(/\.[^./\\]*$/, "")}-metrics`,
-            useWandb: { value: settings.common.useWandb, isGiven: "use_wandb" in settings.given }
+            useWandb: { value: settings.common.useWandb, isGiven: "use_wandb" in settings.input }
           })
         )
       )

@@ -18,8 +18,8 @@ const apiUrl = Flag.String("api-url").pipe(
 )
 
 /** The service client, with its failures mapped to those of the command. */
-const serviceOf = Effect.fnUntraced(function* (given: string, run?: string) {
-  const url = given.replace(/(?<!\/)\/+$/, "")
+const serviceOf = Effect.fnUntraced(function* (text: string, run?: string) {
+  const url = text.replace(/(?<!\/)\/+$/, "")
   const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
   const service = yield* ServiceApi.make({
     url,

@@ -44,7 +44,7 @@ export const make = EnvironmentCommand.make({
       })
       const sinks = Metrics.layer(metrics, {
         folder: `.atropos/metrics/${run}`,
-        useWandb: { value: settings.common.useWandb, isGiven: "use_wandb" in settings.given }
+        useWandb: { value: settings.common.useWandb, isGiven: "use_wandb" in settings.input }
       })
       const summary = yield* Rollout.run(environment, { spoolDirectory: spool }).pipe(
         Effect.catchIf(isUnauthorized, ({ message }) =>

@@ -59,7 +59,7 @@ interface Options extends ServingMemory.Given {
 const serve = Effect.fn("tinker.serve")(function* (options: Options) {
   const { allowInsecure, device, host, port, threads } = options
   const { basename, resolve } = yield* Path.Path
-  const settings = yield* ServerSettings.settings.decode(Flags.given(options.limits))
+  const settings = yield* ServerSettings.settings.decode(Flags.provided(options.limits))
   const serving = ServingMemory.choose(options, device)
   const loaded = yield* PretrainedModel.load(BundledModel.located(options.model), {
     // The smallest adapter, replaced by those of clients.

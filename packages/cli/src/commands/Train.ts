@@ -35,10 +35,10 @@ export const make: MakeCommand = () =>
         metrics: Metrics.flags,
         ...TrainerRun.flags()
       },
-      ({ config, ...given }) =>
+      ({ config, ...input }) =>
         Effect.gen(function* () {
           const file = Option.isSome(config) ? yield* ConfigFile.read(config.value, Option.none()) : ConfigFile.empty
-          const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
+          const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, input })
           if (settings.trainer.model === Recipe.scratch) {
             return yield* new UsageError({
               message: `--model ${Recipe.scratch} works only with up, which knows the environment; give train a folder or a hub id`
@@ -49,8 +49,8 @@ export const make: MakeCommand = () =>
           yield* BundledModel.check(settings.trainer.model)
           if (RemoteEngine.isRemote(settings)) yield* RemoteEngine.check(settings)
           if (TorchRun.isAsked(settings)) yield* TorchRun.check(settings)
-          const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
-          const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")
+          const metrics = yield* Metrics.make(input.metrics, file.sections["metrics"])
+          const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, input }, "seq_len")
           const { cards, first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)
           yield* Console.log("")
           yield* Console.log(

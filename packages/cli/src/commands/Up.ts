@@ -41,13 +41,13 @@ const ignored = [
 const advanced = ["host", "weight_sync", "env.data_dir_to_save_evals", ...SamplerFlags.advanced]
 
 const name: string = "up"
-const usual = "sort-letters"
+const defaults = "sort-letters"
 
 /** The recipe of an environment: built in, or exported by its file. */
-const definitionOf = Effect.fnUntraced(function* ({ chosen, word }: Environments.Named) {
-  const builtIn = Recipe.definitions[chosen.environment.environmentName]
-  if (chosen.recipe !== undefined) return Option.some<Recipe.Definition>(yield* OwnRecipe.definition(word, chosen))
-  return chosen.about === undefined || builtIn === undefined ? Option.none<Recipe.Definition>() : Option.some(builtIn)
+const definitionOf = Effect.fnUntraced(function* ({ chosen: selected, word }: Environments.Named) {
+  const builtIn = Recipe.definitions[selected.environment.environmentName]
+  if (selected.recipe !== undefined) return Option.some<Recipe.Definition>(yield* OwnRecipe.definition(word, selected))
+  return selected.about === undefined || builtIn === undefined ? Option.none<Recipe.Definition>() : Option.some(builtIn)
 })
 
 /**
@@ -68,8 +68,11 @@ const definitionsFor = (
     : undefined
 
 /** The environment's settings for the bundled model if that is trained; otherwise the defaults for any model. */
-const ownOf = (model: unknown, { chosen }: Environments.Named): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
-  (model === BundledModel.word ? Recipe.bundled[chosen.environment.environmentName] : undefined) ?? Recipe.ownModel
+const ownOf = (
+  model: unknown,
+  { chosen: selected }: Environments.Named
+): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
+  (model === BundledModel.word ? Recipe.bundled[selected.environment.environmentName] : undefined) ?? Recipe.ownModel
 
 /** Fails if another engine than the local one cannot train this, or if no model is named for it. */
 const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean, isVllm: boolean) {
@@ -105,7 +108,7 @@ const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerS
 const ownFlags = {
   env: Flag.String("env").pipe(
     Flag.withDescription(
-      `environment: a name or a file; repeat for several, with weights: --env a --env ./b.ts:2 [default: ${usual}]`
+      `environment: a name or a file; repeat for several, with weights: --env a --env ./b.ts:2 [default: ${defaults}]`
     ),
     Flag.withMetavar("name|file[:weight]"),
     Flag.atLeast(0)
@@ -141,9 +144,9 @@ const ownFlags = {
 
 export const make: MakeCommand = (words) =>
   Effect.gen(function* () {
-    const given = Words.argValues(words, "env")
-    const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(given) ? given : [usual])
-    const all = named.map(({ chosen }) => chosen)
+    const source = Words.argValues(words, "env")
+    const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(source) ? source : [defaults])
+    const all = named.map(({ chosen: selected }) => selected)
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: the content of a config file is not known there.
     const shown = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
@@ -162,24 +165,24 @@ export const make: MakeCommand = (words) =>
       (input) =>
         Effect.gen(function* () {
           const { config, exit, fresh, host, policyPort, port } = input
-          const flagged = Flags.given(input.trainer)
+          const flagged = Flags.provided(input.trainer)
           const valueOf = (sections: ConfigFile.ConfigFile["sections"], setting: string) =>
-            TrainerRun.valueOf({ file: sections, given: input }, setting)
+            TrainerRun.valueOf({ file: sections, input }, setting)
           const definitionsOf = (sections: ConfigFile.ConfigFile["sections"]) =>
             definitionsFor(valueOf(sections, "model"), valueOf(sections, "engine"), known)
-          const settings = yield* Effect.forEach(named, ({ chosen, weight, word }, index) => {
+          const settings = yield* Effect.forEach(named, ({ chosen: selected, weight, word }, index) => {
             // One seed for all random draws, unless the environment has its own.
-            const hasSeed = "seed" in chosen.environment.settings.fields
+            const hasSeed = "seed" in selected.environment.settings.fields
             return RunSettings.make(
               word,
-              chosen,
+              selected,
               {
                 config,
                 env: {
-                  ...Flags.given(input.settings),
+                  ...Flags.provided(input.settings),
                   ...Option.match(weight, { onNone: () => ({}), onSome: (value) => ({ inference_weight: value }) })
                 },
-                servers: OtherServers.given(input.others),
+                servers: OtherServers.provided(input.others),
                 manager: {}
               },
               (sections) => ({
@@ -195,7 +198,7 @@ export const make: MakeCommand = (words) =>
             mode:
               definitions === undefined ? ownOf(valueOf(sections, "model"), named[0]) : Mixture.settingsOf(definitions),
             file: sections,
-            given: input
+            input
           })
           const recipe =
             definitions === undefined
@@ -206,7 +209,7 @@ export const make: MakeCommand = (words) =>
                   )
                 )
           const stepsAhead = yield* Sampling.stepsAheadOf(trainer, input.stepsAhead)
-          const isModelGiven = TrainerRun.isGiven({ file: sections, given: input }, "model")
+          const isModelGiven = TrainerRun.isGiven({ file: sections, input }, "model")
           const vllm = yield* SamplerFlags.vllmOf(input)
           yield* checkEngine(trainer, isModelGiven, vllm !== undefined)
           const sampling = yield* Sampling.of(trainer, input, stepsAhead, vllm !== undefined)
@@ -217,8 +220,8 @@ export const make: MakeCommand = (words) =>
             trainer,
             metrics,
             recipe,
-            isSeqLenGiven: TrainerRun.isGiven({ file: sections, given: input }, "seq_len"),
-            areStepsGiven: TrainerRun.isGiven({ file: sections, given: input }, "training_steps"),
+            isSeqLenGiven: TrainerRun.isGiven({ file: sections, input }, "seq_len"),
+            areStepsGiven: TrainerRun.isGiven({ file: sections, input }, "training_steps"),
             stepsAhead,
             sampling,
             vllm,

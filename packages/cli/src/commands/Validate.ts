@@ -86,15 +86,15 @@ const ofLoss: MakeCommand = () =>
     command: Command.make(
       name,
       { env: Flag.String("env").pipe(Flag.optional), loss: TrainerRun.flags().loss },
-      (given) =>
+      (input) =>
         Effect.gen(function* () {
-          if (Option.isSome(given.env)) {
+          if (Option.isSome(input.env)) {
             return yield* new UsageError({ message: "--env and --loss cannot be combined: check one at a time" })
           }
           const { loss } = yield* TrainerRun.make({
             mode: {},
             file: {},
-            given: { trainer: {}, lora: {}, loss: given.loss }
+            input: { trainer: {}, lora: {}, loss: input.loss }
           })
           yield* Losses.run(loss)
         })

@@ -35,9 +35,9 @@ const digest = Effect.fnUntraced(function* () {
  */
 export const named = Effect.fn("BundledModel.named")(function* <M extends Pick<Description, "name" | "tokenizer">>(
   model: M,
-  wanted: string
+  requested: string
 ) {
-  if (wanted !== word) return model
+  if (requested !== word) return model
   const identity = `${word} (sha256 ${yield* digest()})`
   return { ...model, name: word, identity, tokenizer: { ...model.tokenizer, name: word } }
 })

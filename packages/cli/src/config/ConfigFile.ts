@@ -63,8 +63,8 @@ export const read = Effect.fn("ConfigFile.read")(function* (
   environment: Option.Option<Schema.Struct.Fields>
 ) {
   const { isMap: isMapNode } = yield* Effect.promise(() => import("yaml"))
-  const { content: given, document, lines } = yield* YamlFile.read(file)
-  const content = given ?? {}
+  const { content: input, document, lines } = yield* YamlFile.read(file)
+  const content = input ?? {}
   if (!Predicate.isReadonlyObject(content))
     return yield* new UsageError({ message: `${file}: expected a map with the keys ${topKeys.join(", ")}` })
 
@@ -103,12 +103,12 @@ export const read = Effect.fn("ConfigFile.read")(function* (
   )
   const servers: Record<string, unknown> = {}
   for (const [section, fields] of Object.entries(serverFields)) {
-    const given = content[section] ?? undefined
-    if (given === undefined) continue
-    servers[section] = given
+    const input = content[section] ?? undefined
+    if (input === undefined) continue
+    servers[section] = input
     const keys = wireNames(fields)
-    if (Array.isArray(given)) yield* Effect.forEach(given, (entry, index) => check(entry, keys, [section, index]))
-    else yield* check(given, keys, [section])
+    if (Array.isArray(input)) yield* Effect.forEach(input, (entry, index) => check(entry, keys, [section, index]))
+    else yield* check(input, keys, [section])
   }
   return {
     env:

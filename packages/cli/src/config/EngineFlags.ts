@@ -70,8 +70,8 @@ export const sampling = (separator: Separator, weights: string) => ({
   )
 })
 
-export const updatesOf = (given: "pinned" | "in-flight"): "pinned" | "in_flight" =>
-  given === "in-flight" ? "in_flight" : given
+export const updatesOf = (input: "pinned" | "in-flight"): "pinned" | "in_flight" =>
+  input === "in-flight" ? "in_flight" : input
 
 /** Rewrites these flags in the arguments to their declared spelling. */
 export const normalizeArgs =

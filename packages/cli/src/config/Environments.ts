@@ -94,13 +94,13 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string, nam
       message: `${named} ${word}: the file must export what defineAgent(…), defineEnvironment(…) or Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
     })
   }
-  const chosen: Chosen = {
+  const selected: Chosen = {
     environment,
     description: `from ${word}`,
     servers: exported["servers"],
     recipe: exported["recipe"]
   }
-  return chosen
+  return selected
 })
 
 /** Resolves an environment; `named` is the flag or argument shown in errors. */
@@ -117,21 +117,21 @@ export const choose = Effect.fn("Environments.choose")(function* (word: string, 
 export const chooseAll = Effect.fn("Environments.chooseAll")(function* (words: Arr.NonEmptyReadonlyArray<string>) {
   const named = yield* Effect.forEach(
     words,
-    Effect.fnUntraced(function* (given) {
+    Effect.fnUntraced(function* (input) {
       // A colon followed by a path separator belongs to a drive letter.
-      const [, word = given, suffix] = /^(.+):([^:/\\]*)$/.exec(given) ?? []
+      const [, word = input, suffix] = /^(.+):([^:/\\]*)$/.exec(input) ?? []
       const weight = suffix === undefined ? undefined : suffix.trim() === "" ? Number.NaN : Number(suffix)
       if (weight !== undefined && !(weight > 0 && Number.isFinite(weight))) {
         return yield* new UsageError({
-          message: `--env ${given}: the colon must be followed by a weight, a number above 0, as in ${word}:2`
+          message: `--env ${input}: the colon must be followed by a weight, a number above 0, as in ${word}:2`
         })
       }
       return { word, weight: Option.fromUndefinedOr(weight), chosen: yield* choose(word) } satisfies Named
     })
   )
   const seen = new Set<string>()
-  for (const { chosen, word } of named) {
-    const { environmentName } = chosen.environment
+  for (const { chosen: selected, word } of named) {
+    const { environmentName } = selected.environment
     if (seen.has(environmentName)) {
       return yield* new UsageError({
         message: `--env ${word}: ${environmentName} is given twice; to give it a larger share of the batches, use a weight: --env ${word}:2`

@@ -55,9 +55,10 @@ const kindOf = (types: ReadonlyArray<SchemaAST.AST>): Kind => {
 const read = (schema: Schema.Constraint): Field => {
   const types = members(schema.ast)
   const others = types.filter((ast) => !SchemaAST.isNull(ast))
-  const { default: usual } = SchemaAST.resolve(schema.ast) ?? {}
-  const isEmpty = Array.isArray(usual) && usual.length === 0
-  const example = typeof usual === "object" && usual !== null ? JSON.stringify(isEmpty ? ["…"] : usual) : undefined
+  const { default: standard } = SchemaAST.resolve(schema.ast) ?? {}
+  const isEmpty = Array.isArray(standard) && standard.length === 0
+  const example =
+    typeof standard === "object" && standard !== null ? JSON.stringify(isEmpty ? ["…"] : standard) : undefined
   return { kind: kindOf(others), isNullable: others.length < types.length, example }
 }
 
@@ -146,7 +147,7 @@ export const fromFields = (
   return { flags, booleans }
 }
 
-export const given = (values: {
+export const provided = (values: {
   readonly [name: string]: Option.Option<unknown>
 }): { readonly [name: string]: unknown } =>
   Object.fromEntries(
@@ -154,12 +155,12 @@ export const given = (values: {
   )
 
 /** The flag `--port`; 0 picks any free port. */
-export const port = (description: string, usual = 8000, name = "port"): Flag.Flag<number> =>
+export const port = (description: string, standard = 8000, name = "port"): Flag.Flag<number> =>
   Flag.Int(name).pipe(
     Flag.filter(
       (value) => value >= 0 && value <= 65_535,
       () => "a port from 0 to 65535"
     ),
-    Flag.withDescription(`${description} [default: ${usual}]`),
-    Flag.withDefault(usual)
+    Flag.withDescription(`${description} [default: ${standard}]`),
+    Flag.withDefault(standard)
   )

@@ -30,10 +30,10 @@ export const read = Effect.fn("LossFile.read")(function* (word: string) {
 export const ofSettings = Effect.fn("LossFile.ofSettings")(function* (settings: LossSettings) {
   const { file } = settings
   if (file === null) return undefined
-  const given = Object.entries(settings).find(([name, value]) => name !== "file" && name !== "preset" && value !== null)
-  if (given !== undefined) {
+  const input = Object.entries(settings).find(([name, value]) => name !== "file" && name !== "preset" && value !== null)
+  if (input !== undefined) {
     return yield* new UsageError({
-      message: `--loss.${Settings.wireName(given[0])} has no effect on a custom loss: set ${given[0]} in ${file}`
+      message: `--loss.${Settings.wireName(input[0])} has no effect on a custom loss: set ${input[0]} in ${file}`
     })
   }
   return yield* read(file)

@@ -40,11 +40,11 @@ export const normalizeArgs = (words: ReadonlyArray<string>): ReadonlyArray<strin
   })
 
 export const make = Effect.fn("Metrics.make")(function* (
-  given: { readonly [name: string]: Option.Option<unknown> },
+  input: { readonly [name: string]: Option.Option<unknown> },
   file: Values = {},
   mode: Values = {}
 ) {
-  const flagged = Flags.given(given)
+  const flagged = Flags.provided(input)
   const values = Precedence.merge(mode, file, flagged)
   return yield* MetricsSettings.settings
     .decode(values)
@@ -199,9 +199,9 @@ export const traced =
 
 /** The equivalent for a command with `telemetryFlags` only. */
 export const tracedBy =
-  (given: Parameters<typeof make>[0], serviceName: string) =>
+  (input: Parameters<typeof make>[0], serviceName: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | UsageError, R> =>
-    Effect.flatMap(make(given), (settings) => traced(settings, serviceName)(effect))
+    Effect.flatMap(make(input), (settings) => traced(settings, serviceName)(effect))
 
 /**
  * The Weights & Biases project and group a trainer announces to its environments; generated if unset, so that the whole

@@ -14,8 +14,8 @@ type Section = (typeof sections)[number]
 export const asks = ({ about }: Chosen, section: Section): boolean => about?.needs.includes(section) ?? true
 
 export const flags = (all: ReadonlyArray<Chosen>) => {
-  const wanted = sections.filter((section) => all.some((chosen) => asks(chosen, section)))
-  const derived = wanted.map(
+  const requested = sections.filter((section) => all.some((selected) => asks(selected, section)))
+  const derived = requested.map(
     (section) => [section, Flags.fromFields(`${section}.`, ConfigFile.serverFields[section])] as const
   )
   const bySection: { [section in Section]?: Flags.SettingsFlags } = Object.fromEntries(
@@ -24,12 +24,12 @@ export const flags = (all: ReadonlyArray<Chosen>) => {
   return { flags: bySection, booleans: derived.flatMap(([, { booleans }]) => booleans) }
 }
 
-export const given = (values: {
+export const provided = (values: {
   readonly [section in Section]?: { readonly [name: string]: Option.Option<unknown> }
 }): { readonly [section in Section]?: { readonly [name: string]: unknown } } =>
   Object.fromEntries(
     sections.flatMap((section) => {
       const flagged = values[section]
-      return flagged === undefined ? [] : [[section, Flags.given(flagged)]]
+      return flagged === undefined ? [] : [[section, Flags.provided(flagged)]]
     })
   )

@@ -24,5 +24,5 @@ export const hint = (name: string, candidates: Iterable<string>): string =>
   clause(found(settings, lastPart(name).replaceAll("-", "_"))) || Nearest.hint(name, candidates)
 
 /** The equivalent for a removed value of an existing setting. */
-export const value = (name: string, given: unknown): string =>
-  clause(typeof given === "string" ? found(found(values, lastPart(name)) ?? {}, given) : undefined)
+export const value = (name: string, input: unknown): string =>
+  clause(typeof input === "string" ? found(found(values, lastPart(name)) ?? {}, input) : undefined)

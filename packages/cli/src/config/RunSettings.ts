@@ -77,7 +77,7 @@ export interface RunSettings {
   readonly chosen: Chosen
   readonly word: string
   /** All environment settings that some source set, snake_case; missing ones have their default. */
-  readonly given: Values
+  readonly input: Values
   readonly common: EnvironmentSettings.Common
   readonly servers: ServerSettings.Server | ReadonlyArray<ServerSettings.Server>
   /** Empty addresses mean that there is no server. */
@@ -119,12 +119,12 @@ const ownOf = (values: Values, { environment }: Chosen): Values => {
  */
 export const make = Effect.fn("RunSettings.make")(function* (
   word: string,
-  chosen: Chosen,
+  selected: Chosen,
   flags: GivenFlags,
   mode: (sections: ConfigFile.ConfigFile["sections"], isTesting: boolean) => Values = () => ({}),
-  all: ReadonlyArray<Chosen> = [chosen]
+  all: ReadonlyArray<Chosen> = [selected]
 ) {
-  const { environment } = chosen
+  const { environment } = selected
   const file = Option.isSome(flags.config)
     ? yield* ConfigFile.read(flags.config.value, Option.some(Environments.fieldsOf(all)))
     : ConfigFile.empty
@@ -134,14 +134,14 @@ export const make = Effect.fn("RunSettings.make")(function* (
     .pipe(
       Effect.mapError((error) => explain(error, managerValues, (name) => (name in flags.manager ? `--${name}` : name)))
     )
-  const given = Precedence.merge(
+  const input = Precedence.merge(
     mode(file.sections, manager.testing),
-    ownOf(file.env, chosen),
-    ownOf(flags.env, chosen)
+    ownOf(file.env, selected),
+    ownOf(flags.env, selected)
   )
   const settings = yield* environment.settings
-    .decode(given)
-    .pipe(Effect.mapError((error) => explain(error, given, (name) => Precedence.origin(name, flags.env, file.env))))
+    .decode(input)
+    .pipe(Effect.mapError((error) => explain(error, input, (name) => Precedence.origin(name, flags.env, file.env))))
   const common = yield* Effect.orDie(commonOf(settings))
 
   const decode = Effect.fnUntraced(function* <A extends { readonly apiKey: string | null }>(
@@ -167,24 +167,24 @@ export const make = Effect.fn("RunSettings.make")(function* (
     yield* keepSecret([decoded].flat().map(({ apiKey }) => apiKey))
     return decoded
   })
-  const servers = yield* decode("openai", ServerSettings.server, chosen.servers)
+  const servers = yield* decode("openai", ServerSettings.server, selected.servers)
   const judge = [yield* decode("judge", Judge.settings)].flat()
   const teacher = [yield* decode("teacher", Teacher.settings)].flat()
   const opponent = [yield* decode("opponent", Opponent.settings)].flat()
-  for (const [section, told] of [
+  for (const [section, reported] of [
     ["judge", judge],
     ["teacher", teacher],
     ["opponent", opponent]
   ] as const) {
     const isIdle = !all.some((one) => OtherServers.asks(one, section))
-    if (isIdle && told.some(({ baseUrl }) => baseUrl !== "")) {
+    if (isIdle && reported.some(({ baseUrl }) => baseUrl !== "")) {
       yield* Effect.logWarning(`the environment uses no ${section}; ignoring that section of the file`)
     }
   }
   return {
-    chosen,
+    chosen: selected,
     word,
-    given,
+    input,
     common,
     servers,
     judge,

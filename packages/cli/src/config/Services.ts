@@ -71,10 +71,10 @@ const tokenizerOf = (name: string, failures: ReadonlyArray<string> = []) =>
  * The configured tokenizer. If none is configured, that of the server's model, if the server names it and it is found
  * here.
  */
-const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
+const policyTokenizer = ({ common, input, manager, servers }: RunSettings) => {
   const named = tokenizerOf(common.tokenizerName)
   const isNamed = [servers].flat().some(({ tokenizerName }) => tokenizerName !== "none")
-  if (isNamed || given["tokenizer_name"] !== undefined) return named
+  if (isNamed || input["tokenizer_name"] !== undefined) return named
   return Layer.unwrap(
     Effect.map(ServedTokenizer.find(servers, manager.slurm), ({ failures, tokenizer }) =>
       Option.match(tokenizer, {
@@ -90,7 +90,7 @@ const policyTokenizer = ({ common, given, manager, servers }: RunSettings) => {
 }
 
 const services = (settings: RunSettings, inference: Inference) => {
-  const { common, given, manager, servers } = settings
+  const { common, input, manager, servers } = settings
   // An external client trains on its own tokens.
   if (inference === "outside")
     return Layer.mergeAll(Driven.layerPolicy, auxiliaryServers(settings), Tokenizer.layerBytes)
@@ -104,7 +104,7 @@ const services = (settings: RunSettings, inference: Inference) => {
       })
     : ServerManager.layerScripted(inference === "none" ? ScriptedCalls.make(Tokenizer.bytes) : inference)
   // A scripted policy has no vocabulary: no download unless a tokenizer was configured.
-  const needsNone = !isServed || (manager.testing && given["tokenizer_name"] === undefined)
+  const needsNone = !isServed || (manager.testing && input["tokenizer_name"] === undefined)
   return Layer.mergeAll(policy, auxiliaryServers(settings)).pipe(
     Layer.provideMerge(needsNone ? Tokenizer.layerBytes : policyTokenizer(settings))
   )
@@ -112,10 +112,10 @@ const services = (settings: RunSettings, inference: Inference) => {
 
 /** The configured environment. An error in its definition names the `--env` value, which may be a file. */
 export const environment = (
-  { chosen, common, given, word }: RunSettings,
+  { chosen: selected, common, input, word }: RunSettings,
   more: { readonly [name: string]: unknown } = {}
 ) =>
-  chosen.environment.fromEncoded({ ...given, ...more }).pipe(
+  selected.environment.fromEncoded({ ...input, ...more }).pipe(
     Layer.provide(SampledWith.layer(common.sampling)),
     Layer.catch((error) =>
       Layer.effect(

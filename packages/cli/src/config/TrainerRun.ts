@@ -59,25 +59,25 @@ export interface Sources {
   /** Settings of the command or a recipe, below the file. */
   readonly mode: { readonly [G in Group]?: Values }
   readonly file: { readonly [section: string]: Values }
-  readonly given: { readonly [G in Group]: { readonly [name: string]: Option.Option<unknown> } }
+  readonly input: { readonly [G in Group]: { readonly [name: string]: Option.Option<unknown> } }
 }
 
-type Given = Pick<Sources, "file"> & { readonly given: Pick<Sources["given"], "trainer"> }
+type Given = Pick<Sources, "file"> & { readonly input: Pick<Sources["input"], "trainer"> }
 
 /** The value of a trainer setting in the flags, otherwise in the file; undefined if neither sets it. */
-export const valueOf = ({ file, given }: Given, name: string): unknown =>
-  ({ ...file["trainer"], ...Flags.given(given.trainer) })[name]
+export const valueOf = ({ file, input }: Given, name: string): unknown =>
+  ({ ...file["trainer"], ...Flags.provided(input.trainer) })[name]
 
 /** Returns true if the file or a flag sets the trainer setting. */
 export const isGiven = (sources: Given, name: string): boolean => valueOf(sources, name) !== undefined
 
 /** Merges and checks all sources; a value out of range is reported with its origin. */
-export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode }: Sources) {
-  const lossOf: Values = { ...file["loss"], ...Flags.given(given.loss) }
+export const make = Effect.fn("TrainerRun.make")(function* ({ file, input, mode }: Sources) {
+  const lossOf: Values = { ...file["loss"], ...Flags.provided(input.loss) }
   // A recipe's loss settings are about advantages and a reference.
   const isOtherLoss = (lossOf["file"] ?? null) !== null || withoutAdvantages.has(lossOf["preset"])
   const decode = <A>(group: Group, settings: Settings.Settings<A>) => {
-    const flagged = Flags.given(given[group])
+    const flagged = Flags.provided(input[group])
     const values = Precedence.merge(
       isOtherLoss && group === "loss" ? {} : (mode[group] ?? {}),
       file[group] ?? {},

@@ -19,15 +19,15 @@ interface Options {
 }
 
 const maxExtends = 16
-const known = new Map<string, Options>()
+const cache = new Map<string, Options>()
 
 const optionsIn = (folder: string): Options => {
-  const cached = known.get(folder)
+  const cached = cache.get(folder)
   if (cached !== undefined) return cached
   const file = join(folder, "tsconfig.json")
   const parent = dirname(folder)
   const options = existsSync(file) ? read(file, maxExtends) : parent === folder ? {} : optionsIn(parent)
-  known.set(folder, options)
+  cache.set(folder, options)
   return options
 }
 
@@ -74,11 +74,11 @@ const texts = (value: unknown): ReadonlyArray<string> =>
 
 /** The options of a file over those it extends. */
 const read = (file: string, depth: number): Options => {
-  const config = parsed(file)
+  const config = parse(file)
   if (config === undefined || depth === 0) return {}
   const folder = dirname(file)
   const inherited = texts(config["extends"]).map((one) => {
-    const base = located(one, file)
+    const base = locate(one, file)
     return base === undefined ? {} : read(base, depth - 1)
   })
   const options = isRecord(config["compilerOptions"]) ? config["compilerOptions"] : {}
@@ -96,7 +96,7 @@ const read = (file: string, depth: number): Options => {
 }
 
 /** The file named by `extends`: a path, or a file in a package. */
-const located = (name: string, from: string): string | undefined => {
+const locate = (name: string, from: string): string | undefined => {
   const candidates = [name, `${name}.json`, `${name}/tsconfig.json`]
   if (name.startsWith(".") || isAbsolute(name)) {
     return candidates.map((one) => resolve(dirname(from), one)).find((one) => one.endsWith(".json") && existsSync(one))
@@ -113,7 +113,7 @@ const located = (name: string, from: string): string | undefined => {
   return undefined
 }
 
-const parsed = (file: string): { readonly [key: string]: unknown } | undefined => {
+const parse = (file: string): { readonly [key: string]: unknown } | undefined => {
   try {
     const value: unknown = JSON.parse(withoutComments(readFileSync(file, "utf8").replace(/^\uFEFF/, "")))
     return isRecord(value) ? value : undefined

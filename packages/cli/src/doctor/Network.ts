@@ -70,9 +70,9 @@ export const database = Effect.gen(function* () {
   if (!URL.canParse(address)) {
     return broken("database", "DATABASE_URL is not a valid URL", "expected postgres://user:password@host:5432/database")
   }
-  const { hostname, port: given } = new URL(address)
-  const where = `${hostname}:${given || 5432}`
-  return (yield* listens(hostname, Number(given || 5432)))
+  const { hostname, port: input } = new URL(address)
+  const where = `${hostname}:${input || 5432}`
+  return (yield* listens(hostname, Number(input || 5432)))
     ? ok("database", `a server answers at ${where} (DATABASE_URL)`)
     : broken(
         "database",
@@ -126,8 +126,8 @@ const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Serv
   ]
 })
 
-export const inference = Effect.fn("Network.inference")(function* (given: Partial<ServerSettings.Server>) {
-  const resolved = yield* Effect.result(ServerSettings.resolve(given, false))
+export const inference = Effect.fn("Network.inference")(function* (input: Partial<ServerSettings.Server>) {
+  const resolved = yield* Effect.result(ServerSettings.resolve(input, false))
   if (resolved._tag === "Failure") {
     return [broken("inference", resolved.failure.message, "correct the Slurm variables, or give --openai.base_url")]
   }

@@ -105,7 +105,7 @@ export interface EvaluateOptions {
   readonly suite?: SuiteResults.Told
 }
 
-export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted, resume, suite }: EvaluateOptions) {
+export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: target, resume, suite }: EvaluateOptions) {
   const environment = yield* Environment.Environment
   const servers = yield* ServerManager.ServerManager
   const path = yield* Path.Path
@@ -131,7 +131,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
     "digest of held-out items": ids.digest("hex").slice(0, 16),
     ...(suite !== undefined && { suite: SuiteResults.fingerprint(suite) })
   }
-  const destination = yield* Destination.find(path.join(wanted, "samples.jsonl"), made, { resume })
+  const destination = yield* Destination.find(path.join(target, "samples.jsonl"), made, { resume })
   const file = yield* ResumableFile.open(destination.path, made, destination.checkpoint)
   const before = Option.match(destination.checkpoint, { onNone: () => 0, onSome: ({ tally }) => tally.items })
   const progress = yield* Progress.make({ unit: "items", total, done: before })
@@ -175,7 +175,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
   const folder = path.dirname(destination.path)
   const figures = metrics(result.tally, result.failures)
   const stem = path.basename(destination.path, ".jsonl").replace(/^samples/, "")
-  const told =
+  const suiteReport =
     suite &&
     (yield* SuiteResults.write(suite, { samples: destination.path, environment, modelName: servers.modelName, result }))
   const written = yield* writeResults(folder, stem, {
@@ -188,7 +188,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
       },
       results: { [`atropos|${environment.name}_eval|0`]: figures, all: figures },
       intervals_95: intervals(result.tally),
-      ...(told && { suite: told.figures })
+      ...(suiteReport && { suite: suiteReport.figures })
     }
   })
   if (result.failures === 0) yield* file.finish
@@ -199,12 +199,12 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
     folder,
     samples: destination.path,
     modelName: servers.modelName,
-    files: [path.basename(destination.path), ...written, ...(told === undefined ? [] : [told.log])],
+    files: [path.basename(destination.path), ...written, ...(suiteReport === undefined ? [] : [suiteReport.log])],
     notes: destination.notes,
     before,
     metrics: figures,
     bounded,
-    ...(told && { suite: told.figures }),
+    ...(suiteReport && { suite: suiteReport.figures }),
     ...(Option.isSome(environment.solved) && { passing: environment.solved.value.meaning })
   } satisfies Evaluated
 }, Effect.scoped)

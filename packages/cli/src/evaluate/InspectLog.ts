@@ -41,12 +41,12 @@ const reasons: { readonly [reason: string]: string } = { stop: "stop", length: "
 const sampleOf = (sample: Samples.Sample, epoch: number, { main, model }: Log) => {
   const chat = (sample.messages ?? []).map((message) => messageOf(message, model))
   const answered = chat.findLastIndex(({ role }) => role === "assistant")
-  const asked = answered === -1 ? chat : chat.slice(0, answered)
+  const prompt = answered === -1 ? chat : chat.slice(0, answered)
   const rewards = { [main]: sample.score, ...sample.rewards }
   return {
     id: Comparison.idOf(sample),
     epoch,
-    input: asked.length === 0 ? (sample.label ?? "") : asked,
+    input: prompt.length === 0 ? (sample.label ?? "") : prompt,
     target: sample.gold === undefined || sample.gold.length === 0 ? "" : sample.gold,
     messages: chat,
     output: {

@@ -199,8 +199,8 @@ const wholeRows = (items: Items): ReadonlyArray<readonly [name: string, figure: 
 const ofRatings = (items: Items): ReadonlyArray<readonly [name: string, figure: Figure]> => {
   const pairs = items.flatMap((samples) =>
     samples.flatMap(({ gold, parsed }) => {
-      const [said, wanted] = [Number(parsed ?? Number.NaN), Number(gold?.[0] ?? Number.NaN)]
-      return Number.isFinite(said) && Number.isFinite(wanted) ? [[said, wanted] as const] : []
+      const [answered, target] = [Number(parsed ?? Number.NaN), Number(gold?.[0] ?? Number.NaN)]
+      return Number.isFinite(answered) && Number.isFinite(target) ? [[answered, target] as const] : []
     })
   )
   return Object.entries(correlations(pairs)).map(([name, value]) => [name, { value, count: pairs.length }])

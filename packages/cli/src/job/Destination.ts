@@ -33,20 +33,20 @@ export interface FindOptions {
 }
 
 /** Finds the file for a run, and locks the requested and the selected name until the scope closes. */
-export const find = Effect.fn("Destination.find")(function* (wanted: string, made: MadeBy, options: FindOptions) {
+export const find = Effect.fn("Destination.find")(function* (target: string, made: MadeBy, options: FindOptions) {
   // Locked before checking: a file another process is about to write is neither missing nor finished.
-  yield* OutputLock.hold(wanted)
-  const found = yield* look(wanted, made, options)
-  if (found.path !== wanted) yield* OutputLock.hold(found.path)
+  yield* OutputLock.hold(target)
+  const found = yield* look(target, made, options)
+  if (found.path !== target) yield* OutputLock.hold(found.path)
   return found
 })
 
-const look = Effect.fnUntraced(function* (wanted: string, made: MadeBy, { resume }: FindOptions) {
+const look = Effect.fnUntraced(function* (target: string, made: MadeBy, { resume }: FindOptions) {
   const path = yield* Path.Path
-  const { dir, ext, name } = path.parse(wanted)
+  const { dir, ext, name } = path.parse(target)
   const notes: Array<string> = []
   for (let number = 0; ; number++) {
-    const candidate = number === 0 ? wanted : path.join(dir, `${name}_${number}${ext}`)
+    const candidate = number === 0 ? target : path.join(dir, `${name}_${number}${ext}`)
     const { checkpoint, exists } = yield* ResumableFile.inspect(candidate)
     if (!exists) return { path: candidate, checkpoint: Option.none(), notes } satisfies Destination
     if (!resume) continue

@@ -162,9 +162,9 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   }).pipe(writing.withPermits(1), Effect.uninterruptible)
 
   const next = yield* makeItemFeed(items(cursor.frontier()), cursor)
-  const wanted = Math.max(0, target - tally.items)
+  const remaining = Math.max(0, target - tally.items)
   // One ticket per missing result: a worker without one waits until a failure returns its ticket, or until the end.
-  const tickets = yield* Semaphore.make(Number.isFinite(wanted) ? wanted : Number.MAX_SAFE_INTEGER)
+  const tickets = yield* Semaphore.make(Number.isFinite(remaining) ? remaining : Number.MAX_SAFE_INTEGER)
   let isOver = false
   const finish = Effect.suspend(() => {
     isOver = true
@@ -227,7 +227,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   })
 
   yield* Effect.all(
-    Array.from({ length: Math.min(workers, wanted) }, () => worker),
+    Array.from({ length: Math.min(workers, remaining) }, () => worker),
     {
       concurrency: "unbounded",
       discard: true

@@ -58,7 +58,7 @@ const decodeListTools = Schema.decodeUnknownEffect(ListTools)
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 const expected = 'an action is {"message": "what the policy says"}, with "tool_calls" where the environment has tools'
 
-const refused = (given: unknown) => (error: Schema.SchemaError) => {
+const refused = (input: unknown) => (error: Schema.SchemaError) => {
   const errors = format(error.issue).issues.map(({ message, path = [] }) => ({
     type: "invalid",
     loc: path.map((part) => String(typeof part === "object" ? part.key : part)),
@@ -69,21 +69,21 @@ const refused = (given: unknown) => (error: Schema.SchemaError) => {
   const where = first === undefined ? "" : `: ${first.loc.join(".") || "action"}: ${first.msg}`
   return new ActionError({
     message: `Invalid message${where} (${expected})`,
-    errors: errors.map((one) => ({ ...one, input: given }))
+    errors: errors.map((one) => ({ ...one, input }))
   })
 }
 
-export const decode = (given: unknown): Effect.Effect<Action, ActionError> => {
-  const type = Predicate.hasProperty(given, "type") ? given.type : undefined
+export const decode = (input: unknown): Effect.Effect<Action, ActionError> => {
+  const type = Predicate.hasProperty(input, "type") ? input.type : undefined
   if (type === "list_tools") {
-    return Effect.mapBoth(decodeListTools(given, strict), {
-      onFailure: refused(given),
+    return Effect.mapBoth(decodeListTools(input, strict), {
+      onFailure: refused(input),
       onSuccess: (): Action => ({ kind: "list_tools" })
     })
   }
   if (type === "call_tool") {
-    return Effect.mapBoth(decodeCallTool(given, strict), {
-      onFailure: refused(given),
+    return Effect.mapBoth(decodeCallTool(input, strict), {
+      onFailure: refused(input),
       onSuccess: ({ arguments: args = {}, tool_name: tool }): Action => ({
         kind: "call_tool",
         tool,
@@ -91,8 +91,8 @@ export const decode = (given: unknown): Effect.Effect<Action, ActionError> => {
       })
     })
   }
-  return Effect.mapBoth(decodeMessage(given, strict), {
-    onFailure: refused(given),
+  return Effect.mapBoth(decodeMessage(input, strict), {
+    onFailure: refused(input),
     onSuccess: ({ message, tool_calls: calls }): Action => ({
       kind: "message",
       said: { text: message, ...(calls && calls.length > 0 && { toolCalls: calls.map(toCall) }) }

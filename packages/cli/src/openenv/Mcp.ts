@@ -77,8 +77,8 @@ const called = (session: Session, { arguments: args = {}, name }: Params) =>
   })
 
 /** MCP writes the schema's key in camel case. */
-const listed = (asked: Pick<Driven.Asked, "tools">) => ({
-  tools: Observations.toolsOf(asked).map(({ input_schema: inputSchema, ...tool }) => ({ ...tool, inputSchema }))
+const listed = (request: Pick<Driven.Asked, "tools">) => ({
+  tools: Observations.toolsOf(request).map(({ input_schema: inputSchema, ...tool }) => ({ ...tool, inputSchema }))
 })
 
 const methods = "tools/list, tools/call, openenv/session/create and openenv/session/close"
@@ -96,7 +96,7 @@ const idOf = ({ session_id: id }: Params): Effect.Effect<string, McpError> =>
 const withinSocket = wrong(codes.invalidRequest, "a socket already is a session, which ends with it")
 
 /** Answers a request; errors are JSON-RPC errors. `own`: the session of the socket it arrived on, if any. */
-export const answer = (sessions: Sessions, own: Session | undefined, given: unknown): Effect.Effect<object> => {
+export const answer = (sessions: Sessions, own: Session | undefined, input: unknown): Effect.Effect<object> => {
   const sessionOf = (params: Params): Effect.Effect<Session, McpError | UnknownSession> =>
     own === undefined ? Effect.flatMap(idOf(params), sessions.shared.named) : Effect.succeed(own)
   const resultOf = (method: string, params: Params): Effect.Effect<object, Failure> => {
@@ -126,7 +126,7 @@ export const answer = (sessions: Sessions, own: Session | undefined, given: unkn
         return Effect.fail(wrong(codes.noSuchMethod, `unknown method ${method}; supported are ${methods}`))
     }
   }
-  return decode(given).pipe(
+  return decode(input).pipe(
     Effect.matchEffect({
       onFailure: ({ message }) => Effect.succeed(failed(null, codes.invalidRequest, `Invalid request: ${message}`)),
       onSuccess: ({ id = null, method, params = {} }) =>

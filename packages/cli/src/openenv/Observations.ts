@@ -67,8 +67,8 @@ const toolOf = (tool: unknown): Values => {
 export const toolsOf = ({ tools }: Pick<Driven.Asked, "tools">): ReadonlyArray<Values> => tools.map(toolOf)
 
 /** The answer to `list_tools`; it does not step the episode. */
-export const ofTools = (asked: Pick<Driven.Asked, "tools">): Observed => ({
-  observation: { metadata: {}, tools: toolsOf(asked) },
+export const ofTools = (request: Pick<Driven.Asked, "tools">): Observed => ({
+  observation: { metadata: {}, tools: toolsOf(request) },
   reward: null,
   done: false
 })

@@ -13,9 +13,9 @@ type Value = { readonly [name: string]: unknown }
 const content = (schema: Value) => ({ content: { "application/json": { schema } } })
 const anything: Value = { type: "object", additionalProperties: true }
 
-const operation = (summary: string, answer: Value = anything, asked?: Value) => ({
+const operation = (summary: string, answer: Value = anything, request?: Value) => ({
   summary,
-  ...(asked !== undefined && { requestBody: content(asked) }),
+  ...(request !== undefined && { requestBody: content(request) }),
   responses: { 200: { description: "The answer", ...content(answer) } }
 })
 

@@ -86,17 +86,17 @@ const parameter = (request: HttpServerRequest.HttpServerRequest, name: string): 
   textOf(new URL(request.url, "http://localhost").searchParams.get(name))
 
 /** The response to reset, with the id that continues its episode. */
-const withId = (session: Session, given: unknown) =>
+const withId = (session: Session, input: unknown) =>
   Effect.gen(function* () {
-    const { metadata, ...observed } = yield* session.reset(given)
+    const { metadata, ...observed } = yield* session.reset(input)
     const { episode_id } = yield* session.state
     return { ...observed, metadata: { ...metadata, episode_id } }
   })
 
 const overHttp = (sessions: Sessions) => ({
   reset: Effect.gen(function* () {
-    const given = yield* body
-    return yield* sessions.begin(textOf(given["episode_id"]), (session) => withId(session, given))
+    const input = yield* body
+    return yield* sessions.begin(textOf(input["episode_id"]), (session) => withId(session, input))
   }),
   step: Effect.gen(function* () {
     const { action, episode_id: id } = yield* body
@@ -116,7 +116,7 @@ const mcp = (sessions: Sessions) =>
     Effect.flatMap(decodeAny),
     Effect.matchEffect({
       onFailure: ({ message }) => Effect.succeed<object>(Mcp.unreadable(message)),
-      onSuccess: (given) => Mcp.answer(sessions, undefined, given)
+      onSuccess: (input) => Mcp.answer(sessions, undefined, input)
     }),
     Effect.map((answer) => json(answer))
   )

@@ -21,8 +21,8 @@ export interface State {
 }
 
 export interface Session {
-  readonly reset: (given: unknown) => Effect.Effect<Observations.Observed, Driven.DrivenError | Actions.ActionError>
-  readonly step: (given: unknown) => Effect.Effect<Observations.Observed, Driven.DrivenError | Actions.ActionError>
+  readonly reset: (input: unknown) => Effect.Effect<Observations.Observed, Driven.DrivenError | Actions.ActionError>
+  readonly step: (input: unknown) => Effect.Effect<Observations.Observed, Driven.DrivenError | Actions.ActionError>
   /** Tools of the current turn; before a reset, those of the first item. */
   readonly tools: Effect.Effect<Pick<Driven.Asked, "tools">>
   readonly state: Effect.Effect<State>
@@ -36,15 +36,15 @@ export const make = Effect.fnUntraced(function* (
   const one = yield* Semaphore.make(1)
   let episode: { readonly running: Driven.DrivenEpisode; readonly scope: Scope.Closeable } | undefined
   let state: State = { episode_id: null, step_count: 0 }
-  let asked = first
+  let request = first
 
-  const told = (turn: Driven.Turn): Driven.Turn => {
-    if (!turn.isOver) asked = turn
+  const remember = (turn: Driven.Turn): Driven.Turn => {
+    if (!turn.isOver) request = turn
     return turn
   }
-  const reset = Effect.fn("openenv.reset")(function* (given: unknown) {
+  const reset = Effect.fn("openenv.reset")(function* (input: unknown) {
     const { episode_id: id, seed } = yield* Effect.mapError(
-      decodeReset(ExactJson.plain(given ?? {})),
+      decodeReset(ExactJson.plain(input ?? {})),
       ({ message }) => new Actions.ActionError({ message: `Invalid message: reset: ${message}`, errors: [] })
     )
     if (episode !== undefined) yield* Scope.close(episode.scope, Exit.void)
@@ -56,22 +56,22 @@ export const make = Effect.fnUntraced(function* (
     )
     episode = { running, scope: own }
     state = { episode_id: id ?? Uuid.v4(), step_count: 0 }
-    return Observations.ofTurn(told(running.first))
+    return Observations.ofTurn(remember(running.first))
   })
-  const step = Effect.fn("openenv.step")(function* (given: unknown) {
-    const action = yield* Actions.decode(given)
-    if (action.kind === "list_tools") return Observations.ofTools(asked)
+  const step = Effect.fn("openenv.step")(function* (input: unknown) {
+    const action = yield* Actions.decode(input)
+    if (action.kind === "list_tools") return Observations.ofTools(request)
     if (episode === undefined) {
       return yield* new Driven.DrivenError({ isRefused: false, message: "no episode is open: start one with reset" })
     }
-    const turn = told(yield* episode.running.step(action.said))
+    const turn = remember(yield* episode.running.step(action.said))
     state = { ...state, step_count: state.step_count + 1 }
     return action.kind === "message" ? Observations.ofTurn(turn) : Observations.ofCall(action.tool, turn)
   })
   return {
-    reset: (given) => one.withPermits(1)(reset(given)),
-    step: (given) => one.withPermits(1)(step(given)),
-    tools: Effect.sync(() => asked),
+    reset: (input) => one.withPermits(1)(reset(input)),
+    step: (input) => one.withPermits(1)(step(input)),
+    tools: Effect.sync(() => request),
     state: Effect.sync(() => state)
   }
 })

@@ -41,17 +41,17 @@ export interface PromptCapture {
 const patience = "10 seconds"
 
 export const promptCapture = (): PromptCapture => {
-  let asked: Deferred.Deferred<ReadonlyArray<Message.Message>> | undefined
+  let prompt: Deferred.Deferred<ReadonlyArray<Message.Message>> | undefined
   return {
     script: (request) =>
       Effect.suspend(() => {
         const messages = "prompt" in request ? [{ role: "user", content: request.prompt }] : request.messages
-        const told = asked === undefined ? Effect.void : Deferred.succeed(asked, messages)
-        return Effect.andThen(told, Effect.never)
+        const notified = prompt === undefined ? Effect.void : Deferred.succeed(prompt, messages)
+        return Effect.andThen(notified, Effect.never)
       }),
     firstPrompt: Effect.fnUntraced(function* <A, E>(effect: Effect.Effect<A, E>) {
       const deferred = yield* Deferred.make<ReadonlyArray<Message.Message>>()
-      asked = deferred
+      prompt = deferred
       return yield* Effect.exit(effect).pipe(
         Effect.as(Option.none<ReadonlyArray<Message.Message>>()),
         Effect.raceFirst(Effect.asSome(Deferred.await(deferred))),
@@ -71,7 +71,7 @@ interface Candidate extends Item {
 
 export const find = Effect.fn("Items.find")(function* (
   environment: Environment.EnvironmentShape,
-  wanted: Wanted,
+  criteria: Wanted,
   { evaluationFirst, max }: { readonly max: number; readonly evaluationFirst: boolean },
   listener: PromptCapture
 ) {
@@ -79,16 +79,16 @@ export const find = Effect.fn("Items.find")(function* (
   const byBeginning = new Map<string, Item | "several">()
   let seen = 0
   let isCut = false
-  const isComplete = (): boolean => byId.size >= wanted.ids.size && byBeginning.size >= wanted.beginnings.size
+  const isComplete = (): boolean => byId.size >= criteria.ids.size && byBeginning.size >= criteria.beginnings.size
 
   const take = Effect.fnUntraced(function* ({ id, judge, label, rollOut }: Candidate) {
     const item = { id, label, judge }
-    if (wanted.ids.has(id) && !byId.has(id)) byId.set(id, item)
-    if (wanted.beginnings.size === 0) return
-    const asked = yield* listener.firstPrompt(rollOut)
-    if (Option.isNone(asked)) return
-    const key = Stored.beginning(asked.value)
-    if (!wanted.beginnings.has(key)) return
+    if (criteria.ids.has(id) && !byId.has(id)) byId.set(id, item)
+    if (criteria.beginnings.size === 0) return
+    const prompt = yield* listener.firstPrompt(rollOut)
+    if (Option.isNone(prompt)) return
+    const key = Stored.beginning(prompt.value)
+    if (!criteria.beginnings.has(key)) return
     const known = byBeginning.get(key)
     byBeginning.set(key, known === undefined || (known !== "several" && known.id === id) ? item : "several")
   })

@@ -81,8 +81,8 @@ export const run = Effect.fn("Reverify.run")(function* (options: Options, listen
   const environment = yield* Environment.Environment
   yield* Effect.mapError(JsonLines.inspect(file, SavedGroup.expected), unreadable)
   const output = Option.isSome(write) ? yield* Corrected.open(file, write.value) : undefined
-  const { evaluationFirst, ...wanted } = yield* Effect.mapError(wantedOf(file), unreadable)
-  const found = yield* Items.find(environment, wanted, { max, evaluationFirst }, listener)
+  const { evaluationFirst, ...criteria } = yield* Effect.mapError(wantedOf(file), unreadable)
+  const found = yield* Items.find(environment, criteria, { max, evaluationFirst }, listener)
   let byQuestion = 0
   let withoutTokens = 0
   let faults = 0

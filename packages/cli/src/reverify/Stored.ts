@@ -35,8 +35,8 @@ const completionOf = (message: Message.Message): string => {
 }
 
 const finishOf = (switches: { readonly [name: string]: unknown } | undefined, last: Message.Message): string => {
-  const said = switches?.["finish_reason"]
-  return typeof said === "string" ? said : (last.tool_calls ?? []).length > 0 ? "tool_calls" : "stop"
+  const finish = switches?.["finish_reason"]
+  return typeof finish === "string" ? finish : (last.tool_calls ?? []).length > 0 ? "tool_calls" : "stop"
 }
 
 const trajectoryOf = (
@@ -49,8 +49,8 @@ const trajectoryOf = (
   if (last === undefined) return Result.fail("one of its chats has no assistant message")
   const switches = group.overrides?.[index]
   // A sample has a token count but no tokens.
-  const told = sample?.["tokens"]
-  const count = typeof told === "number" && Number.isInteger(told) && told > 0 ? told : 0
+  const tokenCount = sample?.["tokens"]
+  const count = typeof tokenCount === "number" && Number.isInteger(tokenCount) && tokenCount > 0 ? tokenCount : 0
   const written = sample?.["completion"]
   const logprobs = group.inferenceLogprobs?.[index]
   const version = group.policyVersions?.[index]

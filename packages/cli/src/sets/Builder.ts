@@ -134,7 +134,7 @@ export const make = (options: BuilderOptions, before: Before = { counts: Counts.
       max,
       choose: (pair, count) =>
         count < 2 ? 0 : hash("pair", String(seed), key.toString("hex"), String(pair)).readUInt32BE() % count,
-      make: (chosen, rejected) => unlessSeen(Layout.dpo(format, chosen, rejected), chosen)
+      make: (selected, rejected) => unlessSeen(Layout.dpo(format, selected, rejected), selected)
     })
     const fresh = made.filter(({ laid }) => {
       const isFresh = !isSeen(laid)

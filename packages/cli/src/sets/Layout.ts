@@ -117,10 +117,10 @@ const answer = ({ completion }: ChatSample): Row | undefined => {
     : { role: message.role, content: Message.text(message) }
 }
 
-const dpoText = (format: Format, chosen: TextSample, rejected: TextSample): Result.Result<Laid, Reason> => {
-  if (chosen.prompt !== rejected.prompt) return Result.fail("prompts_differ")
-  if (chosen.completion === rejected.completion) return Result.fail("same_completion")
-  const { completion: better, prompt, score } = chosen
+const dpoText = (format: Format, selected: TextSample, rejected: TextSample): Result.Result<Laid, Reason> => {
+  if (selected.prompt !== rejected.prompt) return Result.fail("prompts_differ")
+  if (selected.completion === rejected.completion) return Result.fail("same_completion")
+  const { completion: better, prompt, score } = selected
   const scores = { score_chosen: score, score_rejected: rejected.score }
   const row =
     format === "original"
@@ -133,30 +133,30 @@ const dpoChat = (format: Format, a: ChatSample, b: ChatSample): Result.Result<La
   if (format === "trl" && (hasUntrainedTurn(a) || hasUntrainedTurn(b))) return Result.fail("untrained_turn")
   const pair = aligned(a, b)
   if (pair === undefined) return Result.fail("prompts_differ")
-  const [chosen, rejected] = pair
-  if (JSON.stringify(plain(chosen.completion)) === JSON.stringify(plain(rejected.completion))) {
+  const [selected, rejected] = pair
+  if (JSON.stringify(plain(selected.completion)) === JSON.stringify(plain(rejected.completion))) {
     return Result.fail("same_completion")
   }
-  const scores = { score_chosen: chosen.score, score_rejected: rejected.score }
-  const laid = (row: Row) => Result.succeed({ row, prompt: promptKey(chosen) })
-  if (format === "original") return laid({ pos: chosen.whole, score: chosen.score, neg: rejected.whole })
+  const scores = { score_chosen: selected.score, score_rejected: rejected.score }
+  const laid = (row: Row) => Result.succeed({ row, prompt: promptKey(selected) })
+  if (format === "original") return laid({ pos: selected.whole, score: selected.score, neg: rejected.whole })
   if (format !== "axolotl") {
     return laid({
-      prompt: plain(chosen.prompt),
-      chosen: plain(chosen.completion),
+      prompt: plain(selected.prompt),
+      chosen: plain(selected.completion),
       rejected: plain(rejected.completion),
       ...scores
     })
   }
-  if (hasUnknownRole(chosen) || hasUnknownRole(rejected)) return Result.fail("unknown_role")
-  const [better, worse] = [answer(chosen), answer(rejected)]
+  if (hasUnknownRole(selected) || hasUnknownRole(rejected)) return Result.fail("unknown_role")
+  const [better, worse] = [answer(selected), answer(rejected)]
   return better === undefined || worse === undefined
     ? Result.fail("several_messages")
-    : laid({ messages: plain(chosen.prompt), chosen: better, rejected: worse, ...scores })
+    : laid({ messages: plain(selected.prompt), chosen: better, rejected: worse, ...scores })
 }
 
-export const dpo = (format: Format, chosen: Sample, rejected: Sample): Result.Result<Laid, Reason> => {
-  if (chosen._tag === "Text" && rejected._tag === "Text") return dpoText(format, chosen, rejected)
-  if (chosen._tag === "Chat" && rejected._tag === "Chat") return dpoChat(format, chosen, rejected)
+export const dpo = (format: Format, selected: Sample, rejected: Sample): Result.Result<Laid, Reason> => {
+  if (selected._tag === "Text" && rejected._tag === "Text") return dpoText(format, selected, rejected)
+  if (selected._tag === "Chat" && rejected._tag === "Chat") return dpoChat(format, selected, rejected)
   return Result.fail("prompts_differ")
 }

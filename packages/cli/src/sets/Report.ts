@@ -28,13 +28,13 @@ const byCount = (dropped: Counts.Counts["dropped"]): ReadonlyArray<readonly [str
 /** Path of the report; `a.jsonl` and `a.parquet` have separate ones. */
 export const pathOf = (out: string): string => `${out}.report.json`
 
-export const json = ({ command, counts, faults, files, options, source, wanted }: Report): string => {
+export const json = ({ command, counts, faults, files, options, source, wanted: target }: Report): string => {
   const { groups, groupsUsed, scores, sequences, severalTurns, train, validation } = counts
   const value = {
     command,
     source,
     options,
-    wanted,
+    wanted: target,
     rows: { written: train + validation, train, validation, with_several_turns: severalTurns },
     scores: { mean: meanOf(counts), minimum: scores.minimum, maximum: scores.maximum },
     groups: { read: groups, used: groupsUsed },

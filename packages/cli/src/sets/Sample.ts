@@ -135,13 +135,13 @@ const fromMessages = ({ masks, messages, overrides }: ScoredGroup.ScoredGroup, f
  * messages follow.
  */
 const textOf = (
-  { completion: written, index, prompt: given, score, trained }: ChatSample,
+  { completion: written, index, prompt: input, score, trained }: ChatSample,
   rendering: Rendering.Rendering,
   isCut: boolean
 ): Result.Result<Sample, Reason> => {
   const turns = rendering.turns(
-    trained.map((at) => given.length + at),
-    given.length + written.length,
+    trained.map((at) => input.length + at),
+    input.length + written.length,
     isCut
   )
   if (turns === undefined) return Result.fail("template_misfit")

@@ -66,7 +66,7 @@ export interface PairOptions<C, A, R> {
   readonly max: number
   /** Returns a number in [0, count) for the pair with this index. */
   readonly choose: (pair: number, count: number) => number
-  readonly make: (chosen: C, rejected: C) => Result.Result<A, R>
+  readonly make: (selected: C, rejected: C) => Result.Result<A, R>
 }
 
 /** Pairs of a group, the best sequence first; `dropped` covers the sequences that could have been the better one. */
@@ -77,12 +77,12 @@ export const pairs = <C extends Candidate, A, R>(
   const made: Array<A> = []
   const dropped: Array<R | Reason> = []
   const worse = ascending(candidates).slice(0, max)
-  for (const [place, chosen] of descending(candidates).entries()) {
-    if (!allowNegativeScores && !(chosen.score > 0)) dropped.push("score_not_positive")
+  for (const [place, selected] of descending(candidates).entries()) {
+    if (!allowNegativeScores && !(selected.score > 0)) dropped.push("score_not_positive")
     else if (place >= max) dropped.push("beyond_n_pairs")
     else {
-      const lower = worse.filter(({ score }) => score < chosen.score - minimumDifference)
-      const results = lower.map((rejected) => ({ rejected, result: make(chosen, rejected) }))
+      const lower = worse.filter(({ score }) => score < selected.score - minimumDifference)
+      const results = lower.map((rejected) => ({ rejected, result: make(selected, rejected) }))
       const possible = results.flatMap(({ rejected, result }) =>
         Result.isSuccess(result) ? [{ rejected, pair: result.success }] : []
       )

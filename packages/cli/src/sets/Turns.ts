@@ -82,9 +82,9 @@ const matched = (spans: ReadonlyArray<Extent>, places: ReadonlyArray<Extent>): R
       if (known === undefined || cost <= known.cost) best[at] = { cost, place, before }
     }
   }
-  const chosen: Array<number> = []
-  for (let match = best[spans.length - 1]; match !== undefined; match = match.before) chosen.push(match.place)
-  const matches = chosen.toReversed()
+  const selected: Array<number> = []
+  for (let match = best[spans.length - 1]; match !== undefined; match = match.before) selected.push(match.place)
+  const matches = selected.toReversed()
   return matches.every((place, at) => isClear(spans[at]!, places, place, matches[at - 1], matches[at + 1]))
     ? matches
     : undefined
@@ -97,13 +97,13 @@ const distance = (span: Extent, place: Extent): number =>
 const isClear = (
   span: Extent,
   places: ReadonlyArray<Extent>,
-  chosen: number,
+  selected: number,
   before = -1,
   after = places.length
 ): boolean => {
-  const own = distance(span, places[chosen]!)
+  const own = distance(span, places[selected]!)
   for (let place = before + 1; place < after; place++) {
-    if (place !== chosen && distance(span, places[place]!) < 3 * own) return false
+    if (place !== selected && distance(span, places[place]!) < 3 * own) return false
   }
   return true
 }

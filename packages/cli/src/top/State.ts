@@ -51,11 +51,11 @@ const skippedIn = (values: TrajectoryApi.MetricsRow["values"]): StepMetrics.Step
 /** The step of a trainer's row; undefined for other rows. */
 export const stepOf = ({ step, values }: TrajectoryApi.MetricsRow): StepMetrics.StepMetrics | undefined => {
   if (values[StepMetrics.wireNames.rewardMean] === undefined) return undefined
-  const told = Object.entries(StepMetrics.wireNames).flatMap(([key, name]) => {
+  const reported = Object.entries(StepMetrics.wireNames).flatMap(([key, name]) => {
     const value = values[name]
     return value === undefined ? [] : [[key, value] as const]
   })
-  return { ...none, ...Object.fromEntries(told), step, batchId: "", skipped: skippedIn(values) }
+  return { ...none, ...Object.fromEntries(reported), step, batchId: "", skipped: skippedIn(values) }
 }
 
 export interface Poll {
@@ -111,8 +111,8 @@ const listed = (name: string, texts: ReadonlyMap<string, string>) =>
   texts.size === 0 ? [] : [[name, [...texts.values()].join(" | ")] as const]
 
 export const make = (): State => {
-  const { recorded: told, see } = Health.recorder()
-  const recorded: Health.Recorded = { ...told, activity: () => last?.activity }
+  const { recorded: reported, see } = Health.recorder()
+  const recorded: Health.Recorded = { ...reported, activity: () => last?.activity }
   let rewards: ReadonlyArray<number> = []
   let recent: ReadonlyArray<StepMetrics.StepMetrics> = []
   const solved = new Map<string, string>()

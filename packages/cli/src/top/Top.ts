@@ -77,12 +77,12 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
   const quits = Option.match(keys, { onNone: () => Effect.never, onSome: Keys.pressed("q") })
   const heading = `${named} at ${url}${Option.isSome(keys) ? " (q quits)" : ""}`
   if (columns === undefined) {
-    let told = ""
+    let printed = ""
     let toldAt = Number.NEGATIVE_INFINITY
     const printLine = Effect.fnUntraced(function* (line: string) {
       const now = yield* Clock.currentTimeMillis
-      if (line === told || now - toldAt < lineEveryMillis) return
-      told = line
+      if (line === printed || now - toldAt < lineEveryMillis) return
+      printed = line
       toldAt = now
       yield* Console.log(line)
     })

@@ -44,10 +44,10 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   const isWhole = isHere && !isAdapter
   const configs = yield* Effect.forEach(
     settings,
-    Effect.fnUntraced(function* ({ chosen, given, word }) {
-      const environment = chosen.environment.environmentName
+    Effect.fnUntraced(function* ({ chosen: selected, input, word }) {
+      const environment = selected.environment.environmentName
       const config = join(run.folder, `${environment.replaceAll(/[^\w-]+/g, "-")}.yaml`)
-      const { total_steps: _, ...env } = given
+      const { total_steps: _, ...env } = input
       const content = {
         env: { ...env, tokenizer_name: isWhole ? checkpoint : model.name },
         openai: { base_url: servedAt }

@@ -35,15 +35,15 @@ export interface Serving {
 }
 
 /** Cache limits, and the memory they are based on. */
-export const choose = (given: Given, device: DeviceKind): Pick<Serving, "caches" | "isMemoryTold" | "memory"> => {
-  const memory = MemoryCheck.memoryOf({ memory: Option.getOrNull(given.memory) }, device)
-  const usual = MemoryCheck.caches(memory)
+export const choose = (input: Given, device: DeviceKind): Pick<Serving, "caches" | "isMemoryTold" | "memory"> => {
+  const memory = MemoryCheck.memoryOf({ memory: Option.getOrNull(input.memory) }, device)
+  const defaults = MemoryCheck.caches(memory)
   return {
     memory,
-    isMemoryTold: Option.isSome(given.memory),
+    isMemoryTold: Option.isSome(input.memory),
     caches: {
-      kvMemoryMegabytes: Option.getOrElse(given.kvMemoryMegabytes, () => usual.kvMemoryMegabytes),
-      prefixCacheMegabytes: Option.getOrElse(given.prefixCacheMegabytes, () => usual.prefixCacheMegabytes)
+      kvMemoryMegabytes: Option.getOrElse(input.kvMemoryMegabytes, () => defaults.kvMemoryMegabytes),
+      prefixCacheMegabytes: Option.getOrElse(input.prefixCacheMegabytes, () => defaults.prefixCacheMegabytes)
     }
   }
 }
@@ -83,13 +83,13 @@ const changes = (serving: Serving): ReadonlyArray<readonly [string, Partial<Serv
   const { caches, memory, quantize, separator, training } = serving
   const flag = (name: EngineFlags.Name, value: number) => `--${EngineFlags.nameOf(name, separator)} ${value}`
   const min = { kvMemoryMegabytes: 64, prefixCacheMegabytes: 0 }
-  const usual = MemoryCheck.caches(memory)
+  const defaults = MemoryCheck.caches(memory)
   const flags = ({ kvMemoryMegabytes, prefixCacheMegabytes }: Serving["caches"]) =>
     [flag("kvMemoryMegabytes", kvMemoryMegabytes), flag("prefixCacheMegabytes", prefixCacheMegabytes)].join(" ")
   const small = flags(min)
-  const isMoreTold = caches.kvMemoryMegabytes > usual.kvMemoryMegabytes
+  const isMoreTold = caches.kvMemoryMegabytes > defaults.kvMemoryMegabytes
   const fewerCaches = [
-    ...(isMoreTold ? [[flags(usual), { caches: usual }] as const] : []),
+    ...(isMoreTold ? [[flags(defaults), { caches: defaults }] as const] : []),
     [small, { caches: min }] as const
   ]
   if (training !== undefined) {

@@ -48,7 +48,7 @@ export interface Trained {
  * unless set explicitly; a reduced `seq_len` is reported.
  */
 export const fitted = Effect.fnUntraced(function* (
-  given: TrainerSettings,
+  input: TrainerSettings,
   {
     config: { hiddenSize, maxPositions },
     name
@@ -58,17 +58,17 @@ export const fitted = Effect.fnUntraced(function* (
   },
   isSeqLenGiven: boolean
 ) {
-  const lr = given.trainer.lr ?? suitedLearningRate(given.trainer, hiddenSize)
-  const settings = { ...given, trainer: { ...given.trainer, lr } }
+  const lr = input.trainer.lr ?? suitedLearningRate(input.trainer, hiddenSize)
+  const settings = { ...input, trainer: { ...input.trainer, lr } }
   if (isSeqLenGiven || settings.trainer.seqLen <= maxPositions) return settings
   yield* Console.log(`seq_len reduced to ${maxPositions}, the maximum of ${name}`)
   return { ...settings, trainer: { ...settings.trainer, seqLen: maxPositions } }
 })
 
-const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
+const onThisMachine = Effect.fnUntraced(function* (input: TrainerSettings) {
   const { device } = yield* Executor
-  const model = yield* Pretrained.load(given, (config, device) =>
-    MemoryCheck.problem(config, given, device, MemoryCheck.memoryOf(given.trainer, device), false)
+  const model = yield* Pretrained.load(input, (config, device) =>
+    MemoryCheck.problem(config, input, device, MemoryCheck.memoryOf(input.trainer, device), false)
   )
   return {
     model,
@@ -83,8 +83,8 @@ const onThisMachine = Effect.fnUntraced(function* (given: TrainerSettings) {
 })
 
 /** PyTorch trains; samplers get new weights as folders. */
-const onTorch = Effect.fnUntraced(function* (given: TrainerSettings) {
-  const model = yield* TorchRun.outline(given)
+const onTorch = Effect.fnUntraced(function* (input: TrainerSettings) {
+  const model = yield* TorchRun.outline(input)
   let made: TorchEngine.TorchEngine | undefined
   return {
     model,
@@ -114,18 +114,18 @@ const elsewhere = Effect.fnUntraced(function* (settings: TrainerSettings) {
 
 export const run = Effect.fn("Train.run")(
   function* (
-    given: TrainerSettings,
+    input: TrainerSettings,
     metrics: MetricsSettings.MetricsSettings,
     /** Otherwise `seq_len` is limited to the model's positions. */
     isSeqLenGiven: boolean
   ) {
     const target = {
-      folder: given.trainer.savePath,
-      useWandb: { value: given.trainer.useWandb, isGiven: given.trainer.useWandb }
+      folder: input.trainer.savePath,
+      useWandb: { value: input.trainer.useWandb, isGiven: input.trainer.useWandb }
     }
-    const announced = yield* Metrics.announcement(metrics, target, given.trainer)
-    const asked = { ...given, trainer: { ...given.trainer, ...announced } }
-    const { trainer } = asked
+    const announced = yield* Metrics.announcement(metrics, target, input.trainer)
+    const announcedSettings = { ...input, trainer: { ...input.trainer, ...announced } }
+    const { trainer } = announcedSettings
     const { device } = yield* Executor
     const { resolve } = yield* Path.Path
     // Printed last, after everything that holds the checkpoint is closed.
@@ -134,13 +134,17 @@ export const run = Effect.fn("Train.run")(
         ? Effect.ignore(tellStopped(resolve(trainer.savePath), trainer.trainingSteps))
         : Effect.void
     )
-    const objective = yield* LossFile.ofSettings(given.loss)
-    const isRemote = RemoteEngine.isRemote(asked)
+    const objective = yield* LossFile.ofSettings(input.loss)
+    const isRemote = RemoteEngine.isRemote(announcedSettings)
     // With a remote engine the server's device counts.
-    const isTorch = TorchRun.isAsked(asked)
+    const isTorch = TorchRun.isAsked(announcedSettings)
     if (!isRemote && !isTorch) yield* Console.log(`device: ${device.kind}, ${device.detail}`)
-    const { engine, model, plan } = yield* isRemote ? elsewhere(asked) : isTorch ? onTorch(asked) : onThisMachine(asked)
-    const settings = yield* fitted(asked, model, isSeqLenGiven)
+    const { engine, model, plan } = yield* isRemote
+      ? elsewhere(announcedSettings)
+      : isTorch
+        ? onTorch(announcedSettings)
+        : onThisMachine(announcedSettings)
+    const settings = yield* fitted(announcedSettings, model, isSeqLenGiven)
     yield* Console.log(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
     )

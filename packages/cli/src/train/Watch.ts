@@ -126,7 +126,7 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
   const isBoardShown = yield* ProgressDisplay.isShown
   const ending = StopOn.rulesOf(stopOn)
   const others = Health.ruleNames.filter((rule) => !ending.includes(rule))
-  const told = new Set<string>()
+  const printed = new Set<string>()
   /** Rules found in the trainer's own metrics, which cover its environments. */
   const covered = new Set<string>()
   // Anyone who knows the URL may post there.
@@ -136,10 +136,10 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
   const tellNews = Effect.suspend(() => {
     const news = Health.cards(Health.judge(recorder.recorded, others))
       .map(({ cause }) => cause)
-      .filter((finding) => !told.has(Health.keyOf(finding)))
+      .filter((finding) => !printed.has(Health.keyOf(finding)))
       .filter(({ rule, source }) => source === "trainer" || !covered.has(rule))
     for (const finding of news) {
-      told.add(Health.keyOf(finding))
+      printed.add(Health.keyOf(finding))
       if (finding.source === "trainer") covered.add(finding.rule)
     }
     return Effect.forEach(

@@ -85,21 +85,21 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   readonly limitAnswers: (tokens: number) => void
 }) {
   const { device, environments, folder, limitAnswers, model, prompts, settings, unset } = options
-  const asked = workloadOf(options)
-  const { batchSize, rows, seqLen } = asked
+  const request = workloadOf(options)
+  const { batchSize, rows, seqLen } = request
   yield* Console.log("measuring the length of answers …")
   const lengths = yield* Lengths.look(environments, { seqLen, prompts }).pipe(
     Heartbeat.during("sampling a few held-out items")
   )
   const kept = unset.answers ? yield* AnswerLength.kept(folder) : Option.none<number>()
   const maxTokenLength = unset.answers
-    ? Option.getOrElse(kept, () => AnswerLength.choose(lengths, asked.maxTokenLength))
-    : asked.maxTokenLength
+    ? Option.getOrElse(kept, () => AnswerLength.choose(lengths, request.maxTokenLength))
+    : request.maxTokenLength
   if (unset.answers) {
     limitAnswers(maxTokenLength)
     yield* AnswerLength.keep(folder, maxTokenLength)
   }
-  const workload = { ...asked, maxTokenLength }
+  const workload = { ...request, maxTokenLength }
   yield* Console.log("measuring the sampling and training speed of this machine …")
   const expected = Plan.expected(workload, lengths)
   const [first] = expected
@@ -130,7 +130,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     heldOutSetting: environments.every(({ encodedSettings }) => heldOutSetting in encodedSettings)
       ? heldOutSetting
       : undefined,
-    chosen: { maxTokenLength: unset.answers ? asked.maxTokenLength : undefined, steps: unset.steps }
+    chosen: { maxTokenLength: unset.answers ? request.maxTokenLength : undefined, steps: unset.steps }
   }
   yield* Console.log(`\n${Summary.print(Plan.describe(described))}\n`)
   const planned = expected.map((one) => Plan.stepSeconds(workload, speed, one))

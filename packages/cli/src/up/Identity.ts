@@ -36,7 +36,7 @@ export const make = ({
   const [first, ...further] = settings
   return {
     environment: settings.map(({ word }) => word).join(" "),
-    env: further.length === 0 ? first.given : settings.map((one) => one.given),
+    env: further.length === 0 ? first.input : settings.map((one) => one.input),
     trainer: Struct.omit(trainer, TrainerSettings.ofRunning),
     lora,
     loss,

@@ -81,11 +81,12 @@ export const look = Effect.fn("Lengths.look")(function* (
   const isSoonDone = areFirstDone && Duration.toSeconds(took) <= soon
   const further = isSoonDone ? take(few.items, more.items) : []
   const areFurtherDone = yield* ask(further, { seqLen, seconds: more.seconds }, (rollout) => rollouts.push(rollout))
-  const asked = prompts.requests - before.requests
+  const requests = prompts.requests - before.requests
   return {
     rollouts,
     prompt:
-      meanOf(rollouts.map((one) => one.prompt)) ?? (asked > 0 ? (prompts.tokens - before.tokens) / asked : undefined),
+      meanOf(rollouts.map((one) => one.prompt)) ??
+      (requests > 0 ? (prompts.tokens - before.tokens) / requests : undefined),
     areCut: !(areFirstDone && areFurtherDone),
     heldOut: evaluations.reduce((sum, { length }) => sum + length, 0)
   } satisfies Lengths

@@ -69,8 +69,8 @@ const heldOutOf = Effect.fnUntraced(function* (
           }))
         )
       ),
-      (asked) => {
-        const answered = asked.flatMap(Option.toArray)
+      (request) => {
+        const answered = request.flatMap(Option.toArray)
         return {
           solved: answered.map(({ solved }) => solved),
           tell: Effect.forEach(answered, ({ tell }) => tell, { discard: true })

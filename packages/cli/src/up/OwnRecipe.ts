@@ -55,12 +55,12 @@ export const definition = Effect.fn("OwnRecipe.definition")(function* (word: str
   )
   // Checked above except for the argument of its functions: the settings of the environment in the same file.
   const own = recipe as Shared.Recipe<unknown>
-  const make: Recipe.Definition["make"] = Effect.fnUntraced(function* ({ given }) {
-    const settings = yield* environment.settings.decode(given)
+  const make: Recipe.Definition["make"] = Effect.fnUntraced(function* ({ input }) {
+    const settings = yield* environment.settings.decode(input)
     const called = <A>(what: string, call: () => A) =>
       Effect.try({ try: call, catch: (cause) => wrong(`${what} fails: ${Reason.of(cause)}`) })
-    const { characters: told, demonstration } = own
-    const characters = typeof told === "string" ? told : yield* called("characters", () => told(settings))
+    const { characters: declared, demonstration } = own
+    const characters = typeof declared === "string" ? declared : yield* called("characters", () => declared(settings))
     yield* called("characters", () => Characters.make(characters))
     const known = new Set(characters)
     let longest = own.longest ?? 0

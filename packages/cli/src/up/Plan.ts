@@ -30,7 +30,7 @@ export interface Workload {
 }
 
 /** Assumed prompt and answer lengths in tokens if unknown. */
-const usual = { prompt: 200, answer: 200 }
+const defaults = { prompt: 200, answer: 200 }
 
 /** Tokens of a prompt, and equally likely answer lengths. */
 export interface Expected {
@@ -45,11 +45,11 @@ export const expected = (
   { maxTokenLength, seqLen }: Pick<Workload, "maxTokenLength" | "seqLen">,
   { areCut, prompt: seen, rollouts }: Lengths.Lengths
 ): readonly [Expected, ...ReadonlyArray<Expected>] => {
-  const prompt = seen ?? Math.min(usual.prompt, Math.ceil(seqLen / 2))
+  const prompt = seen ?? Math.min(defaults.prompt, Math.ceil(seqLen / 2))
   const answers = rollouts.map(({ answer }) => answer)
   if (answers.length > 0 && !areCut) return [{ prompt, answers }]
   const longest = Math.max(1, Math.min(maxTokenLength, Math.floor(seqLen - prompt)))
-  const min = Math.min(longest, Math.max(usual.answer, ...answers))
+  const min = Math.min(longest, Math.max(defaults.answer, ...answers))
   const shorter = { prompt, answers: [min] }
   return min < longest ? [shorter, { prompt, answers: [longest] }] : [shorter]
 }
@@ -199,16 +199,16 @@ export interface Described {
 }
 
 /** Describes the choices for this run with their reasons. */
-const chosenLines = ({ chosen, lengths, settings, workload }: Described): ReadonlyArray<PlanLines.Line> => [
-  ...(chosen?.maxTokenLength === undefined || chosen.maxTokenLength === workload.maxTokenLength
+const chosenLines = ({ chosen: selected, lengths, settings, workload }: Described): ReadonlyArray<PlanLines.Line> => [
+  ...(selected?.maxTokenLength === undefined || selected.maxTokenLength === workload.maxTokenLength
     ? []
     : [
         [
           "answers",
-          `of up to ${count(workload.maxTokenLength)} tokens: ${AnswerLength.reason(lengths)} (--env.max_token_length; the environment allows ${count(chosen.maxTokenLength)})`
+          `of up to ${count(workload.maxTokenLength)} tokens: ${AnswerLength.reason(lengths)} (--env.max_token_length; the environment allows ${count(selected.maxTokenLength)})`
         ] as const
       ]),
-  ...(chosen?.steps === true
+  ...(selected?.steps === true
     ? [
         [
           "steps",

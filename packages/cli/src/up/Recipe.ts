@@ -77,10 +77,10 @@ export const toldApart = 0.25
 /** Random answers, shown until the model has the format: correctness is left to the reward. */
 const formAlone: Recipe["warmStart"] = { steps: 50, batchSize: 64, learningRate: 2e-3 }
 
-export const definitions: { readonly [environment: string]: Definition<Pick<RunSettings, "given">> } = {
+export const definitions: { readonly [environment: string]: Definition<Pick<RunSettings, "input">> } = {
   "sort-letters": {
-    make: ({ given }) =>
-      Effect.map(SortLetters.settings.decode(given), ({ alphabetSize, letters, seed }) => ({
+    make: ({ input }) =>
+      Effect.map(SortLetters.settings.decode(input), ({ alphabetSize, letters, seed }) => ({
         characters: SortLetters.characters({ alphabetSize }),
         longest: 2 * letters + 2,
         demonstration: (index) => SortLetters.demonstration({ alphabetSize, letters, seed, index }),
@@ -91,8 +91,8 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
     loss
   },
   "text-reversal": {
-    make: ({ given }) =>
-      Effect.map(TextReversal.settings.decode(given), ({ alphabetSize, letters, seed }) => ({
+    make: ({ input }) =>
+      Effect.map(TextReversal.settings.decode(input), ({ alphabetSize, letters, seed }) => ({
         characters: TextReversal.characters({ alphabetSize }),
         longest: 2 * letters + 2,
         demonstration: (index) => TextReversal.demonstration({ alphabetSize, letters, seed, index }),
@@ -103,8 +103,8 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
     loss
   },
   blackjack: {
-    make: ({ given }) =>
-      Effect.map(Blackjack.settings.decode(given), ({ seed }) => ({
+    make: ({ input }) =>
+      Effect.map(Blackjack.settings.decode(input), ({ seed }) => ({
         characters: Blackjack.characters,
         // Twelve decisions of seven characters; nearly all hands have one to three.
         longest: 96,
@@ -117,8 +117,8 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
     loss: { ...loss, kl: "k3", kl_coef: 0.02 }
   },
   "letter-counting": {
-    make: ({ given }) =>
-      Effect.map(LetterCounting.settings.decode(given), ({ seed, startTier }) => ({
+    make: ({ input }) =>
+      Effect.map(LetterCounting.settings.decode(input), ({ seed, startTier }) => ({
         characters: LetterCounting.characters,
         // A letter, a word of up to eight, two signs and the count.
         longest: 16,
@@ -134,8 +134,8 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
     loss: { ...loss, kl: "k2", kl_coef: 0.3 }
   },
   mcqa: {
-    make: ({ given }) =>
-      Effect.map(Mcqa.settings.decode(given), ({ choices, kinds, largestNumber, seed }) => ({
+    make: ({ input }) =>
+      Effect.map(Mcqa.settings.decode(input), ({ choices, kinds, largestNumber, seed }) => ({
         characters: Mcqa.characters,
         longest: 32,
         embeddingDeviation: toldApart,
@@ -147,8 +147,8 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
     loss: { ...loss, kl: "k2", kl_coef: 0.2 }
   },
   addition: {
-    make: ({ given }) =>
-      Effect.map(Addition.settings.decode(given), ({ digits, seed }) => ({
+    make: ({ input }) =>
+      Effect.map(Addition.settings.decode(input), ({ digits, seed }) => ({
         characters: Addition.characters,
         longest: 3 * digits + 4,
         demonstration: (index) => Addition.demonstration({ digits, seed, index }),

@@ -91,7 +91,7 @@ const torchLearner = Effect.fnUntraced(function* (
   onMade: (engine: TorchEngine.TorchEngine, outline: PretrainedModel.Outline) => void
 ) {
   const outline = yield* TorchRun.outline(settings)
-  const asked = yield* TorchRun.options(settings, outline)
+  const torchOptions = yield* TorchRun.options(settings, outline)
   const readAdapter = yield* PolicyLayers.readAdapter(model)
   const fs = yield* FileSystem.FileSystem
   return Layer.effect(
@@ -100,7 +100,7 @@ const torchLearner = Effect.fnUntraced(function* (
       const engine = yield* Engine.Engine
       const { device } = yield* Executor
       const made = yield* TorchEngine.make({
-        ...asked,
+        ...torchOptions,
         reserved:
           device.kind === "cpu" ? MemoryCheck.needs(model.config, settings, "cpu").all : MemoryCheck.processBytes,
         publish: (weights) =>
@@ -132,7 +132,7 @@ export const local = Effect.fn("RunEngine.local")(function* (
         Pretrained.load(settings, (config, device) => MemoryCheck.problem(config, settings, device)),
         (model) => ({ model, initial: undefined })
       ),
-    onSome: (given) => fromScratch(given, settings.trainer, run)
+    onSome: (input) => fromScratch(input, settings.trainer, run)
   })
   const prompts = PromptTally.make()
   let torch: { readonly engine: TorchEngine.TorchEngine; readonly outline: PretrainedModel.Outline } | undefined

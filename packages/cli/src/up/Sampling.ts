@@ -18,9 +18,9 @@ export type Sampling = Pick<EngineSettings, "speculativeTokens" | "weightUpdates
 export const asEver: Sampling = { speculativeTokens: 0, weightUpdates: "pinned" }
 
 /** Number of steps sampling runs ahead, which `on_stale wait` may also set. */
-export const stepsAheadOf = Effect.fnUntraced(function* ({ trainer }: TrainerSettings, given: Option.Option<number>) {
+export const stepsAheadOf = Effect.fnUntraced(function* ({ trainer }: TrainerSettings, input: Option.Option<number>) {
   const bound = waitAtStaleness(trainer)
-  const stepsAhead = Option.getOrElse(given, () => bound ?? 0)
+  const stepsAhead = Option.getOrElse(input, () => bound ?? 0)
   if (bound === null || stepsAhead === bound) return stepsAhead
   return yield* new UsageError({
     message: `--on_stale wait --max_staleness ${bound} contradicts --steps_ahead ${stepsAhead}: the former means --steps_ahead ${bound}; give only one of them`
@@ -40,16 +40,16 @@ export const of = Effect.fnUntraced(function* (
   isVllm = false
 ) {
   const isInFlight = weightUpdates === "in-flight"
-  const given = [
+  const input = [
     ...(isInFlight ? ["--weight_updates in-flight"] : []),
     ...(speculativeTokens > 0 ? [`--speculative_tokens ${speculativeTokens}`] : [])
   ]
-  if (given.length > 0 && isVllm) {
-    return yield* new UsageError({ message: `--sampler vllm: not supported: remove ${given.join(" and ")}` })
+  if (input.length > 0 && isVllm) {
+    return yield* new UsageError({ message: `--sampler vllm: not supported: remove ${input.join(" and ")}` })
   }
-  if (given.length > 0 && RemoteEngine.isRemote(settings)) {
+  if (input.length > 0 && RemoteEngine.isRemote(settings)) {
     return yield* new UsageError({
-      message: `--engine ${settings.trainer.engine}: not supported by the server: remove ${given.join(" and ")}`
+      message: `--engine ${settings.trainer.engine}: not supported by the server: remove ${input.join(" and ")}`
     })
   }
   if (isInFlight && stepsAhead === 0) {

@@ -35,10 +35,10 @@ const promptOf = (request: ScriptedRequest): string =>
 
 /** Collects the prompts of the environment with a policy that answers nothing. */
 const look = Effect.fnUntraced(function* (settings: RunSettings) {
-  const asked: Array<string> = []
+  const requested: Array<string> = []
   const all: Array<string> = []
   const policy = (request: ScriptedRequest) => {
-    asked.push(promptOf(request))
+    requested.push(promptOf(request))
     return ""
   }
   return yield* Effect.gen(function* () {
@@ -51,7 +51,7 @@ const look = Effect.fnUntraced(function* (settings: RunSettings) {
     const isLate = Effect.map(Clock.currentTimeMillis, (now) => now > until)
     // The fate of the empty answers does not matter.
     const ask = <E>(effect: Effect.Effect<unknown, E>) =>
-      Effect.exit(Effect.timeoutOption(effect, "5 seconds")).pipe(Effect.map(() => asked.splice(0)))
+      Effect.exit(Effect.timeoutOption(effect, "5 seconds")).pipe(Effect.map(() => requested.splice(0)))
     const seen = yield* environment.work(0).pipe(
       Stream.take(lookedAt),
       Stream.takeUntilEffect(() => isLate),
@@ -100,7 +100,7 @@ const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
     .join("")
   const maxPromptLength = Math.max(...prompts.map(({ length }) => length))
   const answer = shown.length === 0 ? unknownAnswer : Math.max(...shown.map(({ gold }) => gold.length))
-  const { seed } = settings.given
+  const { seed } = settings.input
   return {
     characters,
     longest: maxPromptLength + answer + 2,

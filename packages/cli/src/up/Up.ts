@@ -92,16 +92,16 @@ const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
 
 /** Determines which settings of a run on a user's model are unset. */
 const unsetIn = ({ areStepsGiven, settings, trainer: { trainer } }: UpOptions) => ({
-  answers: settings.every(({ given }) => !("max_token_length" in given)),
+  answers: settings.every(({ input }) => !("max_token_length" in input)),
   // A recipe sets its own number of steps.
   steps: !areStepsGiven && trainer.trainingSteps === Recipe.ownModel.trainer["training_steps"],
   // As `ownModel` sets it: otherwise the environment runs its own evaluations.
-  evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
+  evaluations: settings.every(({ input }) => input["steps_per_eval"] === 0)
 })
 
 const train = Effect.fn("Up.train")(
   function* (options: Chosen) {
-    const { chosen, recipe, settings, stepsAhead } = options
+    const { chosen: selected, recipe, settings, stepsAhead } = options
     const { trainingSteps } = options.trainer.trainer
     const { address } = yield* HttpServer.HttpServer
     const { kind, location } = yield* Database.Database
@@ -111,33 +111,33 @@ const train = Effect.fn("Up.train")(
       `trajectory service at ${url} (${kind === "pglite" ? "embedded Postgres in" : "Postgres at"} ${location})`
     )
     yield* Console.log(
-      chosen.done > 0
-        ? `resuming ${chosen.name} after ${chosen.done} of ${trainingSteps} steps (--fresh starts a new run)`
-        : `run ${chosen.name}, checkpoints in ${chosen.folder}`
+      selected.done > 0
+        ? `resuming ${selected.name} after ${selected.done} of ${trainingSteps} steps (--fresh starts a new run)`
+        : `run ${selected.name}, checkpoints in ${selected.folder}`
     )
     let isOver = false
     // Printed last, after everything that holds the checkpoint is closed.
     yield* Effect.addFinalizer((exit) =>
       !isOver && Exit.hasInterrupts(exit)
-        ? Effect.ignore(RunArtifacts.tellStopped(chosen.folder, trainingSteps))
+        ? Effect.ignore(RunArtifacts.tellStopped(selected.folder, trainingSteps))
         : Effect.void
     )
-    const longest = Option.match(recipe, { onNone: () => 0, onSome: (given) => given.longest })
+    const longest = Option.match(recipe, { onNone: () => 0, onSome: (input) => input.longest })
     const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
     // Only if requested explicitly: a first try should not upload anything.
-    const useWandb = options.trainer.trainer.useWandb || settings.some(({ given }) => given["use_wandb"] === true)
-    const place = { folder: chosen.folder, useWandb: { value: useWandb, isGiven: useWandb } }
-    const asked = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
+    const useWandb = options.trainer.trainer.useWandb || settings.some(({ input }) => input["use_wandb"] === true)
+    const place = { folder: selected.folder, useWandb: { value: useWandb, isGiven: useWandb } }
+    const request = { ...options.trainer.trainer, run: selected.name, savePath: selected.folder, seqLen }
     const started = yield* Clock.currentTimeMillis
-    const given = { ...options.trainer, trainer: asked }
+    const input = { ...options.trainer, trainer: request }
     const listening = { host: options.host, port: options.policyPort }
     const { elsewhere, forecast, initial, isAdapter, isHere, layer, lost, model, prompts, trained } =
       yield* options.vllm !== undefined
-        ? VllmEngine.make(given, options.vllm)
-        : RemoteEngine.isRemote(given)
-          ? RunEngine.remote(given, listening)
-          : RunEngine.local(given, recipe, chosen, options.sampling, listening)
-    const { trainer: named } = yield* Train.fitted(given, model, options.isSeqLenGiven)
+        ? VllmEngine.make(input, options.vllm)
+        : RemoteEngine.isRemote(input)
+          ? RunEngine.remote(input, listening)
+          : RunEngine.local(input, recipe, selected, options.sampling, listening)
+    const { trainer: named } = yield* Train.fitted(input, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
       ...options.trainer,
       trainer: { ...named, ...(yield* Metrics.announcement(options.metrics, place, named)) }
@@ -146,12 +146,12 @@ const train = Effect.fn("Up.train")(
       `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${trained}; Ctrl-C saves and stops`
     )
     const watch = yield* Watch.make(named)
-    const board = yield* ProgressDisplay.make({ total: trainingSteps, done: chosen.done }, watch)
+    const board = yield* ProgressDisplay.make({ total: trainingSteps, done: selected.done }, watch)
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(Layer.provide(Services.auxiliaryServers(settings[0])), Layer.provideMerge(yield* layer(trainer)))
     const { kind: device } = (yield* Executor).device
-    yield* watch.follow(yield* RunActivity.here(chosen.name))
+    yield* watch.follow(yield* RunActivity.here(selected.name))
     const answers = { max: Number.POSITIVE_INFINITY }
     const outcome = yield* Loop.run({
       settings: trainer,
@@ -171,18 +171,18 @@ const train = Effect.fn("Up.train")(
             environments,
             prompts,
             settings: trainer,
-            steps: trainingSteps - chosen.done,
-            folder: chosen.folder,
+            steps: trainingSteps - selected.done,
+            folder: selected.folder,
             unset: unsetIn(options),
             limitAnswers: (tokens) => void (answers.max = tokens)
           }).pipe(Effect.provideService(Engine.Engine, made.sampler))
         }
       }),
       earlier: {
-        curve: yield* History.curve(options.metrics.folder ?? chosen.folder, chosen.done),
-        before: chosen.done > 0 ? yield* History.before(chosen.folder) : Option.none()
+        curve: yield* History.curve(options.metrics.folder ?? selected.folder, selected.done),
+        before: selected.done > 0 ? yield* History.before(selected.folder) : Option.none()
       },
-      onBefore: (solved) => History.saveBefore(chosen.folder, solved),
+      onBefore: (solved) => History.saveBefore(selected.folder, solved),
       onStep: (metrics) => Effect.andThen(board.step(metrics), watch.step),
       health: watch.recorder
     }).pipe(
@@ -192,19 +192,19 @@ const train = Effect.fn("Up.train")(
       Effect.provide([
         Layer.provideMerge(
           watch.over(Metrics.layer(options.metrics, place)),
-          TrajectoryClientInProcess.layer({ run: chosen.name })
+          TrajectoryClientInProcess.layer({ run: selected.name })
         ),
         environments
       ])
     )
     const result = {
       ...outcome,
-      run: chosen,
+      run: selected,
       cards: watch.cards(),
       isInDoubt: watch.isInDoubt(),
       seconds: ((yield* Clock.currentTimeMillis) - started) / 1000,
       trained: yield* RunArtifacts.write({
-        run: chosen,
+        run: selected,
         model,
         isAdapter,
         isHere,
@@ -231,13 +231,13 @@ export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
   // A mistake in the loss file is reported before anything starts.
   yield* LossFile.ofSettings(options.trainer.loss)
   yield* Console.log("starting the service (first run: setting up its database, a few seconds)")
-  const chosen = yield* RunFolder.choose({
+  const selected = yield* RunFolder.choose({
     root: ".atropos/up",
-    environment: options.settings.map(({ chosen }) => chosen.environment.environmentName).join("-"),
+    environment: options.settings.map(({ chosen: selected }) => selected.environment.environmentName).join("-"),
     identity: Identity.make(options),
     ofToday: Identity.ofToday,
     steps: options.trainer.trainer.trainingSteps,
     fresh: options.fresh
   })
-  return yield* train({ ...options, chosen })
+  return yield* train({ ...options, chosen: selected })
 }, Effect.mapError(Services.toFailure))

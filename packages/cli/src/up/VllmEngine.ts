@@ -43,8 +43,10 @@ const shareOf = Effect.fnUntraced(function* (
   const remat = trainer.remat === "elements" || trainer.remat === "parts" ? trainer.remat : false
   const workload = TorchLearner.workloadOf(options, options.sizes, about, { objective, remat })
   const positions = Math.max(trainer.seqLen, trainer.tokenBudget ?? TorchLearner.defaultBudget.gpu)
-  const chosen = VllmServer.shareOf(options.sizes, workload, { memory: gpu.bytes, positions })
-  return "share" in chosen ? chosen.share : yield* new UsageError({ message: `--sampler vllm: ${chosen.problem}` })
+  const selected = VllmServer.shareOf(options.sizes, workload, { memory: gpu.bytes, positions })
+  return "share" in selected
+    ? selected.share
+    : yield* new UsageError({ message: `--sampler vllm: ${selected.problem}` })
 })
 
 export const make = Effect.fn("VllmEngine.make")(function* (settings: TrainerSettings, vllm: Vllm) {

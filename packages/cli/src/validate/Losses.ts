@@ -20,7 +20,7 @@ const objectiveOf = Effect.fnUntraced(function* (settings: LossSettings) {
   return Result.isSuccess(preset) ? preset.success : yield* new UsageError({ message: preset.failure.message })
 })
 
-const asked = {
+const needs = {
   refLogprobs: "needsReference",
   entropies: "needsEntropies",
   teacherLogprobs: "needsTeacher",
@@ -30,7 +30,7 @@ const asked = {
 /** Values the loss may have read without declaring them; they are undefined. */
 const undeclared = (cause: Cause.Cause<unknown>, objective: Objective): string => {
   if (!(Cause.squash(cause) instanceof TypeError)) return ""
-  const missing = Object.entries(asked).filter(([, field]) => !objective[field])
+  const missing = Object.entries(needs).filter(([, field]) => !objective[field])
   return `. A value is undefined unless the objective requests it: ${missing.map(([name, field]) => `${name} by ${field}`).join(", ")}`
 }
 

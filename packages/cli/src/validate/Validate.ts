@@ -210,10 +210,10 @@ export const run = Effect.fn("Validate.run")(
       // Scored once for all laws, and once more for the law about repeatability: scoring may run a program.
       const judged = yield* Effect.exit(Effect.timeout(item.judge(group), lawLimit))
       const scored = Exit.map(judged, scoresOf)
-      const known: Laws.ScoreGroup<ScoreError, never> = (given) =>
-        given.length === group.length && given.every((one, index) => one === group[index]) ? scored : item.score(given)
-      let asked = 0
-      const again: Laws.ScoreGroup<ScoreError, never> = (given) => (asked++ === 0 ? known(given) : item.score(given))
+      const known: Laws.ScoreGroup<ScoreError, never> = (input) =>
+        input.length === group.length && input.every((one, index) => one === group[index]) ? scored : item.score(input)
+      let calls = 0
+      const again: Laws.ScoreGroup<ScoreError, never> = (input) => (calls++ === 0 ? known(input) : item.score(input))
       const hasClaims = item.gold.length + item.wrong.length > 0
       if (hasClaims) yield* check(item, ["gold", "wrong"], Laws.goldOnTop(known, item.gold, item.wrong, scoreRange))
       yield* check(item, ["permutation"], Laws.permutation(known, group, order))

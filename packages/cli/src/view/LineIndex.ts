@@ -45,7 +45,7 @@ export interface LineIndex {
 }
 
 /** Steps until done (false), or until the time is over (true). */
-const untilLate = (millis: number, step: () => boolean): boolean => {
+const runFor = (millis: number, step: () => boolean): boolean => {
   const end = performance.now() + millis
   while (step()) if (performance.now() >= end) return true
   return false
@@ -58,7 +58,7 @@ export const open = (paths: ReadonlyArray<string>): LineIndex => {
     scan: (millis) => {
       const grown = new Set<number>()
       const isLate = table.transaction(() =>
-        untilLate(millis, () => {
+        runFor(millis, () => {
           const parts = paths.map((_path, file) => reader.scan(file))
           parts.forEach(({ hasNews }, file) => {
             if (hasNews) grown.add(file)
@@ -70,7 +70,7 @@ export const open = (paths: ReadonlyArray<string>): LineIndex => {
     },
     read: (millis) =>
       table.transaction(() =>
-        untilLate(millis, () => {
+        runFor(millis, () => {
           const [next] = table.records("select id, start, bytes from line where state = 0 order by id desc limit 1")
           if (next !== undefined) reader.read(next)
           return next !== undefined

@@ -204,9 +204,9 @@ export const page = (
   filter: IndexFilter
 ): IndexedPage => {
   const [above, end] = LineTable.rangeOf(file)
-  const { before, limit, order: _, ...asked } = filter
+  const { before, limit, order: _, ...criteria } = filter
   const isFirst = before === undefined
-  const isFiltered = Object.values(asked).some((one) => one !== undefined)
+  const isFiltered = Object.values(criteria).some((one) => one !== undefined)
   // One row more than a page, to detect a next page.
   const { rows, total } = isFiltered
     ? search(table, [above, end], { ...filter, limit: limit + 1 })

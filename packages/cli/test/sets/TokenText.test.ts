@@ -42,14 +42,14 @@ describe("TokenText", () => {
 
   it.prop(
     "ends prompts before the first token that the model wrote, and leaves every completion a token",
-    [Schema.Array(Schema.Struct({ tokens: Schema.Array(Schema.Natural), given: Schema.Natural }))],
+    [Schema.Array(Schema.Struct({ tokens: Schema.Array(Schema.Natural), input: Schema.Natural }))],
     ([sequences]) => {
       const tokens = sequences.map((sequence) => sequence.tokens)
       const masks = sequences.map((sequence) =>
-        Trajectory.maskFrom(sequence.given % (sequence.tokens.length + 1), sequence.tokens.length)
+        Trajectory.maskFrom(sequence.input % (sequence.tokens.length + 1), sequence.tokens.length)
       )
       TokenText.promptLengths(tokens, masks).forEach((length, index) => {
-        const { given, tokens } = sequences[index]!
+        const { input: given, tokens } = sequences[index]!
         const start = given % (tokens.length + 1)
         if (start === tokens.length) assert.isUndefined(length)
         else if (start > 0) assert.strictEqual(length, start)

@@ -9,7 +9,7 @@ const demonstrated = 2_000
 /** What a recipe shows, as its environment is set unless told otherwise. */
 const demonstrations = Effect.fnUntraced(function* (name: string) {
   const definition = Recipe.definitions[name]!
-  const recipe = yield* definition.make({ given: { ...definition.env, seed: 3 } })
+  const recipe = yield* definition.make({ input: { ...definition.env, seed: 3 } })
   const shown = Array.from({ length: demonstrated }, (_, index) => {
     const { completion, prompt } = recipe.demonstration(index)
     assert(typeof prompt === "string")

@@ -42,4 +42,4 @@ export const isPlain = (id: string): boolean =>
   id.length > 0 && id.length <= longest && id.isWellFormed() && !/\p{Cc}/u.test(id)
 
 /** A given id if it is valid on wires; otherwise the id of the content. */
-export const named = (given: unknown): string => (typeof given === "string" && isPlain(given) ? given : of(given))
+export const named = (input: unknown): string => (typeof input === "string" && isPlain(input) ? input : of(input))

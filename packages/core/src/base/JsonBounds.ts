@@ -21,7 +21,7 @@ export interface Bounds {
 }
 
 /** About 50 ms of a parser's time, for each count; Python also refuses integers of more digits. */
-export const usual: Bounds = { levels: maxDepth, opened: 100_000, keys: 65_536, values: 1_000_000, digits: 4300 }
+export const defaults: Bounds = { levels: maxDepth, opened: 100_000, keys: 65_536, values: 1_000_000, digits: 4300 }
 
 /** A counter of bytes; returns the exceeded limit as soon as there is one. */
 export const counter = (bounds: Bounds) => {
@@ -68,7 +68,7 @@ const pieceBytes = 4 * 2 ** 20
 /** The exceeded limit of a body; undefined if none is. */
 export const excess = Effect.fnUntraced(function* (
   json: Uint8Array,
-  bounds: Bounds = usual
+  bounds: Bounds = defaults
 ): Effect.fn.Return<string | undefined> {
   const count = counter(bounds)
   for (let from = 0; from < json.length; from += pieceBytes) {

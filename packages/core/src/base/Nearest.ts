@@ -33,15 +33,15 @@ const lastPart = (name: string): string => name.slice(name.lastIndexOf(".") + 1)
  * missing.
  */
 export const nearest = (input: string, candidates: Iterable<string>): string | undefined => {
-  const wanted = plain(input)
+  const target = plain(input)
   let best: { readonly name: string; readonly distance: number } | undefined
   for (const name of candidates) {
     const candidate = plain(name)
     const distance = Math.min(
-      editDistance(wanted, candidate),
-      0.5 + editDistance(lastPart(wanted), lastPart(candidate))
+      editDistance(target, candidate),
+      0.5 + editDistance(lastPart(target), lastPart(candidate))
     )
-    const allowed = Math.max(1.5, Math.min(wanted.length, candidate.length) / 3)
+    const allowed = Math.max(1.5, Math.min(target.length, candidate.length) / 3)
     if (distance <= allowed && (best === undefined || distance < best.distance)) best = { name, distance }
   }
   return best?.name

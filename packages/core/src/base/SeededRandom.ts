@@ -31,10 +31,10 @@ export const seeded = (seed: number, index: number): SeededRandom => {
   const shuffle = <A>(elements: ReadonlyArray<A>): Array<A> => {
     const shuffled = Array.from(elements)
     for (let last = shuffled.length - 1; last > 0; last--) {
-      const chosen = between(0, last)
+      const selected = between(0, last)
       const moved = shuffled[last]!
-      shuffled[last] = shuffled[chosen]!
-      shuffled[chosen] = moved
+      shuffled[last] = shuffled[selected]!
+      shuffled[selected] = moved
     }
     return shuffled
   }

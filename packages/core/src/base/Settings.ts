@@ -22,7 +22,7 @@ export interface Settings<A> {
   /** Decodes the snake_case form (YAML, flags), filling in defaults. */
   readonly decode: (encoded: unknown) => Effect.Effect<A, Schema.SchemaError>
   /** Completes settings given in code. Throws `SchemaError` for a value out of range. */
-  readonly complete: (given: Partial<A>) => A
+  readonly complete: (input: Partial<A>) => A
   /** The snake_case form, to be written with results. */
   readonly encode: (settings: A) => { readonly [name: string]: unknown }
 }
@@ -44,8 +44,8 @@ export const fromFields = <const Fields extends Schema.Struct.Fields>(
   return {
     fields,
     decode: (encoded) => decodeEffect(encoded, strict),
-    complete: (given) =>
-      decodeSync(Object.fromEntries(Object.entries(given).map(([name, value]) => [wireName(name), value])), strict),
+    complete: (input) =>
+      decodeSync(Object.fromEntries(Object.entries(input).map(([name, value]) => [wireName(name), value])), strict),
     encode
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Synchronous random UUIDs. Version 7 begins with the time, so that neighbours in time are neighbours in an index: each
- * one of this thread sorts after the previous one, even if the clock goes back. They reveal when they were made, so
+ * Synchronous random UUIDs. Version 7 begins with the time, which keeps index inserts local: each one of this thread
+ * sorts after the previous one, even if the clock goes back. They reveal when they were made, so
  * they must not be used as secrets.
  *
  * Effect's own generator has different names in the supported versions.

@@ -117,7 +117,7 @@ export class Misread {
  */
 export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extends Columns, A>(
   source: string,
-  wanted: Wanted,
+  requested: Wanted,
   make: (picked: Picked<Wanted>) => Result.Result<A, string | Misread>
 ) {
   const dataset = yield* Dataset
@@ -133,7 +133,7 @@ export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extend
     Stream.mapArrayEffect(
       Effect.forEach((row) => {
         read++
-        const picked = pick(source, row, read, wanted)
+        const picked = pick(source, row, read, requested)
         if (Result.isFailure(picked)) {
           return read === 1 ? Effect.fail(picked.failure) : Effect.succeed(leaveOut(picked.failure))
         }
@@ -156,17 +156,17 @@ export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extend
 
 export const rows = <const Wanted extends Columns>(
   source: string,
-  wanted: Wanted
-): Effect.Effect<ReadonlyArray<Picked<Wanted>>, DatasetError, Dataset> => rowsAs(source, wanted, Result.succeed)
+  requested: Wanted
+): Effect.Effect<ReadonlyArray<Picked<Wanted>>, DatasetError, Dataset> => rowsAs(source, requested, Result.succeed)
 
 const pick = <Wanted extends Columns>(
   source: string,
   row: typeof Row.Type,
   number: number,
-  wanted: Wanted
+  requested: Wanted
 ): Result.Result<Picked<Wanted>, DatasetError> => {
   const picked: Array<readonly [string, unknown]> = []
-  for (const [name, { column, kind, setting }] of Object.entries(wanted)) {
+  for (const [name, { column, kind, setting }] of Object.entries(requested)) {
     const value = at(row, column)
     const read = kind.read(value)
     if (read === undefined) {

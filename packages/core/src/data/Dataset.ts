@@ -25,10 +25,10 @@ const permutation = (count: number, seed: number, epoch: number): Uint32Array =>
   const order = Uint32Array.from({ length: count }, (_, index) => index)
   const random = mulberry32(mix(mix(seed) ^ epoch))
   for (let last = count - 1; last > 0; last--) {
-    const chosen = Math.floor(random() * (last + 1))
+    const selected = Math.floor(random() * (last + 1))
     const moved = order[last]!
-    order[last] = order[chosen]!
-    order[chosen] = moved
+    order[last] = order[selected]!
+    order[selected] = moved
   }
   return order
 }
@@ -163,10 +163,10 @@ export const split = <A>(
   rows: ReadonlyArray<A>,
   { seed, testFraction }: { readonly seed: number; readonly testFraction: number }
 ): { readonly train: ReadonlyArray<A>; readonly test: ReadonlyArray<A> } => {
-  const chosen = new Set(permutation(rows.length, seed, 0).subarray(0, Math.round(rows.length * testFraction)))
+  const selected = new Set(permutation(rows.length, seed, 0).subarray(0, Math.round(rows.length * testFraction)))
   return {
-    train: rows.filter((_, index) => !chosen.has(index)),
-    test: rows.filter((_, index) => chosen.has(index))
+    train: rows.filter((_, index) => !selected.has(index)),
+    test: rows.filter((_, index) => selected.has(index))
   }
 }
 

@@ -72,18 +72,18 @@ const state: Keys<NonNullable<Definition<unknown, unknown, never>["state"]>> = {
 /** The fault in the keys of a part, or undefined. */
 const faultIn = (
   part: string,
-  given: unknown,
+  input: unknown,
   known: { readonly [name: string]: "function" | "other" },
   needed: ReadonlyArray<string>
 ): DefinitionFault | undefined => {
-  if (!Predicate.isObject(given)) return wrong(part, `must be an object, got ${kindOf(given)}`)
+  if (!Predicate.isObject(input)) return wrong(part, `must be an object, got ${kindOf(input)}`)
   const names = Object.keys(known)
-  const unknown = Object.keys(given).find((key) => !names.includes(key))
+  const unknown = Object.keys(input).find((key) => !names.includes(key))
   if (unknown !== undefined) {
     const named = hint(unknown, names)
     return wrong(part, `has an unknown key "${unknown}"${named === "" ? `; it may have ${names.join(", ")}` : named}`)
   }
-  const values: { readonly [name: string]: unknown } = { ...given }
+  const values: { readonly [name: string]: unknown } = { ...input }
   const missing = needed.find((key) => values[key] === undefined)
   if (missing !== undefined) return wrong(part, `has no ${missing}`)
   const unfit = names.find(
@@ -92,17 +92,17 @@ const faultIn = (
   return unfit === undefined ? undefined : wrong(part, `has ${kindOf(values[unfit])} as ${unfit}; expected a function`)
 }
 
-const faultInRule = (given: unknown): DefinitionFault | undefined => {
-  const fault = faultIn("components", given, components, ["weights"])
-  if (fault !== undefined || !Predicate.isReadonlyObject(given)) return fault
-  const odd = RewardComponents.faultOf(given["weights"])
+const faultInRule = (input: unknown): DefinitionFault | undefined => {
+  const fault = faultIn("components", input, components, ["weights"])
+  if (fault !== undefined || !Predicate.isReadonlyObject(input)) return fault
+  const odd = RewardComponents.faultOf(input["weights"])
   if (odd !== undefined) return wrong("components.weights", `is not a valid rule: ${odd}`)
-  const { base = 0 } = given
+  const { base = 0 } = input
   return typeof base === "number" ? undefined : wrong("components.base", `must be a number, got ${kindOf(base)}`)
 }
 
 /** Fails if a definition has unknown keys or lacks required ones. */
-export const check = (given: {
+export const check = (input: {
   readonly evaluation?: unknown
   readonly claims?: unknown
   readonly components?: unknown
@@ -110,12 +110,12 @@ export const check = (given: {
 }): Effect.Effect<void, DefinitionFault> =>
   Effect.suspend(() => {
     const fault =
-      faultIn("the definition", given, definition, ["items", "collectTrajectories"]) ??
-      (given.evaluation === undefined
+      faultIn("the definition", input, definition, ["items", "collectTrajectories"]) ??
+      (input.evaluation === undefined
         ? undefined
-        : faultIn("evaluation", given.evaluation, evaluation, ["items", "collectTrajectories"])) ??
-      (given.claims === undefined ? undefined : faultIn("claims", given.claims, claims, [])) ??
-      (given.components === undefined ? undefined : faultInRule(given.components)) ??
-      (given.state === undefined ? undefined : faultIn("state", given.state, state, ["save", "restore"]))
+        : faultIn("evaluation", input.evaluation, evaluation, ["items", "collectTrajectories"])) ??
+      (input.claims === undefined ? undefined : faultIn("claims", input.claims, claims, [])) ??
+      (input.components === undefined ? undefined : faultInRule(input.components)) ??
+      (input.state === undefined ? undefined : faultIn("state", input.state, state, ["save", "restore"]))
     return fault === undefined ? Effect.void : Effect.fail(fault)
   })

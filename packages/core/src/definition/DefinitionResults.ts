@@ -31,13 +31,13 @@ const faultOfRewards = (value: Score): string | undefined =>
 const isGroup = (value: unknown): value is RolloutGroup =>
   Predicate.hasProperty(value, "trajectories") && Array.isArray(value.trajectories)
 
-const badTrajectory = (part: string, given: ReadonlyArray<unknown>): DefinitionFault | undefined => {
-  const index = given.findIndex((one) => !isTrajectory(one))
+const badTrajectory = (part: string, input: ReadonlyArray<unknown>): DefinitionFault | undefined => {
+  const index = input.findIndex((one) => !isTrajectory(one))
   return index < 0
     ? undefined
     : wrong(
         part,
-        `returned ${kindOf(given[index])} as number ${index + 1} of ${given.length} trajectories; trajectories are returned by ServerManager's chat and complete, or by a session's trajectories`
+        `returned ${kindOf(input[index])} as number ${index + 1} of ${input.length} trajectories; trajectories are returned by ServerManager's chat and complete, or by a session's trajectories`
       )
 }
 
@@ -63,33 +63,33 @@ const inArrays = (group: RolloutGroup): RolloutGroup => ({
 /** Checks that there is one valid score per trajectory. */
 export const scores = (
   part: string,
-  given: unknown,
+  input: unknown,
   trajectories: number
 ): Effect.Effect<ReadonlyArray<Score>, DefinitionFault> =>
   Effect.suspend(() => {
     const expected = "one score per trajectory is expected, in their order"
-    if (!Array.isArray(given))
-      return Effect.fail(wrong(part, `returned ${kindOf(given)} as scores; an array with ${expected}`))
-    const bad = given.findIndex((one) => !isScore(one))
+    if (!Array.isArray(input))
+      return Effect.fail(wrong(part, `returned ${kindOf(input)} as scores; an array with ${expected}`))
+    const bad = input.findIndex((one) => !isScore(one))
     if (bad >= 0) {
       return Effect.fail(
         wrong(
           part,
-          `returned ${kindOf(given[bad])} as score number ${bad + 1} of ${given.length}; a score is a number or { score, rewards, advantages, overrides }, where rewards may replace score`
+          `returned ${kindOf(input[bad])} as score number ${bad + 1} of ${input.length}; a score is a number or { score, rewards, advantages, overrides }, where rewards may replace score`
         )
       )
     }
-    const [fault] = given.flatMap((score: Score, index) => {
+    const [fault] = input.flatMap((score: Score, index) => {
       const found = faultOfRewards(score)
-      return found === undefined ? [] : [wrong(part, `returned score number ${index + 1} of ${given.length}: ${found}`)]
+      return found === undefined ? [] : [wrong(part, `returned score number ${index + 1} of ${input.length}: ${found}`)]
     })
     if (fault !== undefined) return Effect.fail(fault)
-    return given.length === trajectories
-      ? Effect.succeed(given)
+    return input.length === trajectories
+      ? Effect.succeed(input)
       : Effect.fail(
           wrong(
             part,
-            `returned ${given.length} ${given.length === 1 ? "score" : "scores"} for ${trajectories} trajectories; ${expected}`
+            `returned ${input.length} ${input.length === 1 ? "score" : "scores"} for ${trajectories} trajectories; ${expected}`
           )
         )
   })
@@ -97,19 +97,19 @@ export const scores = (
 const part = "collectTrajectories"
 
 export const rollouts = <Item>(
-  given: Rollouts<Item>
+  input: Rollouts<Item>
 ): Effect.Effect<Exclude<Rollouts<Item>, ReadonlyArray<Trajectory>>, DefinitionFault> =>
   Effect.suspend(() => {
-    const groups: unknown = Predicate.hasProperty(given, "groups") ? given.groups : undefined
-    if (!Array.isArray(given) && !(Array.isArray(groups) && groups.every(isGroup))) {
+    const groups: unknown = Predicate.hasProperty(input, "groups") ? input.groups : undefined
+    if (!Array.isArray(input) && !(Array.isArray(groups) && groups.every(isGroup))) {
       return Effect.fail(
         wrong(
           part,
-          `returned ${kindOf(given)}; expected an array of trajectories, or { groups: [{ trajectories }], requeue }`
+          `returned ${kindOf(input)}; expected an array of trajectories, or { groups: [{ trajectories }], requeue }`
         )
       )
     }
-    const made = "groups" in given ? given : { groups: [{ trajectories: given }] }
+    const made = "groups" in input ? input : { groups: [{ trajectories: input }] }
     const fault = made.groups
       .map(({ trajectories }) => badTrajectory(part, trajectories))
       .find((one) => one !== undefined)
@@ -118,17 +118,17 @@ export const rollouts = <Item>(
 
 /** Normalizes the result of an evaluation item to a group. */
 export const evaluated = (
-  given: ReadonlyArray<Trajectory> | RolloutGroup
+  input: ReadonlyArray<Trajectory> | RolloutGroup
 ): Effect.Effect<RolloutGroup, DefinitionFault> =>
   Effect.suspend(() => {
     const name = `evaluation.${part}`
-    const trajectories: unknown = isGroup(given) ? given.trajectories : given
+    const trajectories: unknown = isGroup(input) ? input.trajectories : input
     if (!Array.isArray(trajectories)) {
       return Effect.fail(
-        wrong(name, `returned ${kindOf(given)}; expected an array of trajectories, or { trajectories }`)
+        wrong(name, `returned ${kindOf(input)}; expected an array of trajectories, or { trajectories }`)
       )
     }
     const fault = badTrajectory(name, trajectories)
     if (fault !== undefined) return Effect.fail(fault)
-    return Effect.succeed(inArrays("trajectories" in given ? given : { trajectories: given }))
+    return Effect.succeed(inArrays("trajectories" in input ? input : { trajectories: input }))
   })

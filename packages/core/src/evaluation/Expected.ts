@@ -33,10 +33,10 @@ const bare = (text: string): string => {
 const numberOf = (text: string): number =>
   /^[-+]?\d[\d,]*(?:\.\d+)?$/.test(text) ? Number(text.replaceAll(",", "")) : Number.NaN
 
-const isSame = (said: string, gold: string): boolean => said === gold || numberOf(said) === numberOf(gold)
+const isSame = (answer: string, gold: string): boolean => answer === gold || numberOf(answer) === numberOf(gold)
 
-const endsWith = (said: string, gold: string): boolean =>
-  said.endsWith(gold) && !/[\p{L}\p{N}.,]/u.test(said.at(-gold.length - 1) ?? " ")
+const endsWith = (answer: string, gold: string): boolean =>
+  answer.endsWith(gold) && !/[\p{L}\p{N}.,]/u.test(answer.at(-gold.length - 1) ?? " ")
 
 const lastSaid = (chat: unknown): string => {
   const message: unknown = list(chat).at(-1)
@@ -64,7 +64,7 @@ export const of = ({
     const parsed = isFields(switches) ? switches["parsed"] : undefined
     if (parsed === null) return false
     if (typeof parsed === "string") return golds.some((gold) => isSame(bare(parsed), gold))
-    const said = bare(lastSaid(chats[rollout]))
-    return golds.some((gold) => isSame(said, gold) || endsWith(said, gold))
+    const answer = bare(lastSaid(chats[rollout]))
+    return golds.some((gold) => isSame(answer, gold) || endsWith(answer, gold))
   }
 }

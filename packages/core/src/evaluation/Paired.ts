@@ -6,7 +6,7 @@
  * test, the binomial test over changed items. Otherwise Student's interval of the mean difference (Miller 2024,
  * https://arxiv.org/abs/2411.00640, section 4.2).
  */
-import * as Evaluation from "./Statistics.ts"
+import * as Statistics from "./Statistics.ts"
 
 export interface Difference {
   readonly value: number
@@ -29,11 +29,11 @@ const statistic = (better: number, worse: number, n: number, difference: number)
 const steps = 60
 
 /** Finds where the decreasing statistic crosses a value. */
-const solve = (better: number, worse: number, n: number, wanted: number, low: number, high: number): number => {
+const solve = (better: number, worse: number, n: number, target: number, low: number, high: number): number => {
   let [from, to] = [low, high]
   for (let step = 0; step < steps; step++) {
     const middle = (from + to) / 2
-    if (statistic(better, worse, n, middle) > wanted) from = middle
+    if (statistic(better, worse, n, middle) > target) from = middle
     else to = middle
   }
   return (from + to) / 2
@@ -43,8 +43,8 @@ const solve = (better: number, worse: number, n: number, wanted: number, low: nu
 export const tango = (better: number, worse: number, n: number): readonly [lower: number, upper: number] => {
   const value = (better - worse) / n
   return [
-    better === 0 && worse === n ? -1 : solve(better, worse, n, Evaluation.z95, -1, value),
-    worse === 0 && better === n ? 1 : solve(better, worse, n, -Evaluation.z95, value, 1)
+    better === 0 && worse === n ? -1 : solve(better, worse, n, Statistics.z95, -1, value),
+    worse === 0 && better === n ? 1 : solve(better, worse, n, -Statistics.z95, value, 1)
   ]
 }
 
@@ -63,11 +63,11 @@ export const mcnemar = (better: number, worse: number): number => {
 /** The difference of items' values, each in A and in B. */
 export const difference = (pairs: ReadonlyArray<readonly [a: number, b: number]>): Difference => {
   const changes = pairs.map(([a, b]) => b - a)
-  const value = Evaluation.mean(changes)
+  const value = Statistics.mean(changes)
   if (pairs.flat().every((one) => one === 0 || one === 1)) {
     const [better, worse] = [changes.filter((one) => one > 0).length, changes.filter((one) => one < 0).length]
     return { value, interval: tango(better, worse, pairs.length), p: mcnemar(better, worse) }
   }
-  const interval = Evaluation.confidenceInterval(changes)
+  const interval = Statistics.confidenceInterval(changes)
   return { value, ...(interval !== undefined && { interval: [interval.lower, interval.upper] as const }) }
 }

@@ -104,11 +104,11 @@ interface Asking<Read> {
  */
 const whole = Effect.fnUntraced(function* <Read>({ dialect, limits, model, session, turn }: Asking<Read>) {
   const { ignored, request } = turn
-  const written = (asked: Asked): unknown => dialect.answer(turn, answeredOf(asked, model), session.memory)
+  const written = (response: Asked): unknown => dialect.answer(turn, answeredOf(response, model), session.memory)
   const sampling = yield* Effect.forkScoped(session.ask(request, ignored))
-  const asked = yield* Effect.timeoutOption(Fiber.join(sampling), limits.responseBegins)
-  if (Option.isSome(asked)) {
-    return HttpServerResponse.jsonUnsafe(written(asked.value), { headers: idHeaders(asked.value.id) })
+  const response = yield* Effect.timeoutOption(Fiber.join(sampling), limits.responseBegins)
+  if (Option.isSome(response)) {
+    return HttpServerResponse.jsonUnsafe(written(response.value), { headers: idHeaders(response.value.id) })
   }
   const body = Effect.map(Fiber.join(sampling), (late) => JSON.stringify(written(late)))
   const spaces = Stream.map(Stream.tick(limits.keepAlive), () => " ")
@@ -124,11 +124,11 @@ const headOf = ({ createdAtMillis, id }: Pick<Asked, "id" | "createdAtMillis">, 
   model
 })
 
-const answeredOf = (asked: Asked, model: string): Answered => ({
-  ...headOf(asked, model),
-  chat: asked.chat,
-  choices: asked.choices,
-  usage: usageOf(asked.choices)
+const answeredOf = (response: Asked, model: string): Answered => ({
+  ...headOf(response, model),
+  chat: response.chat,
+  choices: response.choices,
+  usage: usageOf(response.choices)
 })
 
 /**
@@ -140,7 +140,7 @@ const streamed = Effect.fnUntraced(function* <Read>({ dialect, limits, model, se
   const { ignored, request } = turn
   const frames = yield* Queue.unbounded<string, Cause.Done>()
   const first = yield* Deferred.make<void, Failure>()
-  const said = { content: "", reasoning: "" }
+  const reply = { content: "", reasoning: "" }
   let begun: Head | undefined
   let events: Streamed | undefined
   let isSilent = true
@@ -152,20 +152,20 @@ const streamed = Effect.fnUntraced(function* <Read>({ dialect, limits, model, se
   }
   const sampling = session
     .ask(request, ignored, {
-      onStart: (asked) => {
-        begun = headOf(asked, model)
+      onStart: (response) => {
+        begun = headOf(response, model)
         events = dialect.stream(turn, begun, session.memory)
       },
       onDelta: (delta) => {
-        said.content += delta.content ?? ""
-        said.reasoning += delta.reasoning ?? ""
+        reply.content += delta.content ?? ""
+        reply.reasoning += delta.reasoning ?? ""
         send(events?.delta(delta) ?? [])
       }
     })
     .pipe(
-      Effect.flatMap((asked) => {
-        const answered = answeredOf(asked, model)
-        if (!goesOn(asked.choices[0], said)) return Effect.fail(notAsStreamed)
+      Effect.flatMap((response) => {
+        const answered = answeredOf(response, model)
+        if (!goesOn(response.choices[0], reply)) return Effect.fail(notAsStreamed)
         events ??= dialect.stream(turn, answered, session.memory)
         send(events.end(answered))
         return Effect.void
@@ -220,11 +220,11 @@ const notAsStreamed = new Failure({
 })
 
 /** True if an answer starts with what was already streamed. */
-const goesOn = (choice: Choice | undefined, said: { readonly content: string; readonly reasoning: string }): boolean =>
+const goesOn = (choice: Choice | undefined, reply: { readonly content: string; readonly reasoning: string }): boolean =>
   choice === undefined
-    ? said.content === "" && said.reasoning === ""
-    : textOf(choice.message).startsWith(said.content) &&
-      (choice.message.reasoning_content ?? "").startsWith(said.reasoning)
+    ? reply.content === "" && reply.reasoning === ""
+    : textOf(choice.message).startsWith(reply.content) &&
+      (choice.message.reasoning_content ?? "").startsWith(reply.reasoning)
 
 /** Request ids in the headers that the SDKs of OpenAI and Anthropic read. */
 const idHeaders = (id: string) => ({ "x-request-id": `req_${id}`, "request-id": `req_${id}` })

@@ -47,7 +47,11 @@ export const of = Effect.fn("Recorded.of")(function* (
       groupOverrides: { session: session.id, ...(session.tokenizer && { tokenizer: session.tokenizer }) }
     },
     trajectories.map(() => judged),
-    { origin: { startedAt: Math.min(...trajectories.flatMap(({ turns = [] }) => turns.map(({ asked }) => asked))) } }
+    {
+      origin: {
+        startedAt: Math.min(...trajectories.flatMap(({ turns = [] }) => turns.map(({ asked: request }) => request)))
+      }
+    }
   )
   return { _tag: "Scored", lines: [SavedGroup.encode(group)] }
 })

@@ -12,37 +12,37 @@ export interface PolicyChange {
 }
 
 /** Number of values before a step that define its course. */
-const before = 10
+const windowSize = 10
 /** Both are exceeded by a change: standard deviations of the course's jitter, and a share of its level. */
-const unusual = 5
-const part = 0.25
+const maxDeviations = 5
+const minRelativeChange = 0.25
 /** Shares are compared absolutely. */
-const partOfAll = 0.25
+const minShareChange = 0.25
 
-interface Course {
+interface MetricSeries {
   readonly series: ReturnType<typeof Series.finite>
   readonly isShare: boolean
 }
 
-const leavesAt = ({ isShare, series: { values } }: Course, at: number): boolean => {
+const changesAt = ({ isShare, series: { values } }: MetricSeries, at: number): boolean => {
   if (at < 1 || at >= values.length) return false
-  const past = values.subarray(Math.max(0, at - before), at)
+  const past = values.subarray(Math.max(0, at - windowSize), at)
   const change = Math.abs(values[at]! - values[at - 1]!)
   return (
-    change > unusual * Math.sqrt(Series.jitter(past)) &&
-    change > (isShare ? partOfAll : part * Math.abs(values[at - 1]!))
+    change > maxDeviations * Math.sqrt(Series.jitter(past)) &&
+    change > (isShare ? minShareChange : minRelativeChange * Math.abs(values[at - 1]!))
   )
 }
 
 /** At the step or an adjacent one: an environment's rows and the trainer's cover nearly the same groups. */
-const leaves = (course: Course, step: number): boolean => {
-  const at = course.series.steps.findIndex((one) => one >= step)
-  return at !== -1 && [at - 1, at, at + 1].some((one) => leavesAt(course, one))
+const changesNear = (metric: MetricSeries, step: number): boolean => {
+  const at = metric.series.steps.findIndex((one) => one >= step)
+  return at !== -1 && [at - 1, at, at + 1].some((one) => changesAt(metric, one))
 }
 
 /** From the metrics of the trainer and of an environment. */
 export const of = (recorded: Series.Recorded, source: string): PolicyChange => {
-  const courses: ReadonlyArray<Course> = [
+  const metrics: ReadonlyArray<MetricSeries> = [
     { series: seriesOf(recorded, trainer, "grpo/entropy"), isShare: false },
     { series: seriesOf(recorded, trainer, "batch/truncated_fraction"), isShare: true },
     ...(source === trainer
@@ -53,7 +53,7 @@ export const of = (recorded: Series.Recorded, source: string): PolicyChange => {
         ])
   ]
   return {
-    isKnown: courses.some(({ series }) => series.values.length > 0),
-    isAt: (step) => courses.some((course) => leaves(course, step))
+    isKnown: metrics.some(({ series }) => series.values.length > 0),
+    isAt: (step) => metrics.some((metric) => changesNear(metric, step))
   }
 }

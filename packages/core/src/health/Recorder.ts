@@ -27,8 +27,8 @@ export const make = (): Recorder => {
       sourcesOf: (metric) => [...(metrics.get(metric)?.keys() ?? [])],
       points: (source, metric) => metrics.get(metric)?.get(source) ?? { steps: [], values: [] }
     },
-    see: (source, step, told) => {
-      for (const [metric, value] of Object.entries(told)) {
+    see: (source, step, reported) => {
+      for (const [metric, value] of Object.entries(reported)) {
         const { steps, values } = columnOf(metric, source)
         while (steps.length > 0 && steps.at(-1)! >= step) {
           steps.pop()

@@ -159,7 +159,7 @@ export const readJson = <E>(
   request: HttpServerRequest.HttpServerRequest,
   limit: number,
   failures: Failures<E> & { readonly excess: (what: string) => E },
-  bounds: JsonBounds.Bounds = JsonBounds.usual
+  bounds: JsonBounds.Bounds = JsonBounds.defaults
 ): Effect.Effect<Uint8Array, E, Scope.Scope> =>
   Effect.gen(function* () {
     const taken = yield* share(yield* MaxBytesAtOnce)

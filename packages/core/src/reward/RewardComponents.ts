@@ -36,10 +36,10 @@ const name = /^[A-Za-z_][\w.-]{0,63}$/
 const max = 32
 
 /** Describes why a value is not valid as components; undefined if it is. Filters check that the numbers are usable. */
-export const faultOf = (given: unknown): string | undefined => {
-  if (!Predicate.isReadonlyObject(given))
+export const faultOf = (input: unknown): string | undefined => {
+  if (!Predicate.isReadonlyObject(input))
     return "rewards must be an object of numbers, for example { correct: 1, format: 0.5 }"
-  const components = Object.entries(given)
+  const components = Object.entries(input)
   if (components.length > max) return `rewards may have at most ${max} components, not ${components.length}`
   const misnamed = components.find(([component]) => !name.test(component))?.[0]
   if (misnamed !== undefined) {
@@ -52,9 +52,9 @@ export const faultOf = (given: unknown): string | undefined => {
 }
 
 /** Like `faultOf`, for components without a score: at least one is required, since none would silently count as 0. */
-export const faultOfScore = (given: unknown): string | undefined =>
-  faultOf(given) ??
-  (Predicate.isReadonlyObject(given) && Object.keys(given).length === 0
+export const faultOfScore = (input: unknown): string | undefined =>
+  faultOf(input) ??
+  (Predicate.isReadonlyObject(input) && Object.keys(input).length === 0
     ? "it names no component, and would silently count as 0; give a number, or components, for example { correct: 1, format: 0.5 }"
     : undefined)
 
@@ -69,8 +69,8 @@ export const unusable = (value: number): string =>
   Number.isFinite(value) ? `is ${value}, beyond the range of float32 (3.4e38)` : `is ${value}`
 
 /** True if the value is valid components with usable numbers only. */
-export const isRewards = (given: unknown): given is Rewards =>
-  faultOf(given) === undefined && Object.values(given as Rewards).every(isUsable)
+export const isRewards = (input: unknown): input is Rewards =>
+  faultOf(input) === undefined && Object.values(input as Rewards).every(isUsable)
 
 /** Σ weight · value. */
 export const weighted = (rewards: Rewards, weights: Weights = {}): number =>

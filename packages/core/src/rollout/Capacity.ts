@@ -68,7 +68,7 @@ export const make = (options: Options): Capacity => {
       if (status === undefined || submitter.isBlocked()) return 0
       const { from, to } = part()
       const underWay = running + submitter.unsent() + queue.uncounted()
-      const usual = Math.min(
+      const defaults = Math.min(
         ofPolicy(status),
         Concurrency.queueCapacity({
           batchSize: batchSize(),
@@ -82,9 +82,9 @@ export const make = (options: Options): Capacity => {
       )
       const steps = { total: totalSteps, version: onPolicy && policyVersion }
       const max =
-        usual <= 0 && hasOddGroups()
+        defaults <= 0 && hasOddGroups()
           ? Concurrency.oddCapacity(steps, { batchSize: batchSize(), groupSize, maxBatchesOffpolicy, status, underWay })
-          : usual
+          : defaults
       if (max <= underWay) queue.doubt()
       const workers = Concurrency.workerLimit(settings, serverCount, isEvaluating())
       return permits.within(Math.min(workers - running, max - underWay), running + submitter.unsent())

@@ -150,9 +150,11 @@ const messagesOf = (step: Step): ReadonlyArray<Message> => {
   const content = messageContent(step.message)
   const results = step.observation?.results ?? []
   const heard = results.map(({ content, source_call_id: id }): Message => {
-    const said = messageContent(content ?? "")
+    const answer = messageContent(content ?? "")
     // A result without a call is a message of the environment.
-    return typeof id === "string" ? { role: "tool", tool_call_id: id, content: said } : { role: "user", content: said }
+    return typeof id === "string"
+      ? { role: "tool", tool_call_id: id, content: answer }
+      : { role: "user", content: answer }
   })
   if (step.source !== "agent") return [{ role: step.source, content }, ...heard]
   const calls = (step.tool_calls ?? []).map((call): ToolCall => ({

@@ -44,7 +44,6 @@ export interface EnvironmentClientShape extends RunReader.RunReader {
    * bound; returns how many may start. All of them if there is no bound.
    */
   readonly begin: (envId: number, request: Api.Begin) => Effect.Effect<number, TrajectoryError>
-  /** None if the service stores no states (the original's). */
   readonly savedStates: SavedStates
 }
 
@@ -53,7 +52,7 @@ export class EnvironmentClient extends Context.Service<EnvironmentClient, Enviro
 ) {}
 
 /** Longer than the interval of the service's keep-alives. */
-const silence = Duration.seconds(45)
+const maxSilence = Duration.seconds(45)
 
 const packSubmission = (envId: number, groups: ReadonlyArray<KeyedGroup>): HttpBody.HttpBody =>
   HttpBody.uint8Array(
@@ -76,12 +75,12 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Envir
         response.stream.pipe(
           Stream.mapError(ServiceHttp.fromTransport(events)),
           Stream.timeoutOrElse({
-            duration: silence,
+            duration: maxSilence,
             orElse: () =>
               Stream.fail(
                 new TrajectoryError({
                   reason: "unreachable",
-                  message: `no events for ${Duration.format(silence)}`
+                  message: `no events for ${Duration.format(maxSilence)}`
                 })
               )
           }),

@@ -84,7 +84,7 @@ const completed = (fields: Fields): Fields => {
 }
 
 /** Keys of a sample kept in addition to its chat and its score. */
-const told = ["item", "label", "correct", "finish_reason", "rewards"]
+const knownKeys = ["item", "label", "correct", "finish_reason", "rewards"]
 
 /** An evaluation sample as a group of one; undefined if it is not a sample. */
 const sampled = (fields: Fields): Fields | undefined => {
@@ -96,7 +96,7 @@ const sampled = (fields: Fields): Fields | undefined => {
     messages.every((one) => Predicate.isReadonlyObject(one))
   // In a sample, `tokens` is a number.
   if (!isSample || "scores" in fields || Array.isArray(fields["tokens"])) return undefined
-  const switches = told.flatMap((key) =>
+  const switches = knownKeys.flatMap((key) =>
     fields[key] === undefined || fields[key] === null ? [] : [[key, fields[key]]]
   )
   return { scores: [score], messages: [messages], overrides: [Object.fromEntries(switches)] }

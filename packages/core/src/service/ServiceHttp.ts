@@ -95,11 +95,11 @@ const bodyFor: ServiceHttp["bodyFor"] = (schema) => {
 const fromStatus = Effect.fnUntraced(function* (where: string, answer: Answer) {
   const text = utf8.decode(answer.bytes.subarray(0, 2000))
   const body = decodeErrorBody(text)
-  const said = body._tag === "Some" ? body.value : {}
-  const header = answer.headers["retry-after"] ?? said.retry_after_seconds?.toString()
+  const details = body._tag === "Some" ? body.value : {}
+  const header = answer.headers["retry-after"] ?? details.retry_after_seconds?.toString()
   const retryAfter = RetryAfter.millis(header, yield* Clock.currentTimeMillis)
-  const field = said.field === undefined ? "" : ` (field ${said.field})`
-  if (answer.status === 404 && said.message === undefined) {
+  const field = details.field === undefined ? "" : ` (field ${details.field})`
+  if (answer.status === 404 && details.message === undefined) {
     return yield* new TrajectoryError({
       reason: "unsupported",
       message: `${where} answered 404, so no trajectory service with the /v1 API is there (the Python original has none). Start one with: atropos api`
@@ -107,7 +107,7 @@ const fromStatus = Effect.fnUntraced(function* (where: string, answer: Answer) {
   }
   return yield* new TrajectoryError({
     reason: reasonOf(answer.status, retryAfter),
-    message: `${where} answered ${answer.status}: ${said.message ?? (text.trim() === "" ? "no text" : text.trim())}${field}`,
+    message: `${where} answered ${answer.status}: ${details.message ?? (text.trim() === "" ? "no text" : text.trim())}${field}`,
     ...(retryAfter === undefined ? undefined : { retryAfterMillis: retryAfter })
   })
 })

@@ -72,12 +72,12 @@ const isConstraining = (switches: { readonly [key: string]: unknown } | undefine
 }
 
 /** The sampling of a compliant server for a request; absent fields are off, and temperature 1. */
-export const ofRequest = (asked: Asked, logprobs: LogprobsMode): Sampling => {
-  const { extra, minP, temperature, topK, topP } = asked
-  const repetitionPenalty = numberOf(extra, "repetition_penalty") ?? asked.repetitionPenalty ?? 1
-  const presencePenalty = numberOf(extra, "presence_penalty") ?? asked.presencePenalty ?? 0
-  const frequencyPenalty = numberOf(extra, "frequency_penalty") ?? asked.frequencyPenalty ?? 0
-  const logitBias = biasOf(extra) ?? asked.logitBias ?? {}
+export const ofRequest = (request: Asked, logprobs: LogprobsMode): Sampling => {
+  const { extra, minP, temperature, topK, topP } = request
+  const repetitionPenalty = numberOf(extra, "repetition_penalty") ?? request.repetitionPenalty ?? 1
+  const presencePenalty = numberOf(extra, "presence_penalty") ?? request.presencePenalty ?? 0
+  const frequencyPenalty = numberOf(extra, "frequency_penalty") ?? request.frequencyPenalty ?? 0
+  const logitBias = biasOf(extra) ?? request.logitBias ?? {}
   const isConstrained = extra?.["constrained"] === true || isConstraining(extra)
   return {
     temperature: numberOf(extra, "temperature") ?? temperature ?? 1,

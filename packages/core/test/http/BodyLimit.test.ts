@@ -82,9 +82,9 @@ describe("bodies", () => {
     Effect.gen(function* () {
       const { held, parsed, post } = yield* serve(Effect.void, 10_000_000)
       assert.strictEqual(yield* post(`"${"x".repeat(limit)}"`), 413)
-      assert.strictEqual(yield* post("[".repeat(JsonBounds.usual.levels + 1)), 422)
+      assert.strictEqual(yield* post("[".repeat(JsonBounds.defaults.levels + 1)), 422)
       assert.strictEqual(parsed(), 0)
-      assert.strictEqual(yield* post("[".repeat(JsonBounds.usual.levels)), 200)
+      assert.strictEqual(yield* post("[".repeat(JsonBounds.defaults.levels)), 200)
       yield* until(() => held.bytes === 0)
     })
   )

@@ -60,29 +60,29 @@ export const defineAgent = <
   // The author's types end here: below, a function accepts what the definition's other functions return.
   const agent = definition as unknown as AnyAgent
   const settings = AgentSettings.make(agent.settings)
-  const layer = Environment.layer(agent.name, settings, (chosen) => make(agent, chosen, folder))
+  const layer = Environment.layer(agent.name, settings, (selected) => make(agent, selected, folder))
   return layer as unknown as ReturnType<typeof defineAgent<I, Result, D>>
 }
 
 const make = Effect.fn("Agent.make")(function* (
   agent: AnyAgent,
-  chosen: Parameters<ReturnType<typeof AgentSettings.make>["encode"]>[0],
+  selected: Parameters<ReturnType<typeof AgentSettings.make>["encode"]>[0],
   folder: string | undefined
 ) {
-  const { evaluationItems, items, testItems } = chosen
+  const { evaluationItems, items, testItems } = selected
   const source = yield* Items.source({
     items: agent.items,
     heldOut: agent.heldOut,
     instead: { items, heldOut: testItems },
-    settings: chosen,
+    settings: selected,
     evaluationItems,
     folder
   }).pipe(Effect.provide(Platform.layer))
   const runs = yield* SessionRuns.make<unknown, DefinitionFault | Environment.Unscorable, never>({
     name: agent.name,
-    settings: chosen,
+    settings: selected,
     source,
-    trained: trainedBy(agent.trained, chosen.trained),
+    trained: trainedBy(agent.trained, selected.trained),
     ...(agent.solved !== undefined && { isCorrect: agent.solved }),
     sample: (numbered, outcome) =>
       Effect.map(Laws.goldTexts(claimed.claims, numbered), ({ gold }) =>
@@ -93,8 +93,8 @@ const make = Effect.fn("Agent.make")(function* (
       Effect.sync(() => OwnCopy.of(numbered.item)).pipe(
         Effect.map((item) => ({
           use: (session) =>
-            Foreign.call((signal) => agent.run({ item, model: modelOf(session), signal, settings: chosen, split })),
-          judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, chosen, item, outcome)
+            Foreign.call((signal) => agent.run({ item, model: modelOf(session), signal, settings: selected, split })),
+          judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, selected, item, outcome)
         }))
       )
   })
@@ -118,7 +118,7 @@ const make = Effect.fn("Agent.make")(function* (
             result: Option.getOrUndefined(result),
             messages: trajectory.messages,
             rewards: undefined,
-            settings: chosen,
+            settings: selected,
             trajectory,
             trajectories: [trajectory]
           })
@@ -140,10 +140,10 @@ const modelOf = (session: Gateway.Session): AgentModel => ({
 })
 
 /** The setting, else the definition's. */
-const trainedBy = (defined: AnyAgent["trained"], chosen: Trained.Trained | null) =>
-  chosen === null && typeof defined === "function"
+const trainedBy = (defined: AnyAgent["trained"], selected: Trained.Trained | null) =>
+  selected === null && typeof defined === "function"
     ? defined
-    : Trained.by[chosen ?? (defined as Trained.Trained) ?? "all"]
+    : Trained.by[selected ?? (defined as Trained.Trained) ?? "all"]
 
 const unknownResult = new Environment.Unscorable({
   message: `its score needs the result of run, which is unknown: ${Claims.advice}`
@@ -204,10 +204,10 @@ const judge = Effect.fnUntraced(function* (
     const { scoreFailure } = agent
     if (scoreFailure === undefined || trajectories.length === 0) return outcome
     const { error, reason } = outcome
-    const given = yield* Foreign.call(() => scoreFailure({ ...session, error, reason })).pipe(
+    const input = yield* Foreign.call(() => scoreFailure({ ...session, error, reason })).pipe(
       Effect.mapError(Foreign.fault("scoreFailure"))
     )
-    return given === undefined ? outcome : yield* checked("scoreFailure", Effect.succeed(given))
+    return input === undefined ? outcome : yield* checked("scoreFailure", Effect.succeed(input))
   }
   const { result } = outcome
   const trajectory = Outcome.main(outcome)
@@ -215,9 +215,9 @@ const judge = Effect.fnUntraced(function* (
     return yield* scored(agent, { ...session, result, trajectory })
   if (rewards !== undefined) return rewards
   if (SessionGroup.faultOf(result) === undefined) return result as SessionGroup.Judged
-  const said =
+  const answer =
     typeof result === "number" ? `run returned ${DefinitionShape.kindOf(result)}, which is not a reward` : unrewarded
-  return Outcome.failed(outcome, "unrewarded", said)
+  return Outcome.failed(outcome, "unrewarded", answer)
 })
 
 const unrewarded =

@@ -70,7 +70,7 @@ export interface AgentDefinition<I, Result, D> {
    */
   readonly settings?: D
   /** The agent; may call `model` any number of times. Called `groupSize` times for each item. */
-  readonly run: (given: AgentRun<ItemOf<I>, SettingsOf<NoInfer<D>>>) => Awaitable<Result>
+  readonly run: (input: AgentRun<ItemOf<I>, SettingsOf<NoInfer<D>>>) => Awaitable<Result>
   /**
    * The requests of a run that are trained; others are recorded and masked. Default: all. The setting `trained`
    * overrides it.
@@ -80,9 +80,9 @@ export interface AgentDefinition<I, Result, D> {
    * The reward of a session: a number, or components by name, weighted by the setting `rewardWeights`. Default: the
    * rewards posted to `/reward`, else the result of `run`, if numeric or components.
    */
-  readonly score?: (given: FinishedSession<ItemOf<I>, NoInfer<Result>, SettingsOf<NoInfer<D>>>) => Awaitable<Judged>
+  readonly score?: (input: FinishedSession<ItemOf<I>, NoInfer<Result>, SettingsOf<NoInfer<D>>>) => Awaitable<Judged>
   /** The reward of a failed session. Without it, or if it returns undefined, the session is dropped. */
-  readonly scoreFailure?: (given: FailedSession<ItemOf<I>, SettingsOf<NoInfer<D>>>) => Awaitable<Judged | undefined>
+  readonly scoreFailure?: (input: FailedSession<ItemOf<I>, SettingsOf<NoInfer<D>>>) => Awaitable<Judged | undefined>
   /** Results of `run` that must get the best score; `atropos validate` checks `score` against them. */
   readonly gold?: (item: ItemOf<I>) => ReadonlyArray<NoInfer<Result>>
   /** Results that must score less. */
@@ -101,10 +101,10 @@ export interface AnyAgent {
   readonly items: unknown
   readonly heldOut?: unknown
   readonly settings?: Declaration
-  readonly run: (given: AgentRun<unknown, unknown>) => unknown
+  readonly run: (input: AgentRun<unknown, unknown>) => unknown
   readonly trained?: AgentDefinition<unknown, unknown, unknown>["trained"]
-  readonly score?: (given: FinishedSession<unknown, unknown, unknown>) => unknown
-  readonly scoreFailure?: (given: FailedSession<unknown, unknown>) => unknown
+  readonly score?: (input: FinishedSession<unknown, unknown, unknown>) => unknown
+  readonly scoreFailure?: (input: FailedSession<unknown, unknown>) => unknown
   readonly gold?: (item: unknown) => ReadonlyArray<unknown>
   readonly wrong?: (item: unknown) => ReadonlyArray<unknown>
   readonly scoreRange?: readonly [minimum: number, maximum: number]

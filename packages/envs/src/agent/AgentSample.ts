@@ -50,9 +50,9 @@ export const of = ({
   readonly outcome: Outcome.Outcome<unknown>
 }): NonNullable<SessionGroup.JudgedSession["sample"]> => {
   const gold = claimed?.map(ofClaim) ?? answersIn(item)
-  const given = outcome._tag === "Ended" ? textOf(outcome.result) : null
+  const input = outcome._tag === "Ended" ? textOf(outcome.result) : null
   return {
     ...(gold.length > 0 && { gold }),
-    ...(given !== undefined && { parsed: given })
+    ...(input !== undefined && { parsed: input })
   }
 }

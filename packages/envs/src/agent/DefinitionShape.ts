@@ -27,20 +27,20 @@ const fits = (kind: Kind, value: unknown): boolean => {
 }
 
 /** Throws `TypeError` if a definition has unknown keys or lacks required ones. */
-export const check = (maker: string, given: unknown, keys: { readonly [key: string]: Kind }): void => {
-  if (!Predicate.isObject(given)) throw new TypeError(`${maker} takes an object, not ${kindOf(given)}`)
+export const check = (maker: string, input: unknown, keys: { readonly [key: string]: Kind }): void => {
+  if (!Predicate.isObject(input)) throw new TypeError(`${maker} takes an object, not ${kindOf(input)}`)
   const names = Object.keys(keys)
-  const unknown = Object.keys(given).find((key) => !names.includes(key))
+  const unknown = Object.keys(input).find((key) => !names.includes(key))
   if (unknown !== undefined) {
     const named = hint(unknown, names)
     throw new TypeError(
       `${maker}: unknown key "${unknown}"${named === "" ? `; known keys: ${names.join(", ")}` : named}`
     )
   }
-  const values: { readonly [key: string]: unknown } = { ...given }
+  const values: { readonly [key: string]: unknown } = { ...input }
   for (const [key, kind] of Object.entries(keys)) {
     if (fits(kind, values[key])) continue
-    const wanted = {
+    const expected = {
       string: "a name",
       function: "a function",
       "function?": "a function",
@@ -49,6 +49,6 @@ export const check = (maker: string, given: unknown, keys: { readonly [key: stri
       any: "a value",
       "any?": "a value"
     }[kind]
-    throw new TypeError(`${maker}: ${key} must be ${wanted}, not ${kindOf(values[key])}`)
+    throw new TypeError(`${maker}: ${key} must be ${expected}, not ${kindOf(values[key])}`)
   }
 }

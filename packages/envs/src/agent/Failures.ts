@@ -18,14 +18,14 @@ const max = 100
 
 /** `label` describes an item in a few words. */
 export const make = (agent: string, label: (item: unknown) => string = ItemLabel.of): Failures => {
-  const told = new Set<string>()
+  const logged = new Set<string>()
   let newest = ""
   return {
     tell: (item, { kind, reason }) =>
       Effect.suspend(() => {
         newest = reason
-        const isKnown = told.has(reason) || told.size >= max
-        told.add(reason)
+        const isKnown = logged.has(reason) || logged.size >= max
+        logged.add(reason)
         return isKnown
           ? Effect.logDebug("a run of the agent failed", { agent, kind, reason })
           : Effect.logWarning("a run of the agent failed; repetitions are only counted", {

@@ -23,13 +23,13 @@ export type Items<Item, Settings> =
   | URL
   | ReadonlyArray<Item>
   | Made<Item>
-  | ((given: { readonly settings: Settings }) => Foreign.Awaitable<Made<Item>>)
+  | ((input: { readonly settings: Settings }) => Foreign.Awaitable<Made<Item>>)
 
 /** The type of an item; rows are untyped. */
 export type ItemOf<I> = I extends string | URL
   ? // oxlint-disable-next-line typescript/no-explicit-any -- a row's columns are its author's knowledge alone
     any
-  : I extends (...given: infer _) => infer R
+  : I extends (...input: infer _) => infer R
     ? Element<Awaited<R>>
     : Element<I>
 
@@ -99,48 +99,48 @@ const streamOf = (read: Read): Stream.Stream<unknown, DefinitionFault> =>
 
 const read = Effect.fnUntraced(function* (
   part: string,
-  given: unknown,
+  input: unknown,
   folder: string | undefined,
   settings: Options["settings"]
 ) {
-  if (typeof given === "string" || given instanceof URL) {
+  if (typeof input === "string" || input instanceof URL) {
     const dataset = yield* Dataset.Dataset
-    const rows = yield* dataset.rows(yield* located(given, folder), Schema.Unknown)
-    if (rows.length === 0) return yield* wrong(part, `${String(given)} has no rows`)
+    const rows = yield* dataset.rows(yield* located(input, folder), Schema.Unknown)
+    if (rows.length === 0) return yield* wrong(part, `${String(input)} has no rows`)
     const { empty, incomplete } = emptyColumns(rows)
     if (empty.length > 0) {
-      yield* Effect.logWarning("columns are empty in every row", { rows: String(given), columns: empty.join(", ") })
+      yield* Effect.logWarning("columns are empty in every row", { rows: String(input), columns: empty.join(", ") })
     }
     if (incomplete.length > 0) {
       yield* Effect.logWarning("rows without an expected answer: a score that looks for it may accept any answer", {
-        rows: String(given),
+        rows: String(input),
         empty: incomplete.join(", ")
       })
     }
     return { _tag: "Rows", rows } satisfies Read
   }
-  if (Array.isArray(given)) {
-    if (given.length === 0) return yield* wrong(part, "is an empty array: nothing to roll out")
-    return { _tag: "Rows", rows: given } satisfies Read
+  if (Array.isArray(input)) {
+    if (input.length === 0) return yield* wrong(part, "is an empty array: nothing to roll out")
+    return { _tag: "Rows", rows: input } satisfies Read
   }
-  if (Predicate.isFunction(given)) {
+  if (Predicate.isFunction(input)) {
     return {
       _tag: "Stream",
       stream: Stream.unwrap(
-        Foreign.call(() => given({ settings })).pipe(
+        Foreign.call(() => input({ settings })).pipe(
           Effect.mapError(Foreign.fault(part)),
           Effect.map((made) => iterated(part, made))
         )
       )
     } satisfies Read
   }
-  if (isIterator(given)) {
+  if (isIterator(input)) {
     return yield* wrong(
       part,
       "is a started generator, which can be read only once: pass the generator function without calling it"
     )
   }
-  if (isIterable(given)) return { _tag: "Stream", stream: iterated(part, given) } satisfies Read
+  if (isIterable(input)) return { _tag: "Stream", stream: iterated(part, input) } satisfies Read
   return yield* wrong(
     part,
     "must be a path, a data set on the hub, an array, an iterable or a function that returns one (for example, a generator function)"
@@ -197,10 +197,10 @@ async function* oneByOne(made: Iterable<unknown>) {
 }
 
 /** Resolves a path for the data set service; a possible hub id is unchanged. */
-const located = Effect.fnUntraced(function* (given: string | URL, folder: string | undefined) {
-  if (given instanceof URL) return fileURLToPath(given)
-  const local = LocalPath.of(given)
-  if (Option.isNone(local)) return given
+const located = Effect.fnUntraced(function* (input: string | URL, folder: string | undefined) {
+  if (input instanceof URL) return fileURLToPath(input)
+  const local = LocalPath.of(input)
+  if (Option.isNone(local)) return input
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const places = [
@@ -208,7 +208,7 @@ const located = Effect.fnUntraced(function* (given: string | URL, folder: string
   ]
   for (const place of places) if (yield* Effect.orElseSucceed(fs.exists(place), () => false)) return place
   return yield* new Dataset.DatasetError({
-    source: given,
-    message: `${given}: file not found (tried ${places.join(" and ")})`
+    source: input,
+    message: `${input}: file not found (tried ${places.join(" and ")})`
   })
 })

@@ -55,11 +55,11 @@ export interface PlainDefinition<I, D> {
   readonly settings?: D
   /** One group: trajectories returned by `model`, to be compared with each other. */
   readonly collectTrajectories: (
-    given: Collecting<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
+    input: Collecting<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
   ) => Foreign.Awaitable<ReadonlyArray<Trajectory.Trajectory>>
   /** One score per trajectory, in order: numbers, or numbers by name. */
   readonly score: (
-    given: Scoring<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
+    input: Scoring<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
   ) => Foreign.Awaitable<ReadonlyArray<SessionGroup.Judged>>
   /** Completions that must get the best score; `atropos validate` checks `score` against them. */
   readonly gold?: (item: Items.ItemOf<I>) => ReadonlyArray<string>
@@ -78,8 +78,8 @@ interface AnyPlain {
   readonly items: unknown
   readonly heldOut?: unknown
   readonly settings?: PlainSettings.Declaration
-  readonly collectTrajectories: (given: Collecting<unknown, unknown>) => unknown
-  readonly score: (given: Scoring<unknown, unknown>) => unknown
+  readonly collectTrajectories: (input: Collecting<unknown, unknown>) => unknown
+  readonly score: (input: Scoring<unknown, unknown>) => unknown
   readonly gold?: (item: unknown) => ReadonlyArray<unknown>
   readonly wrong?: (item: unknown) => ReadonlyArray<unknown>
   readonly scoreRange?: readonly [minimum: number, maximum: number]
@@ -116,7 +116,7 @@ export const defineEnvironment = <
   // The author's types end here: below, a function accepts what the definition's other functions return.
   const plain = definition as unknown as AnyPlain
   const settings = AgentSettings.makePlain(plain.settings)
-  const layer = Environment.layer(plain.name, settings, (chosen) => make(plain, chosen, folder))
+  const layer = Environment.layer(plain.name, settings, (selected) => make(plain, selected, folder))
   return layer as unknown as ReturnType<typeof defineEnvironment<I, D>>
 }
 

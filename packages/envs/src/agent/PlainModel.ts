@@ -44,23 +44,23 @@ export const make = Effect.fn("PlainModel.make")(function* (
     effect: Effect.Effect<A, InferenceError, Scope.Scope>,
     { signal }: { readonly signal?: AbortSignal } = {}
   ): Promise<A> => Effect.runPromiseWith(context)(effect, signal && { signal })
-  const asked = (options: AskOptions = {}) => {
+  const params = (options: AskOptions = {}) => {
     const { signal: _, ...sampling } = options
     return { ...defaults, ...sampling }
   }
   const model: PlainModel = {
     name: servers.modelName,
-    chat: (messages, options) => run(servers.chat({ messages, ...asked(options) }), options),
+    chat: (messages, options) => run(servers.chat({ messages, ...params(options) }), options),
     complete: (prompt, options) => {
-      const { tools: _, ...sampling } = asked(options)
+      const { tools: _, ...sampling } = params(options)
       return run(servers.complete({ prompt, ...sampling }), options)
     },
-    answer: (messages, options) => run(servers.answer({ messages, ...asked(options) }), options),
+    answer: (messages, options) => run(servers.answer({ messages, ...params(options) }), options),
     session: async () => {
       const session = await run(servers.tracked())
       return {
         chat: async (messages, options) => {
-          const [choice] = await run(session.chat({ messages, ...asked(options), n: 1 }), options)
+          const [choice] = await run(session.chat({ messages, ...params(options), n: 1 }), options)
           // A session returns as many answers as requested.
           return choice!
         },

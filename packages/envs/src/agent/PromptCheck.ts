@@ -21,12 +21,12 @@ export const make = (agent: string): PromptCheck => {
     look: (item, messages) =>
       Effect.suspend(() => {
         if (runs++ >= maxRuns) return Effect.void
-        const said = messages.flatMap((message) => {
+        const texts = messages.flatMap((message) => {
           const text = message.role === "user" || message.role === "system" ? Message.text(message) : ""
           const mark = marks.exec(text)
           return mark === null ? [] : [{ mark: mark[0], at: mark.index, text }]
         })
-        const [found] = said
+        const [found] = texts
         if (found === undefined || Formatter.formatJson(item).includes(found.mark)) return Effect.void
         runs = maxRuns
         return Effect.logWarning(

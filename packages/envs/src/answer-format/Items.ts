@@ -67,10 +67,10 @@ export type Asked = Pick<Item, "question" | "gold">
 const composed: ReadonlyArray<Format> = composedNames.map((name) => drawComposed(name, SeededRandom.seeded(0, 0)))
 
 /** The formats selected by name, all if none is named; the user's own are always included. */
-export const chosen = (names: ReadonlyArray<string>, own: ReadonlyArray<Format>): ReadonlyArray<Format> => {
+export const selected = (names: ReadonlyArray<string>, own: ReadonlyArray<Format>): ReadonlyArray<Format> => {
   const all = [...known, ...composed]
-  const wanted = new Set(names)
-  return [...(names.length === 0 ? all : all.filter(({ name }) => wanted.has(name))), ...own]
+  const selected = new Set(names)
+  return [...(names.length === 0 ? all : all.filter(({ name }) => selected.has(name))), ...own]
 }
 
 /** Describes an unknown format name; undefined if all are known. */

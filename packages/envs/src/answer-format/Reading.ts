@@ -33,7 +33,7 @@ const unfenced = (text: string): string => {
     : text.slice(opened, -3).trim()
 }
 
-const said = (value: unknown): string | undefined =>
+const textOf = (value: unknown): string | undefined =>
   typeof value === "string"
     ? value
     : typeof value === "number" || typeof value === "bigint" || typeof value === "boolean"
@@ -43,15 +43,15 @@ const said = (value: unknown): string | undefined =>
 const readJson = (text: string, { confidence = false, keys = ["answer"], shape }: Rule & { readonly kind: "json" }) => {
   const parsed = Result.getOrUndefined(Result.try(() => ExactJson.parse(text)))
   if (shape === "text") return answering(typeof parsed === "string" ? parsed : undefined)
-  if (shape === "list") return Array.isArray(parsed) && parsed.length === 1 ? answering(said(parsed[0])) : undefined
+  if (shape === "list") return Array.isArray(parsed) && parsed.length === 1 ? answering(textOf(parsed[0])) : undefined
   if (!Predicate.isReadonlyObject(parsed) || Array.isArray(parsed) || RepeatedKeys.find(text) !== undefined)
     return undefined
-  const wanted = [...keys, ...(confidence ? ["confidence"] : [])]
-  if (Object.keys(parsed).length !== wanted.length || !wanted.every((key) => Object.hasOwn(parsed, key)))
+  const target = [...keys, ...(confidence ? ["confidence"] : [])]
+  if (Object.keys(parsed).length !== target.length || !target.every((key) => Object.hasOwn(parsed, key)))
     return undefined
   const sure = parsed["confidence"]
   if (confidence && !(typeof sure === "number" && sure >= 0 && sure <= 1)) return undefined
-  const texts = keys.map((key) => said(parsed[key])?.trim() ?? "")
+  const texts = keys.map((key) => textOf(parsed[key])?.trim() ?? "")
   return texts.every((one, at) => one !== "" && one !== keys[at]) ? answering(texts.at(-1)) : undefined
 }
 
@@ -83,14 +83,14 @@ const valueOf = (line: string, one: Exclude<Line, { readonly head: string }>): s
   return value === "quoted" ? quoted(written) : value === "yaml" ? yaml(written) : written
 }
 
-const readLines = (text: string, wanted: ReadonlyArray<Line>): Read | undefined => {
+const readLines = (text: string, target: ReadonlyArray<Line>): Read | undefined => {
   const lines = text.split("\n").filter((line) => line.trim() !== "")
-  if (lines.length !== wanted.length) return undefined
-  const values = wanted.map((one, at) =>
+  if (lines.length !== target.length) return undefined
+  const values = target.map((one, at) =>
     "head" in one ? (lines[at]!.trim() === one.head ? one.head : undefined) : valueOf(lines[at]!.trimEnd(), one)
   )
   return values.every((value) => value !== undefined && value.trim() !== "")
-    ? answering(values[answerAt(wanted)])
+    ? answering(values[answerAt(target)])
     : undefined
 }
 

@@ -56,11 +56,11 @@ const numbers = (line: string): ReadonlyArray<string | undefined> => {
 
 const areSameLine = (expected: string, printed: string): boolean => {
   if (expected === printed) return true
-  const [wanted, given] = [numbers(expected), numbers(printed)]
-  return wanted.length === given.length && wanted.every((one, at) => one !== undefined && one === given[at])
+  const [target, input] = [numbers(expected), numbers(printed)]
+  return target.length === input.length && target.every((one, at) => one !== undefined && one === input[at])
 }
 
 export const isRight = (expected: string, printed: string): boolean => {
-  const [wanted, given] = [linesOf(expected), linesOf(printed)]
-  return wanted.length === given.length && wanted.every((line, at) => areSameLine(line, given[at]!))
+  const [target, input] = [linesOf(expected), linesOf(printed)]
+  return target.length === input.length && target.every((line, at) => areSameLine(line, input[at]!))
 }

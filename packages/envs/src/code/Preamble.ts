@@ -94,15 +94,15 @@ const namesOf = (program: string): ReadonlySet<string> => new Set(program.match(
 
 export const of = (program: string): string => {
   const used = namesOf(program)
-  const wanted = modules
+  const needed = modules
     .filter(([module, names]) => names === undefined || [module, ...names.split(" ")].some((name) => used.has(name)))
     .map(([module]) => module)
   const isRemembering = used.has("lru_cache") || used.has("cache") || used.has("functools")
   return [
-    ...wanted.map((module) => `from ${module} import *`),
+    ...needed.map((module) => `from ${module} import *`),
     // The library's classes, not typing's names for them.
     "from collections import Counter, OrderedDict",
-    `import ${wanted.join(", ")}`,
+    `import ${needed.join(", ")}`,
     "sys.setrecursionlimit(50000)",
     leaving,
     used.has("threading") ? threads : "",

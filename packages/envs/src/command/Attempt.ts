@@ -68,10 +68,10 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
 
   const use = (session: Gateway.Session) =>
     Effect.suspend(() => {
-      const { files, ...given } = program(session)
+      const { files, ...source } = program(session)
       return Effect.andThen(
         WorkingFolder.write(folder.home, files),
-        run({ item, settings, supervisor, folder, ...given, output, model: session })
+        run({ item, settings, supervisor, folder, ...source, output, model: session })
       )
     }).pipe(
       Effect.tap((ending) => Effect.sync(() => void (ended = ending))),
@@ -86,7 +86,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
 
   const scorer = (words: ReadonlyArray<string>, outcome: Outcome.Outcome<Program.Printed>) =>
     Effect.suspend(() => {
-      const said = Program.makeOutput()
+      const answer = Program.makeOutput()
       const input = ExactJson.write({
         item,
         result: output.stdout(),
@@ -98,12 +98,12 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
       })!
       // The program may have removed its working directory.
       return Effect.ignore(FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder.path, { recursive: true }))).pipe(
-        Effect.andThen(run({ item, settings, supervisor, folder, words, output: said, input })),
+        Effect.andThen(run({ item, settings, supervisor, folder, words, output: answer, input })),
         Effect.timeoutOption(settings.scorerTimeout * 1000),
         Effect.map((ending): Program.Printed => ({
           ending: Option.getOrUndefined(ending),
-          stdout: said.stdout(),
-          complaint: said.complaint()
+          stdout: answer.stdout(),
+          complaint: answer.complaint()
         }))
       )
     })

@@ -26,13 +26,13 @@ const readVerdict = (text: string): Result.Result<Verdict, string> => {
   const trimmed = text.trim()
   if (trimmed === "") return Result.fail("it is empty")
   const parsed = parse(trimmed)
-  const wanted = 'expected a JSON number, or numbers by name, such as {"correct": 1, "format": 0.5}'
-  if (Result.isFailure(parsed)) return Result.fail(`${shown(trimmed)} is not JSON; ${wanted}`)
+  const target = 'expected a JSON number, or numbers by name, such as {"correct": 1, "format": 0.5}'
+  if (Result.isFailure(parsed)) return Result.fail(`${shown(trimmed)} is not JSON; ${target}`)
   const value = parsed.success
   if (typeof value === "number") return Result.succeed(value)
   const fault = RewardComponents.faultOfScore(value)
   if (fault === undefined && RewardComponents.isRewards(value)) return Result.succeed(value)
-  return Result.fail(`${shown(trimmed)}: ${fault ?? "a component is not finite"}; ${wanted}`)
+  return Result.fail(`${shown(trimmed)}: ${fault ?? "a component is not finite"}; ${target}`)
 }
 
 /** The verdict of a scorer's output: its last line, so that it may print more before. */
@@ -68,10 +68,10 @@ export const judge = Effect.fn("Judging.judge")(function* <R>(
     ...(asks("exit") ? [Effect.succeed(ofExit(ending))] : [])
   ]
   for (const source of sources) {
-    const said = yield* source
+    const answer = yield* source
     // An unreadable source is an error: the next one may mean something else.
-    if (Result.isFailure(said)) return failedOf(outcome, said.failure)
-    if (Option.isSome(said.success)) return said.success.value
+    if (Result.isFailure(answer)) return failedOf(outcome, answer.failure)
+    if (Option.isSome(answer.success)) return answer.success.value
   }
   return failedOf(outcome, unsaid[reward])
 })
@@ -84,10 +84,10 @@ const silent = (ending: Program.Ending | undefined): string =>
   `the program made no request to the model (it ${ending?._tag === "Exited" ? `exited with ${ending.code}` : "was stopped"}): its SDK must take its base URL from OPENAI_BASE_URL or ANTHROPIC_BASE_URL`
 
 const ofScorer = ({ complaint, ending, stdout }: Program.Printed): Said => {
-  const told = complaint === "" ? "" : `; its output: ${complaint.slice(-500)}`
-  if (ending === undefined) return Result.fail(`the scorer timed out (scorer_timeout)${told}`)
-  if (ending._tag === "Stopped") return Result.fail(`the scorer ${ending.why}${told}`)
-  if (ending.code !== 0) return Result.fail(`the scorer exited with ${ending.code}${told}`)
+  const detail = complaint === "" ? "" : `; its output: ${complaint.slice(-500)}`
+  if (ending === undefined) return Result.fail(`the scorer timed out (scorer_timeout)${detail}`)
+  if (ending._tag === "Stopped") return Result.fail(`the scorer ${ending.why}${detail}`)
+  if (ending.code !== 0) return Result.fail(`the scorer exited with ${ending.code}${detail}`)
   return Result.mapBoth(readPrinted(stdout), {
     onSuccess: Option.some,
     onFailure: (fault) => `the scorer's output is not a reward; ${fault}`

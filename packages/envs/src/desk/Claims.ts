@@ -29,7 +29,8 @@ export const conversation = (calls: ReadonlyArray<Call>, words: string): Traject
   }
 }
 
-const amountOf = ({ told }: Task): string => (told === undefined ? "" : ` It is ${Shop.money(told.cents)}.`)
+const amountOf = ({ told: reported }: Task): string =>
+  reported === undefined ? "" : ` It is ${Shop.money(reported.cents)}.`
 
 export const gold = (task: Task) => [
   conversation(task.calls, `All is done.${amountOf(task)}`),
@@ -37,7 +38,7 @@ export const gold = (task: Task) => [
 ]
 
 export const wrong = (task: Task) => {
-  const { calls, goal, told } = task
+  const { calls, goal, told: reported } = task
   const words = `All is done.${amountOf(task)}`
   const other = goal.find(({ customer, status }) => status === "pending" && customer === task.customer.name)
   return [
@@ -46,13 +47,13 @@ export const wrong = (task: Task) => {
     conversation(calls.slice(1), words),
     ...(calls.length > 1 ? [conversation(calls.slice(0, -1), words)] : []),
     ...(other === undefined ? [] : [conversation([...calls, ["cancel_order", { order: other.id }]], words)]),
-    ...(told === undefined
+    ...(reported === undefined
       ? []
       : [
           conversation(calls, "All is done."),
-          conversation(calls, `It is ${Shop.money(told.cents + 1)}.`),
-          conversation(calls, `It is ${Shop.money(told.cents)} or ${Shop.money(told.cents + 1)}.`),
-          conversation(calls, `<think>${Shop.money(told.cents)}</think>All is done.`)
+          conversation(calls, `It is ${Shop.money(reported.cents + 1)}.`),
+          conversation(calls, `It is ${Shop.money(reported.cents)} or ${Shop.money(reported.cents + 1)}.`),
+          conversation(calls, `<think>${Shop.money(reported.cents)}</think>All is done.`)
         ])
   ]
 }

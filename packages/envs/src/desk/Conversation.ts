@@ -40,12 +40,12 @@ export interface Options extends Pick<ServerManager.SamplingOptions, "maxTokens"
 /** The customer's reply; undefined: the conversation is over. */
 const reply = Effect.fnUntraced(function* (
   task: Task,
-  said: ReadonlyArray<string>,
+  texts: ReadonlyArray<string>,
   { customer, customerTemperature }: Options
 ): Effect.fn.Return<string | undefined, InferenceError> {
   const messages = [
     Message.system(persona(task)),
-    ...said.map((text, index) => (index % 2 === 0 ? Message.user(text) : Message.assistant(text)))
+    ...texts.map((text, index) => (index % 2 === 0 ? Message.user(text) : Message.assistant(text)))
   ]
   const answer = Thinking.visibleText(
     yield* customer.say({ messages, temperature: customerTemperature, maxTokens: 512 })
@@ -94,12 +94,12 @@ export const play = Effect.fn("Conversation.play")(function* (
   const session = yield* servers.tracked()
   const budget = yield* Budget.make(limits)
   let { shop } = task
-  const said = [greeting]
+  const texts = [greeting]
   let messages: ReadonlyArray<Message.Message> = [Message.system(rules)]
-  let wanted = yield* reply(task, said, options)
-  while (wanted !== undefined) {
-    said.push(wanted)
-    messages = [...messages, Message.user(wanted)]
+  let target = yield* reply(task, texts, options)
+  while (target !== undefined) {
+    texts.push(target)
+    messages = [...messages, Message.user(target)]
     let words: string | undefined
     while (words === undefined) {
       const answer = yield* budget.turn(session, { messages, tools: Shop.definitions, ...sampling })
@@ -115,8 +115,8 @@ export const play = Effect.fn("Conversation.play")(function* (
     }
     // On a spent budget the actions so far count. An empty message ends the conversation.
     if (words === undefined || words === "") break
-    said.push(words)
-    wanted = yield* reply(task, said, options)
+    texts.push(words)
+    target = yield* reply(task, texts, options)
   }
   const trajectory = (yield* session.trajectories).at(-1)
   const last = messages.findLastIndex(({ role }) => role === "assistant")
@@ -143,7 +143,10 @@ export interface Judged {
   readonly told: number
 }
 
-export const judge = ({ goal, shop, told }: Task, { messages }: Pick<Trajectory.Trajectory, "messages">): Judged => {
+export const judge = (
+  { goal, shop, told: reported }: Task,
+  { messages }: Pick<Trajectory.Trajectory, "messages">
+): Judged => {
   const answers = messages.filter(({ role }) => role === "assistant")
   const end = answers.reduce((state, { tool_calls: calls = [] }) => serve(state, calls).shop, shop)
   const words = answers
@@ -152,6 +155,6 @@ export const judge = ({ goal, shop, told }: Task, { messages }: Pick<Trajectory.
   return {
     orders: Number(comparable(end.orders) === comparable(goal)),
     // Amounts stated before the verification do not count.
-    told: Number(told === undefined || (end.verified !== undefined && words.some((one) => says(one, told))))
+    told: Number(reported === undefined || (end.verified !== undefined && words.some((one) => says(one, reported))))
   }
 }

@@ -40,8 +40,10 @@ export const characters = `${totals}0123456789+-=hs`
 /** The decision of an answer: the last one between tags, after the thinking; in the compact form its only character. */
 export const actionOf = (answer: string, style: Settings["promptStyle"]): BlackjackRules.Action | undefined => {
   if (style === "compact") return answer === "h" ? "hit" : answer === "s" ? "stick" : undefined
-  const told = Array.from(Thinking.visibleText(answer).matchAll(/<action>\s*(hit|stick)\s*<\/action>/gi)).at(-1)?.[1]
-  return told === undefined ? undefined : told.toLowerCase() === "hit" ? "hit" : "stick"
+  const reported = Array.from(Thinking.visibleText(answer).matchAll(/<action>\s*(hit|stick)\s*<\/action>/gi)).at(
+    -1
+  )?.[1]
+  return reported === undefined ? undefined : reported.toLowerCase() === "hit" ? "hit" : "stick"
 }
 
 /** A hand in the compact form: total, whether an ace counts eleven (+) or not (-), the dealer's open card (0: ten). */
@@ -102,11 +104,11 @@ export const demonstration = (
 const waysToPlay = (answer: (action: BlackjackRules.Action) => string): ReadonlyArray<ReadonlyArray<string>> =>
   Array.from({ length: 12 }, (_, hits) => [...Array.from({ length: hits }, () => answer("hit")), answer("stick")])
 
-export const layer = Environment.layer("blackjack", settings, (chosen) => {
-  const game = makeGame(chosen)
-  const best = !chosen.sab && chosen.natural ? 1.5 : 1
+export const layer = Environment.layer("blackjack", settings, (selected) => {
+  const game = makeGame(selected)
+  const best = !selected.sab && selected.natural ? 1.5 : 1
   const answer = (action: BlackjackRules.Action): string =>
-    chosen.promptStyle === "compact" ? action[0]! : `<action>${action}</action>`
+    selected.promptStyle === "compact" ? action[0]! : `<action>${action}</action>`
   const scoreOf = (start: BlackjackRules.State, answers: ReadonlyArray<string>) =>
     game.score(start, Episode.replay(game, start, answers))
   const episodes = ({ start }: GameEnvironment.Item<BlackjackRules.State>, isWanted: (score: number) => boolean) =>
@@ -114,7 +116,10 @@ export const layer = Environment.layer("blackjack", settings, (chosen) => {
       .filter((answers) => isWanted(scoreOf(start, answers)))
       .map((answers) => Episode.episodeOf(game, start, answers))
   return Effect.map(
-    GameEnvironment.definition(game, { ...chosen, ...(chosen.promptStyle === "compact" && { maxAnswerTokens: 1 }) }),
+    GameEnvironment.definition(game, {
+      ...selected,
+      ...(selected.promptStyle === "compact" && { maxAnswerTokens: 1 })
+    }),
     (definition) => ({
       ...definition,
       evaluation: { ...definition.evaluation, isCorrect: (score: number) => score > 0 },

@@ -65,13 +65,13 @@ export const makeGame = (maxTurns: number): GameEnvironment.PlayableGame<State> 
   start: (random) => ({ at: random.pick(TaxiRules.starts), hasBeenPickedUp: false }),
   opening: ({ at }) => [Message.system(rules(maxTurns)), Message.user(describe(at))],
   step: (state, answer) => {
-    const chosen = actionOf(answer)
-    if (chosen === undefined) {
+    const selected = actionOf(answer)
+    if (selected === undefined) {
       return { state, reward: -10, isOver: false, observation: `That was no action. ${describe(state.at)}` }
     }
-    const { isOver, reward, state: at } = TaxiRules.act(state.at, chosen)
+    const { isOver, reward, state: at } = TaxiRules.act(state.at, selected)
     const hasBeenPickedUp = state.hasBeenPickedUp || TaxiRules.isInTaxi(TaxiRules.decode(at))
-    const refused = reward === -10 ? `${chosen} is not possible here. ` : ""
+    const refused = reward === -10 ? `${selected} is not possible here. ` : ""
     return { state: { at, hasBeenPickedUp }, reward, isOver, observation: `${refused}${describe(at)}` }
   },
   value: ({ at }) => TaxiRules.value(at),
@@ -81,12 +81,12 @@ export const makeGame = (maxTurns: number): GameEnvironment.PlayableGame<State> 
 
 const tagged = (action: string): string => `<action>${action}</action>`
 
-export const layer = Environment.layer("taxi", settings, (chosen) => {
-  const game = makeGame(chosen.maxTurns)
+export const layer = Environment.layer("taxi", settings, (selected) => {
+  const game = makeGame(selected.maxTurns)
   const episode = ({ start }: GameEnvironment.Item<State>, answers: ReadonlyArray<string>) =>
     Episode.episodeOf(game, start, answers)
   const best = ({ start }: GameEnvironment.Item<State>) => TaxiRules.shortestWay(start.at).map(tagged)
-  return Effect.map(GameEnvironment.definition(game, chosen), (definition) => ({
+  return Effect.map(GameEnvironment.definition(game, selected), (definition) => ({
     ...definition,
     // The passenger has arrived; the route sets how far the score is above 0.
     components: rule,
@@ -107,7 +107,7 @@ export const layer = Environment.layer("taxi", settings, (chosen) => {
         episode(item, ["I do not know.", ...best(item)]),
         episode(
           item,
-          Array.from({ length: chosen.maxTurns }, () => tagged("pickup"))
+          Array.from({ length: selected.maxTurns }, () => tagged("pickup"))
         )
       ]
     }

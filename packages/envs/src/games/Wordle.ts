@@ -104,9 +104,9 @@ export const game: GameEnvironment.PlayableGame<State> = {
   start: (random) => ({ hidden: random.pick(words), guesses: [], turn: 0 }),
   opening: () => [Message.system(rules), Message.user("Your first guess?")],
   step: (before, answer) => {
-    const { state, told } = guess(before, answer)
+    const { state, told: reported } = guess(before, answer)
     const isOver = isSolved(state) || state.turn === maxGuesses
-    const observation = `${told} ${maxGuesses - state.turn} left.`
+    const observation = `${reported} ${maxGuesses - state.turn} left.`
     return { state, isOver, reward: isOver ? worth(state) : 0, observation }
   },
   // The information so far, minus a small cost for every used guess.
@@ -118,8 +118,8 @@ export const game: GameEnvironment.PlayableGame<State> = {
 const episode = ({ start }: GameEnvironment.Item<State>, ...answers: ReadonlyArray<string>) =>
   Episode.episodeOf(game, start, answers)
 
-export const layer = Environment.layer("wordle", settings, (chosen) =>
-  Effect.map(GameEnvironment.definition(game, chosen), (definition) => ({
+export const layer = Environment.layer("wordle", settings, (selected) =>
+  Effect.map(GameEnvironment.definition(game, selected), (definition) => ({
     ...definition,
     components: rule,
     evaluation: {

@@ -39,17 +39,17 @@ const contradicts = (features: ReadonlyArray<Features.Feature>): boolean => {
 
 const combine = (random: Random, max: number): Task => {
   const slots = random.sample([...Object.keys(Features.slots), "sentences"], random.between(0, max - 1))
-  const chosen = slots.flatMap((slot) => {
+  const selected = slots.flatMap((slot) => {
     const draws = Features.slots[slot]
     return draws === undefined ? [] : [random.pick(draws)(random)]
   })
-  if (contradicts(chosen)) return combine(random, max)
-  const draft = chosen.reduce((before, { add }) => add(before), Draft.empty)
+  if (contradicts(selected)) return combine(random, max)
+  const draft = selected.reduce((before, { add }) => add(before), Draft.empty)
   const sample = Draft.write(draft, random.between(2, 14))
   const constraints = [
     Features.wordsOf(random, sample),
     ...(slots.includes("sentences") ? [Features.sentencesOf(random, sample)] : []),
-    ...chosen.map(({ constraint }) => constraint)
+    ...selected.map(({ constraint }) => constraint)
   ]
   return task(random.pick(Stock.tasks), random.shuffle(constraints), sample)
 }

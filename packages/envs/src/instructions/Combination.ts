@@ -16,17 +16,17 @@ export const repeatPrompt = checker(
     instruction: ({ original_prompt: prompt }) =>
       `First repeat this request word for word, without a change, then give your answer. The request: ${prompt}`,
     isMet: (text, { original_prompt: prompt }) => {
-      const [given, wanted] = [spaced(text), spaced(prompt)]
-      const own = given.slice(wanted.length)
+      const [input, target] = [spaced(text), spaced(prompt)]
+      const own = input.slice(target.length)
       // "Name a colours." does not repeat "Name a colour".
-      const isCut = /[\p{L}\p{N}]$/u.test(wanted) && /^[\p{L}\p{N}]/u.test(own)
-      return given.startsWith(wanted) && saysSomething(own) && !isCut
+      const isCut = /[\p{L}\p{N}]$/u.test(target) && /^[\p{L}\p{N}]/u.test(own)
+      return input.startsWith(target) && saysSomething(own) && !isCut
     }
   }
 )
 
 /** Signs count: `+1` differs from `-1`, and `C++` from `C#`. */
-const said = (text: string): string =>
+const bare = (text: string): string =>
   text
     .toLowerCase()
     .replaceAll(/[\s.,;:!?'"“”*_~`()]+/g, " ")
@@ -41,7 +41,7 @@ export const twoResponses = checker(
   {
     instruction: () => "Give two different answers, separated by six asterisks: ******",
     isMet: (text) => {
-      const answers = text.split(separator).map(said)
+      const answers = text.split(separator).map(bare)
       return answers.length === 2 && answers.every(saysSomething) && answers[0] !== answers[1]
     }
   }

@@ -19,19 +19,19 @@ export const postscript = checker(
   {
     instruction: ({ postscript_marker: marker }) => `End your answer with a postscript that begins with ${marker}`,
     isMet: (text, { postscript_marker: marker }) => {
-      const wanted = marker
+      const pattern = marker
         .trim()
         .split(".")
         .map((part) => RegExp.escape(part))
         .join(String.raw`\.\s?`)
-      if (wanted === "") return false
-      const occurrence = Array.from(text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}.])${wanted}`, "giu"))).findLast(
+      if (pattern === "") return false
+      const occurrence = Array.from(text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}.])${pattern}`, "giu"))).findLast(
         ({ 0: whole, index }) =>
           isFresh(text.slice(Math.max(0, index - 100), index)) && saysSomething(text.slice(index + whole.length))
       )
       return (
         occurrence !== undefined &&
-        saysSomething(text.slice(0, occurrence.index).replaceAll(new RegExp(wanted, "giu"), ""))
+        saysSomething(text.slice(0, occurrence.index).replaceAll(new RegExp(pattern, "giu"), ""))
       )
     }
   }

@@ -61,9 +61,9 @@ const between: { readonly [of in Layout["of"]]: string } = {
 }
 
 /** The answer, with a number of additional sentences. */
-export const write = ({ afterFirst, afterLast, finish, layout, wanted }: Draft, more = 0): string => {
+export const write = ({ afterFirst, afterLast, finish, layout, wanted: target }: Draft, more = 0): string => {
   const [first = "", ...rest] = partsOf(layout)
   const fillers = Array.from({ length: more }, (_, number) => sentence(rest.length + 2 + number))
-  const opening = [[first, ...wanted, ...fillers].join(" "), ...afterFirst].join("\n")
+  const opening = [[first, ...target, ...fillers].join(" "), ...afterFirst].join("\n")
   return finish([[opening, ...rest].join(between[layout.of]), ...afterLast].join("\n"))
 }

@@ -15,10 +15,10 @@ export const endPhrase = checker(
     instruction: ({ end_phrase: phrase }) =>
       `End your answer with exactly these words, and nothing after them: ${JSON.stringify(phrase.trim())}`,
     isMet: (text, { end_phrase: phrase }) => {
-      const [trimmed, wanted] = [text.trim().replace(/"$/, ""), phrase.trim().replace(/"$/, "")]
-      const before = trimmed.slice(0, trimmed.length - wanted.length)
+      const [trimmed, target] = [text.trim().replace(/"$/, ""), phrase.trim().replace(/"$/, "")]
+      const before = trimmed.slice(0, trimmed.length - target.length)
       return (
-        trimmed.endsWith(wanted) && saysSomething(before) && !(isWord(before.slice(-1)) && isWord(wanted.slice(0, 1)))
+        trimmed.endsWith(target) && saysSomething(before) && !(isWord(before.slice(-1)) && isWord(target.slice(0, 1)))
       )
     }
   }

@@ -16,8 +16,8 @@ export const keywords = checker(
   "verify_keywords",
   { keyword_list: Words },
   {
-    instruction: ({ keyword_list: wanted }) => `Use each of these words in your answer: ${list(wanted)}.`,
-    isMet: (text, { keyword_list: wanted }) => wanted.every((word) => contains(text, word))
+    instruction: ({ keyword_list: target }) => `Use each of these words in your answer: ${list(target)}.`,
+    isMet: (text, { keyword_list: target }) => target.every((word) => contains(text, word))
   }
 )
 

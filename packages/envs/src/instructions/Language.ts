@@ -56,9 +56,9 @@ export const language = (rank: Ranking) => {
       instruction: ({ language: code }) =>
         `Write your whole answer in ${names.of(code) ?? code} and in no other language.`,
       isMet: (text, { language: code }) => {
-        const wanted = codes.get(code.toLowerCase()) ?? code
+        const target = codes.get(code.toLowerCase()) ?? code
         const long = Counting.paragraphs(text).filter((part) => part.length >= 2 * shortText)
-        return [text, ...long].every((part) => isIn(part, wanted))
+        return [text, ...long].every((part) => isIn(part, target))
       }
     }
   )

@@ -38,9 +38,9 @@ export const dividedParagraphs = checker(
   }
 )
 
-const startsWith = (paragraph: string, wanted: string): boolean => {
-  const said = paragraph.slice(paragraph.search(/[\p{L}\p{N}]/u)).toLowerCase()
-  return said.startsWith(wanted) && !/^[\p{L}\p{N}]/u.test(said.slice(wanted.length))
+const startsWith = (paragraph: string, target: string): boolean => {
+  const answer = paragraph.slice(paragraph.search(/[\p{L}\p{N}]/u)).toLowerCase()
+  return answer.startsWith(target) && !/^[\p{L}\p{N}]/u.test(answer.slice(target.length))
 }
 
 /**
@@ -50,12 +50,12 @@ export const firstWord = checker(
   "validate_paragraphs",
   { N: Counting.Count, first_word: Schema.NonEmptyString, i: Schema.Int.check(Schema.isGreaterThan(0)) },
   {
-    instruction: ({ N, first_word: wanted, i }) =>
-      `Write exactly ${Counting.plural(N, "paragraph")}, with blank lines between them; paragraph ${i} must begin with the word ${JSON.stringify(wanted)}.`,
-    isMet: (text, { N, first_word: wanted, i }) => {
+    instruction: ({ N, first_word: target, i }) =>
+      `Write exactly ${Counting.plural(N, "paragraph")}, with blank lines between them; paragraph ${i} must begin with the word ${JSON.stringify(target)}.`,
+    isMet: (text, { N, first_word: target, i }) => {
       const paragraphs = Counting.paragraphs(text)
       const paragraph = paragraphs[i - 1]
-      return paragraphs.length === N && paragraph !== undefined && startsWith(paragraph, wanted.trim().toLowerCase())
+      return paragraphs.length === N && paragraph !== undefined && startsWith(paragraph, target.trim().toLowerCase())
     }
   }
 )

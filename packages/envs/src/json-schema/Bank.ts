@@ -40,7 +40,7 @@ export const draw = (random: Random): Task => {
     Object.fromEntries(Object.entries(sample).filter(([other]) => other !== name))
   ])
   return {
-    request: `Write this record as JSON. ${known.flatMap(({ told }) => told ?? []).join(" ")} What is not told you may choose.`,
+    request: `Write this record as JSON. ${known.flatMap(({ told: reported }) => reported ?? []).join(" ")} What is not told you may choose.`,
     schema: JSON.stringify(schema),
     told: valuesOf(known),
     sample: JSON.stringify(sample),

@@ -25,7 +25,7 @@ const cities = ["Lyon", "Porto", "Oslo", "Kyoto", "Quito", "Accra", "Perth", "Tu
 const goods = ["lamp", "chair", "kettle", "ladder", "mirror", "basket"]
 const tags = ["red", "small", "new", "sale", "wood", "glass", "spare", "heavy"]
 
-const told = (
+const statement = (
   name: string,
   schema: Field["schema"],
   fits: Json,
@@ -43,7 +43,7 @@ const told = (
 export const toldFields: ReadonlyArray<Draw> = [
   (random) => {
     const name = random.pick(names)
-    return told(
+    return statement(
       "name",
       { type: "string", minLength: 1 },
       name,
@@ -53,7 +53,7 @@ export const toldFields: ReadonlyArray<Draw> = [
   },
   (random) => {
     const age = random.between(18, 90)
-    return told(
+    return statement(
       "age",
       { type: "integer", minimum: 0, maximum: 130 },
       age,
@@ -63,11 +63,11 @@ export const toldFields: ReadonlyArray<Draw> = [
   },
   (random) => {
     const city = random.pick(cities)
-    return told("city", { enum: cities }, city, ["Atlantis", city.toLowerCase()], `The city is ${city}.`)
+    return statement("city", { enum: cities }, city, ["Atlantis", city.toLowerCase()], `The city is ${city}.`)
   },
   (random) => {
     const cents = random.between(100, 99_999)
-    return told(
+    return statement(
       "price",
       { type: "number", exclusiveMinimum: 0 },
       cents / 100,
@@ -77,7 +77,7 @@ export const toldFields: ReadonlyArray<Draw> = [
   },
   (random) => {
     const isMember = random.chance(0.5)
-    return told(
+    return statement(
       "member",
       { type: "boolean" },
       isMember,
@@ -87,7 +87,7 @@ export const toldFields: ReadonlyArray<Draw> = [
   },
   (random) => {
     const list = random.sample(goods, random.between(2, 4))
-    return told(
+    return statement(
       "items",
       { type: "array", items: { enum: goods }, uniqueItems: true, minItems: 1 },
       list,
@@ -98,7 +98,7 @@ export const toldFields: ReadonlyArray<Draw> = [
   (random) => {
     const [year, month, day] = [random.between(1990, 2024), random.between(1, 12), random.between(1, 28)]
     const date = [year, String(month).padStart(2, "0"), String(day).padStart(2, "0")].join("-")
-    return told(
+    return statement(
       "since",
       { type: "string", format: "date" },
       date,

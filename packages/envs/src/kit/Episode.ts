@@ -116,16 +116,16 @@ export const live = Effect.fn("Episode.live")(function* <State, E = never, R = n
   const rewards: Array<number> = []
   let state = start
   let isOver = false
-  let told = world.opening(start)
+  let news = world.opening(start)
   for (let turn = 0; turn < world.maxTurns && !isOver; turn++) {
-    const answer = yield* seat.answer(told)
+    const answer = yield* seat.answer(news)
     if (answer === undefined) break
     const taken = world.step(state, answer)
     const step = Effect.isEffect(taken) ? yield* taken : taken
     rewards.push(step.reward)
     state = step.state
     isOver = step.isOver
-    told = [user(step.observation)]
+    news = [user(step.observation)]
   }
   const trajectory = yield* seat.trajectory
   if (trajectory === undefined) {

@@ -88,7 +88,7 @@ export const layer = (
   servers: ReadonlyArray<Partial<Settings>>,
   manager: Partial<ServerSettings.Manager> = {}
 ): Layer.Layer<Judge, SlurmError | TokenizerError | AnswerCache.AnswerCacheError> => {
-  const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
+  const all = servers.map((input) => settings.complete(input)).filter(({ baseUrl }) => baseUrl !== "")
   const [first] = all
   if (first === undefined) return layerNone
   const own = all.map(Struct.omit(["cacheFile", "cacheSize", "completionPrice", "promptPrice"]))
@@ -97,14 +97,14 @@ export const layer = (
 
 export const layerScripted = (
   script: Parameters<typeof ServerManager.layerScripted>[0],
-  given: Partial<Settings> = {}
+  input: Partial<Settings> = {}
 ): Layer.Layer<Judge, AnswerCache.AnswerCacheError> =>
-  layerNoDeps(settings.complete(given)).pipe(
+  layerNoDeps(settings.complete(input)).pipe(
     Layer.provide(Layer.fresh(ServerManager.layerScripted(script))),
     Layer.provide(Platform.layer)
   )
 
-const layerNoDeps = (given: Settings) =>
+const layerNoDeps = (input: Settings) =>
   Layer.effect(
     Judge,
     Effect.gen(function* () {
@@ -121,12 +121,12 @@ const layerNoDeps = (given: Settings) =>
       }
       const ask = (request: ChatRequest) => Effect.map(servers.ask(request), count)
       const cached =
-        given.cacheSize === 0
+        input.cacheSize === 0
           ? ask
           : yield* AnswerCache.make({
               ask,
-              capacity: given.cacheSize,
-              file: Option.fromNullOr(given.cacheFile),
+              capacity: input.cacheSize,
+              file: Option.fromNullOr(input.cacheFile),
               model: servers.modelName
             })
       const usage = Effect.sync(() => ({
@@ -134,7 +134,7 @@ const layerNoDeps = (given: Settings) =>
         calls,
         promptTokens,
         completionTokens,
-        cost: (promptTokens * given.promptPrice + completionTokens * given.completionPrice) / 1e6
+        cost: (promptTokens * input.promptPrice + completionTokens * input.completionPrice) / 1e6
       }))
       return Judge.of({
         isConfigured: true,

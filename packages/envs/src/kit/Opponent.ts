@@ -51,7 +51,7 @@ export const layer = (
   servers: ReadonlyArray<Partial<Settings>>,
   manager: Partial<ServerSettings.Manager> = {}
 ): Layer.Layer<Opponent, SlurmError | TokenizerError> => {
-  const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
+  const all = servers.map((input) => settings.complete(input)).filter(({ baseUrl }) => baseUrl !== "")
   if (all.length === 0) return layerNone
   return Layer.provide(layerNoDeps, SecondModel.servers(manager, all))
 }

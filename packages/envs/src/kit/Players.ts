@@ -87,16 +87,16 @@ export const play = Effect.fn("Players.play")(function* <State, E = never, R = n
   for (let turn = 0; turn < game.maxTurns; turn++) {
     const seat = game.toMove(state)
     if (seat === undefined) break
-    const told = hasSpoken[seat] ? [user(game.observation(state, seat))] : game.opening(state, seat)
+    const news = hasSpoken[seat] ? [user(game.observation(state, seat))] : game.opening(state, seat)
     const player = players[seat]
     if (player === undefined) {
       return yield* wrong(modelName, `it is the turn of seat ${seat}, but the game has seats 0 to ${game.seats - 1}`)
     }
     hasSpoken[seat] = true
     let answer: string | undefined
-    if (player === "policy") answer = yield* seats[seat]!.answer(told)
+    if (player === "policy") answer = yield* seats[seat]!.answer(news)
     else {
-      const messages = [...chats[seat]!, ...told]
+      const messages = [...chats[seat]!, ...news]
       answer = yield* player({ state, seat, messages })
       chats[seat] = [...messages, { role: "assistant", content: answer }]
     }

@@ -27,7 +27,7 @@ export interface Limits {
 
 export interface PolicySeat {
   /** The next answer; undefined if a limit is reached. */
-  readonly answer: (told: ReadonlyArray<Message>) => Effect.Effect<string | undefined, InferenceError>
+  readonly answer: (news: ReadonlyArray<Message>) => Effect.Effect<string | undefined, InferenceError>
   /** The answers so far as one trajectory, whose messages end with the last answer; undefined if there was none. */
   readonly trajectory: Effect.Effect<Trajectory | undefined, InferenceError>
 }
@@ -62,8 +62,8 @@ export const make = Effect.fn("PolicySeat.make")(function* (
   })
 
   return {
-    answer: Effect.fnUntraced(function* (told) {
-      const chat = [...messages, ...told]
+    answer: Effect.fnUntraced(function* (news) {
+      const chat = [...messages, ...news]
       const answer = yield* ask(chat)
       if (answer === undefined) return undefined
       messages = [...chat, answer]

@@ -69,7 +69,7 @@ export const layer = (
   servers: ReadonlyArray<Partial<Settings>>,
   manager: Partial<ServerSettings.Manager> = {}
 ): Layer.Layer<Teacher, SlurmError | TokenizerError> => {
-  const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
+  const all = servers.map((input) => settings.complete(input)).filter(({ baseUrl }) => baseUrl !== "")
   const [first] = all
   if (first === undefined) return layerNone
   const name = first.tokenizerName === "none" ? first.modelName : first.tokenizerName

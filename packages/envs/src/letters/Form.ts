@@ -65,8 +65,8 @@ const countsOf = (letters: ReadonlyArray<string>, reply: string): ReadonlyArray<
 export const judge = (question: Question, completion: string, thinking: boolean): Judged => {
   const text = Thinking.answer(completion, thinking) ?? ""
   const reply = (text.match(opening)?.length ?? 0) === 1 ? tagged.exec(text)?.[1]?.trim() : undefined
-  const said = reply === undefined ? undefined : countsOf(question.letters, reply)
-  if (said === undefined) return unread
-  const right = count(question).filter((number, index) => number === said[index]).length
-  return { format: 1, counts: right / said.length, correct: right === said.length ? 1 : 0 }
+  const output = reply === undefined ? undefined : countsOf(question.letters, reply)
+  if (output === undefined) return unread
+  const right = count(question).filter((number, index) => number === output[index]).length
+  return { format: 1, counts: right / output.length, correct: right === output.length ? 1 : 0 }
 }

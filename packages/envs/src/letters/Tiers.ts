@@ -72,10 +72,10 @@ const lettersOf = (random: Random, text: string, count: number): ReadonlyArray<s
 
 /** A question of tier `number`, 1 to 10. */
 export const draw = (number: number, random: Random): Question => {
-  const chosen = tiers[number - 1] ?? tiers[0]!
-  const text = textOf(random, chosen)
-  const [min, max] = chosen.letters
-  const count = random.chance(chosen.severalLetters) ? random.between(Math.max(2, min), max) : 1
+  const selected = tiers[number - 1] ?? tiers[0]!
+  const text = textOf(random, selected)
+  const [min, max] = selected.letters
+  const count = random.chance(selected.severalLetters) ? random.between(Math.max(2, min), max) : 1
   return { text, letters: lettersOf(random, text, count) }
 }
 

@@ -19,7 +19,7 @@ export const areas = {
 export const areaNames = ["algebra", "numbers", "calculus"] as const satisfies ReadonlyArray<keyof typeof areas>
 export type Area = (typeof areaNames)[number]
 
-export const draw = (wanted: ReadonlyArray<Area>) => {
-  const kinds: ReadonlyArray<Draw> = wanted.flatMap((area) => areas[area])
+export const draw = (selected: ReadonlyArray<Area>) => {
+  const kinds: ReadonlyArray<Draw> = selected.flatMap((area) => areas[area])
   return (random: Random): Problem => random.pick(kinds)(random)
 }

@@ -76,8 +76,8 @@ export const answerOf = ({
   const to = completion.indexOf(close, from)
   // A missing end tag is valid only if the stop text ended the sampling.
   if (to === -1 && finishReason !== "stop") return undefined
-  const said = completion.slice(from + open.length, to === -1 ? undefined : to)
-  return said.includes("\\boxed") ? said : undefined
+  const reply = completion.slice(from + open.length, to === -1 ? undefined : to)
+  return reply.includes("\\boxed") ? reply : undefined
 }
 
 export const claims = {

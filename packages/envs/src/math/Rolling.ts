@@ -53,10 +53,10 @@ const grader =
     Effect.forEach(
       group,
       (trajectory) => {
-        const given = promptStyle === "base" ? BasePrompt.answerOf(trajectory) : trajectory.completion
-        return Scoring.isCut(trajectory) || given === undefined || !Form.has(form, given)
+        const input = promptStyle === "base" ? BasePrompt.answerOf(trajectory) : trajectory.completion
+        return Scoring.isCut(trajectory) || input === undefined || !Form.has(form, input)
           ? Effect.succeed(false)
-          : verifier.grade(`\\boxed{${answer}}`, given, MathAnswer.boxedOptions)
+          : verifier.grade(`\\boxed{${answer}}`, input, MathAnswer.boxedOptions)
       },
       { concurrency: "unbounded" }
     )

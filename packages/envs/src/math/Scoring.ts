@@ -147,9 +147,9 @@ export const followUps = (
 /** The verdict of an answer; undefined if it is truncated or unclear. */
 export const verdictOf = (trajectory: Trajectory.Trajectory): boolean | undefined => {
   if (isCut(trajectory)) return undefined
-  const said = MathAnswer.extract(trajectory.completion, MathAnswer.boxedOptions)
+  const answer = MathAnswer.extract(trajectory.completion, MathAnswer.boxedOptions)
     ?.replaceAll(/\\text\w*\{(\w+)\}/g, "$1")
     .trim()
     .toLowerCase()
-  return said === "true" ? true : said === "false" ? false : undefined
+  return answer === "true" ? true : answer === "false" ? false : undefined
 }

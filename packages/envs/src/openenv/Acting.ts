@@ -36,7 +36,7 @@ export const field = (
   const open = own.filter(
     ({ name, types }) => !Object.hasOwn(actionExtra, name) && types.some((type) => simple.includes(type))
   )
-  const chosen =
+  const selected =
     actionField === null
       ? (single(open.filter(({ isRequired }) => isRequired)) ??
         single(open.filter(({ types }) => types.includes("string"))) ??
@@ -45,7 +45,7 @@ export const field = (
         ? // A server without a declared action type accepts any.
           { name: actionField, types: [], isRequired: false }
         : own.find(({ name }) => name === actionField)
-  if (chosen === undefined) {
+  if (selected === undefined) {
     return Result.fail(
       actionField === null
         ? `the action field for the answer is ambiguous: ${takes}. Name it with --env.action_field, and set others with --env.action_extra '{"…": …}'`
@@ -55,17 +55,17 @@ export const field = (
   const unknown = Object.keys(actionExtra).find((name) => own.length > 0 && !action.some((one) => one.name === name))
   if (unknown !== undefined) return Result.fail(`--env.action_extra names ${unknown}, but ${takes}`)
   const missing = own.filter(
-    ({ isRequired, name }) => isRequired && name !== chosen.name && !Object.hasOwn(actionExtra, name)
+    ({ isRequired, name }) => isRequired && name !== selected.name && !Object.hasOwn(actionExtra, name)
   )
   return missing.length === 0
-    ? Result.succeed(chosen)
+    ? Result.succeed(selected)
     : Result.fail(
-        `an action needs ${missing.map(({ name }) => name).join(", ")} in addition to ${chosen.name}: ${takes}. Set constant fields with --env.action_extra, or write custom functions (OpenEnv.make)`
+        `an action needs ${missing.map(({ name }) => name).join(", ")} in addition to ${selected.name}: ${takes}. Set constant fields with --env.action_extra, or write custom functions (OpenEnv.make)`
       )
 }
 
 /** The text between the last tags of a name, outside of thinking; without a tag, all of it. */
-export const said = (answer: string, tag: string | null): string | undefined => {
+export const actionText = (answer: string, tag: string | null): string | undefined => {
   const spoken = Thinking.visibleText(answer)
   if (tag === null) return spoken.trim()
   const opening = `<${tag}>`
@@ -109,7 +109,7 @@ export const action = (
   into: Field,
   { actionExtra, tag }: Pick<Settings, "actionExtra" | "tag">
 ): Action | undefined => {
-  const text = said(answer, tag)
+  const text = actionText(answer, tag)
   const value = text === undefined ? undefined : valueOf(text, into)
   return value === undefined ? undefined : { ...actionExtra, [into.name]: value }
 }

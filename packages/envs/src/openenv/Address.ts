@@ -30,16 +30,16 @@ const withoutSlashes = (path: string): string => {
 }
 
 /** The address in a text; a failure states what is wrong with it. */
-export const parse = (given: string): Result.Result<Address, string> => {
-  const text = given.trim()
+export const parse = (input: string): Result.Result<Address, string> => {
+  const text = input.trim()
   if (text === "") return Result.fail(`no address: set the URL of an OpenEnv server with --env.url, ${examples}`)
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase()
   if (scheme !== undefined && !["http", "https", "ws", "wss"].includes(scheme)) {
-    return Result.fail(`${JSON.stringify(given)} begins with ${scheme}://: use http, https, ws or wss, ${examples}`)
+    return Result.fail(`${JSON.stringify(input)} begins with ${scheme}://: use http, https, ws or wss, ${examples}`)
   }
   const url = URL.parse(scheme === undefined ? `http://${text}` : text)
   if (url === null || url.hostname === "") {
-    return Result.fail(`${JSON.stringify(given)} is not a URL of a server: use one ${examples}`)
+    return Result.fail(`${JSON.stringify(input)} is not a URL of a server: use one ${examples}`)
   }
   if (url.username !== "" || url.password !== "") {
     return Result.fail("the URL contains a name or a password: remove them, and set a token in OPENENV_TOKEN")
@@ -47,7 +47,7 @@ export const parse = (given: string): Result.Result<Address, string> => {
   const isHub = /^(?:www\.)?(?:huggingface\.co|hf\.co)$/.test(url.hostname)
   const [, owner, name] = space.exec(url.pathname) ?? []
   if (isHub && (owner === undefined || name === undefined)) {
-    return Result.fail(`${JSON.stringify(given)} is not a Space: use https://huggingface.co/spaces/OWNER/NAME`)
+    return Result.fail(`${JSON.stringify(input)} is not a Space: use https://huggingface.co/spaces/OWNER/NAME`)
   }
   const isSafe = isHub || url.protocol === "https:" || url.protocol === "wss:"
   const host = isHub ? spaceHost(owner!, name!) : url.host

@@ -158,7 +158,7 @@ export const open = Effect.fn("OpenEnv.open")(function* (
       })
     )
   return {
-    reset: (given) => ask("reset", given),
+    reset: (input) => ask("reset", input),
     step: (action) => ask("step", action),
     isOpen: () => isUsable && socket.readyState === WebSocket.OPEN
   }

@@ -57,8 +57,8 @@ export const fieldsOf = (schema: unknown): ReadonlyArray<Field> => {
   const root = isObject(schema) ? schema : {}
   const { properties, required } = root
   const needed = new Set(Array.isArray(required) ? required : [])
-  return Object.entries(isObject(properties) ? properties : {}).map(([name, given]) => {
-    const own = resolved(given, root)
+  return Object.entries(isObject(properties) ? properties : {}).map(([name, input]) => {
+    const own = resolved(input, root)
     const values = valuesOf(own, root)
     const types = typesOf(own, root).filter((type) => type !== "null")
     return { name, types, isRequired: needed.has(name), ...(values !== undefined && { values }) }

@@ -79,11 +79,11 @@ export const make = Effect.fn("OpenEnv.Sessions.make")(function* (
       const before = places.limit()
       const others = places.lower()
       const limit = places.limit()
-      const told =
+      const log =
         limit < before || refusals === 1
           ? Effect.logWarning("OpenEnv server full; reducing concurrent episodes", { server: message, limit })
           : Effect.void
-      return Effect.as(told, { others })
+      return Effect.as(log, { others })
     })
   const tried = <A, E, R>(episode: Episode<A, E, R>) =>
     holding(take, ({ connection }) => episode(connection), giveBack).pipe(

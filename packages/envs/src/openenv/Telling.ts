@@ -9,7 +9,7 @@ import * as Visible from "./Visible.ts"
 const placeholder = /\{([A-Za-z_]\w*)\}/g
 
 /** The default field names; the first that exists is used. */
-const usual = ["prompt", "question", "observation", "text", "message", "instruction", "task", "content", "output"]
+const defaults = ["prompt", "question", "observation", "text", "message", "instruction", "task", "content", "output"]
 
 /** Fields of every observation, irrelevant to a policy. */
 const common = new Set(["done", "reward", "metadata"])
@@ -21,27 +21,27 @@ const isText = ({ types }: Field): boolean => types.length === 0 || types.includ
 
 /** The template, checked against the server's schema. */
 export const template = (
-  given: string | null,
+  text: string | null,
   { observation }: Described,
   isHidden: Visible.IsHidden
 ): Result.Result<string, string> => {
   const own = observation.filter(({ name }) => !common.has(name))
   const seen = own.filter(({ name }) => !isHidden(name))
   const there = `its observations have ${own.length === 0 ? "no own fields" : list(own)}`
-  if (given === null) {
+  if (text === null) {
     const texts = seen.filter(isText)
-    const field = usual.map((name) => texts.find((one) => one.name === name)).find((one) => one !== undefined)
-    const chosen = field ?? (texts.length === 1 ? texts[0] : undefined)
-    return chosen === undefined
+    const field = defaults.map((name) => texts.find((one) => one.name === name)).find((one) => one !== undefined)
+    const selected = field ?? (texts.length === 1 ? texts[0] : undefined)
+    return selected === undefined
       ? Result.fail(
           `the message to the model is ambiguous: ${there}. Set a field or a template: --env.observation "{…}"`
         )
-      : Result.succeed(`{${chosen.name}}`)
+      : Result.succeed(`{${selected.name}}`)
   }
-  const whole = /^[A-Za-z_]\w*$/.test(given) ? `{${given}}` : given
+  const whole = /^[A-Za-z_]\w*$/.test(text) ? `{${text}}` : text
   const names = Array.from(whole.matchAll(placeholder), ([, name]) => name!)
   if (names.length === 0) {
-    return Result.fail(`the template ${JSON.stringify(given)} has no {field} of an observation: ${there}`)
+    return Result.fail(`the template ${JSON.stringify(text)} has no {field} of an observation: ${there}`)
   }
   const secret = names.find(isHidden)
   if (secret !== undefined) {
@@ -56,7 +56,7 @@ export const template = (
 }
 
 /** Formats an observation; a failure names the missing field. */
-export const told = (
+export const notice = (
   whole: string,
   observation: { readonly [field: string]: unknown },
   isHidden: Visible.IsHidden

@@ -53,15 +53,15 @@ export const judge = (
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`
 
-export const layer = Environment.layer("ocr", settings, (chosen) =>
+export const layer = Environment.layer("ocr", settings, (selected) =>
   Effect.map(ServerManager.ServerManager, (servers) => {
     const source = ItemSource.drawn({
-      seed: chosen.seed,
-      evaluationItems: chosen.evaluationItems,
-      draw: (random) => TextItems.draw(random, chosen.kinds),
+      seed: selected.seed,
+      evaluationItems: selected.evaluationItems,
+      draw: (random) => TextItems.draw(random, selected.kinds),
       key: ({ question, svg }) => svg + question
     })
-    const asking = PictureQuestion.make(servers, chosen, ({ question, svg }: TextItems.Written) =>
+    const asking = PictureQuestion.make(servers, selected, ({ question, svg }: TextItems.Written) =>
       Effect.map(Picture.render(svg), (picture) => ({ picture, question }))
     )
     return {

@@ -134,11 +134,11 @@ export interface Columns {
 export const ofRow = (columns: Columns, kinds: ReadonlyArray<Kind>, lot: number): Result.Result<Row, string> =>
   Result.flatMap(placesOf(columns), (places) => {
     const { image, label } = columns
-    const told = columns.count === null ? undefined : Number(columns.count)
-    if (told !== undefined && !(Number.isInteger(told) && told >= 0)) {
+    const stated = columns.count === null ? undefined : Number(columns.count)
+    if (stated !== undefined && !(Number.isInteger(stated) && stated >= 0)) {
       return Result.fail(`its count is ${JSON.stringify(columns.count)}, and no whole number`)
     }
-    const count = told ?? (places === undefined ? undefined : many(places))
+    const count = stated ?? (places === undefined ? undefined : many(places))
     if (count === undefined) return Result.fail("it has neither points, boxes, masks nor a count")
     const possible = kinds.filter((kind) => kind === "count" || places !== undefined)
     const kind = possible[lot % Math.max(1, possible.length)]

@@ -73,14 +73,14 @@ export const pointed = (
   size: Regions.Size
 ) => {
   if (points === undefined) return nothing
-  const [expected, given] = [regions.length, points.length]
-  const count = expected === given ? 1 : 0
-  if (expected + given === 0) return { f1: 1, format: 1, precision: 1, recall: 1, count }
+  const [expected, input] = [regions.length, points.length]
+  const count = expected === input ? 1 : 0
+  if (expected + input === 0) return { f1: 1, format: 1, precision: 1, recall: 1, count }
   const hits = Regions.hits(regions, points, size)
   return {
-    f1: (2 * hits) / (expected + given),
+    f1: (2 * hits) / (expected + input),
     format: 1,
-    precision: given === 0 ? 0 : hits / given,
+    precision: input === 0 ? 0 : hits / input,
     recall: expected === 0 ? 0 : hits / expected,
     count
   }
@@ -99,28 +99,28 @@ const optional = (setting: string, name: string) => ({
   kind: Columns.optional(Columns.anything)
 })
 
-const itemsOf = (chosen: Parameters<typeof settings.encode>[0]) =>
-  chosen.source === ItemSource.generated
+const itemsOf = (selected: Parameters<typeof settings.encode>[0]) =>
+  selected.source === ItemSource.generated
     ? Effect.succeed(
         ItemSource.drawn<Item>({
-          ...chosen,
-          draw: (random) => PointItems.draw(random, chosen.kinds, chosen.mostThings),
+          ...selected,
+          draw: (random) => PointItems.draw(random, selected.kinds, selected.mostThings),
           key: (item) => (item._tag === "Drawn" ? SceneItems.toSvg(item) + PointItems.question(item) : "")
         })
       )
     : ItemSource.shuffledRowsAs(
         {
-          ...chosen,
+          ...selected,
           columns: {
-            image: { setting: "image_column", column: chosen.imageColumn, kind: Columns.bytes },
-            label: { setting: "label_column", column: chosen.labelColumn, kind: Columns.text },
-            points: optional("points_column", chosen.pointsColumn),
-            boxes: optional("boxes_column", chosen.boxesColumn),
-            masks: optional("masks_column", chosen.masksColumn),
-            count: optional("count_column", chosen.countColumn)
+            image: { setting: "image_column", column: selected.imageColumn, kind: Columns.bytes },
+            label: { setting: "label_column", column: selected.labelColumn, kind: Columns.text },
+            points: optional("points_column", selected.pointsColumn),
+            boxes: optional("boxes_column", selected.boxesColumn),
+            masks: optional("masks_column", selected.masksColumn),
+            count: optional("count_column", selected.countColumn)
           } as const
         },
-        (row) => PointItems.ofRow(row, chosen.kinds, SeededRandom.hashOf(`${row.label} ${row.image.length}`) >>> 0)
+        (row) => PointItems.ofRow(row, selected.kinds, SeededRandom.hashOf(`${row.label} ${row.image.length}`) >>> 0)
       )
 
 const tagged = (count: number): string => `<answer>${count}</answer>`
@@ -163,11 +163,11 @@ const claimsOf = (places: Parameters<typeof PointItems.regionsOf>[2]) => {
   }
 }
 
-export const layer = Environment.layer("pointing", settings, (chosen) =>
+export const layer = Environment.layer("pointing", settings, (selected) =>
   Effect.gen(function* () {
     const servers = yield* ServerManager.ServerManager
-    const limits = { maxBytes: chosen.maxImageBytes, maxPixels: chosen.maxImagePixels }
-    const source = yield* itemsOf(chosen)
+    const limits = { maxBytes: selected.maxImageBytes, maxPixels: selected.maxImagePixels }
+    const source = yield* itemsOf(selected)
     const pictureOf = (item: Item) =>
       item._tag === "Drawn" ? Picture.render(SceneItems.toSvg(item)) : Picture.check(item.label, item.image, limits)
     /** Adds the size of the picture. A rejected picture has none; it is rejected again when rolled out. */
@@ -178,7 +178,7 @@ export const layer = Environment.layer("pointing", settings, (chosen) =>
             Effect.map(({ height, width }): Item => ({ ...item, size: { height, width } })),
             Effect.orElseSucceed(() => item)
           )
-    const asking = PictureQuestion.make(servers, chosen, (item: Item) =>
+    const asking = PictureQuestion.make(servers, selected, (item: Item) =>
       Effect.map(pictureOf(item), (picture) => ({
         picture,
         question: PointItems.question(item),
@@ -198,7 +198,7 @@ export const layer = Environment.layer("pointing", settings, (chosen) =>
         }
         const size = PointItems.sizeOf(item)
         if (size === undefined) return Effect.fail(new Environment.Unscorable({ message: "its picture is refused" }))
-        const regions = PointItems.regionsOf(item, size, chosen)
+        const regions = PointItems.regionsOf(item, size, selected)
         return Effect.succeed(
           group.map(({ completion }) => ({ rewards: pointed(regions, PointAnswer.of(completion), size) }))
         )
@@ -219,7 +219,7 @@ export const layer = Environment.layer("pointing", settings, (chosen) =>
         collectTrajectories: asking.evaluate
       },
       label: (item: Item) => `${PointItems.question(item)} (${PointItems.countOf(item)})`,
-      claims: claimsOf(chosen)
+      claims: claimsOf(selected)
     }
   })
 )

@@ -84,11 +84,11 @@ const ask: {
   relation: (random, things) => {
     const [one, other] = random.sample(unique(things), 2)
     if (one === undefined || other === undefined) return undefined
-    const wanted = random.chance(0.5)
-    const relation = random.shuffle(relations).find(({ holds }) => holds(one, other) === wanted)!
+    const expected = random.chance(0.5)
+    const relation = random.shuffle(relations).find(({ holds }) => holds(one, other) === expected)!
     return {
       question: `Is the ${nameOf(one)} ${relation.words} the ${nameOf(other)}? Answer yes or no.`,
-      answer: wanted ? "yes" : "no"
+      answer: expected ? "yes" : "no"
     }
   }
 }
@@ -99,8 +99,8 @@ export const draw = (random: SeededRandom.SeededRandom, kinds: ReadonlyArray<Kin
   // Nearly every scene fits its kind of question; others are redrawn.
   for (;;) {
     const things = place(random, random.between(3, max))
-    const asked = ask[kind](random, things)
-    if (asked !== undefined) return { things, kind, ...asked }
+    const question = ask[kind](random, things)
+    if (question !== undefined) return { things, kind, ...question }
   }
 }
 

@@ -42,15 +42,15 @@ const otherThan: { readonly [K in SceneItems.Kind]: (answer: string) => string }
   relation: (answer) => (answer === "yes" ? "no" : "yes")
 }
 
-export const layer = Environment.layer("scenes", settings, (chosen) =>
+export const layer = Environment.layer("scenes", settings, (selected) =>
   Effect.map(ServerManager.ServerManager, (servers) => {
     const source = ItemSource.drawn({
-      seed: chosen.seed,
-      evaluationItems: chosen.evaluationItems,
-      draw: (random) => SceneItems.draw(random, chosen.kinds, chosen.mostThings),
+      seed: selected.seed,
+      evaluationItems: selected.evaluationItems,
+      draw: (random) => SceneItems.draw(random, selected.kinds, selected.mostThings),
       key: (scene) => SceneItems.toSvg(scene) + scene.question
     })
-    const asking = PictureQuestion.make(servers, chosen, (scene: SceneItems.Scene) =>
+    const asking = PictureQuestion.make(servers, selected, (scene: SceneItems.Scene) =>
       Effect.map(Picture.render(SceneItems.toSvg(scene)), (picture) => ({ picture, question: scene.question }))
     )
     return {

@@ -55,17 +55,17 @@ const judge = ({ answers }: Item, completion: string) =>
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`
 
-export const layer = Environment.layer("vqa-dataset", settings, (chosen) =>
+export const layer = Environment.layer("vqa-dataset", settings, (selected) =>
   Effect.gen(function* () {
     const servers = yield* ServerManager.ServerManager
-    const limits = { maxBytes: chosen.maxImageBytes, maxPixels: chosen.maxImagePixels }
+    const limits = { maxBytes: selected.maxImageBytes, maxPixels: selected.maxImagePixels }
     const columns = {
-      image: { setting: "image_column", column: chosen.imageColumn, kind: Columns.bytes },
-      question: { setting: "question_column", column: chosen.questionColumn, kind: Columns.text },
-      answers: { setting: "answer_column", column: chosen.answerColumn, kind: answers }
+      image: { setting: "image_column", column: selected.imageColumn, kind: Columns.bytes },
+      question: { setting: "question_column", column: selected.questionColumn, kind: Columns.text },
+      answers: { setting: "answer_column", column: selected.answerColumn, kind: answers }
     } as const
-    const source = yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, (row) => Result.succeed<Item>(row))
-    const asking = PictureQuestion.make(servers, chosen, ({ image, question }: Item) =>
+    const source = yield* ItemSource.shuffledRowsAs({ ...selected, columns }, (row) => Result.succeed<Item>(row))
+    const asking = PictureQuestion.make(servers, selected, ({ image, question }: Item) =>
       Effect.map(Picture.check(question, image, limits), (picture) => ({ picture, question }))
     )
     return {

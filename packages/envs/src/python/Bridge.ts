@@ -75,7 +75,7 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
   const { config, info, kind, name, packageName, pass = [], words } = options
   const supervisor = yield* ProcessSupervisor.make
   const outer = yield* Effect.scope
-  const turn = yield* Semaphore.make(1)
+  const lock = yield* Semaphore.make(1)
   let running: Running<Info> | undefined
 
   const open = Effect.gen(function* () {
@@ -106,7 +106,7 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
       Effect.onError(() => Scope.close(scope, Exit.void))
     )
   })
-  const current = turn.withPermits(1)(
+  const current = lock.withPermits(1)(
     Effect.suspend(() =>
       running !== undefined && running.process.isAlive() ? Effect.succeed(running) : Effect.uninterruptible(open)
     )
@@ -114,7 +114,7 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
 
   /** Ends everything that a process has started, once it is no longer alive. */
   const ended = (one: Running<Info>) =>
-    turn.withPermits(1)(
+    lock.withPermits(1)(
       Effect.suspend(() => {
         if (one !== running || one.process.isAlive()) return Effect.void
         running = undefined
@@ -126,10 +126,10 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
     info: Effect.map(current, ({ info }) => info),
     call: Effect.fnUntraced(function* (operation, values, answer) {
       const one = yield* current
-      const said = yield* Effect.tapError(one.process.ask(operation, { handle: one.opened.handle, ...values }), () =>
+      const reply = yield* Effect.tapError(one.process.ask(operation, { handle: one.opened.handle, ...values }), () =>
         ended(one)
       )
-      return yield* decoded(answer, said, operation)
+      return yield* decoded(answer, reply, operation)
     }),
     opened: Effect.map(current, ({ opened }) => opened)
   }

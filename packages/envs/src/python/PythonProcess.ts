@@ -96,7 +96,7 @@ export const start = Effect.fn("PythonProcess.start")(function* ({
 }: Options): Effect.fn.Return<PythonProcess, PythonError, Scope.Scope> {
   const waiting = new Map<number, Deferred.Deferred<unknown, PythonError>>()
   const complaint: Array<string> = []
-  let asked = 0
+  let sent = 0
   let dead: PythonError | undefined
 
   const end = (error: PythonError): void => {
@@ -176,7 +176,7 @@ export const start = Effect.fn("PythonProcess.start")(function* ({
     isAlive: () => dead === undefined,
     ask: Effect.fnUntraced(function* (operation, values) {
       if (dead !== undefined) return yield* dead
-      const id = ++asked
+      const id = ++sent
       const answer = yield* Deferred.make<unknown, PythonError>()
       waiting.set(id, answer)
       stdin.write(`${JSON.stringify({ id, op: operation, ...values })}\n`)

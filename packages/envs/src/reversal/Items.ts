@@ -33,12 +33,12 @@ const longestMeasured = 1_000
  * Similarity from 0 to 1: 1 minus the edit distance divided by the longer length; for long texts, the share of
  * characters in their place.
  */
-export const likeness = (gold: string, given: string): number => {
-  const [wanted, said] = [Array.from(gold), Array.from(given)]
-  const longer = Math.max(wanted.length, said.length)
+export const likeness = (gold: string, input: string): number => {
+  const [target, answer] = [Array.from(gold), Array.from(input)]
+  const longer = Math.max(target.length, answer.length)
   if (longer === 0) return 1
-  if (longer <= longestMeasured) return 1 - TextAnswer.editDistance(gold, given) / longer
-  return wanted.filter((character, index) => character === said[index]).length / longer
+  if (longer <= longestMeasured) return 1 - TextAnswer.editDistance(gold, input) / longer
+  return target.filter((character, index) => character === answer[index]).length / longer
 }
 
 /** English words, sometimes with a number or a mark between them. */

@@ -138,9 +138,9 @@ const settingsMessage =
 export const layer = (options: BubblewrapOptions & { readonly kind?: Kind } = {}): Layer.Layer<Sandbox, SandboxError> =>
   Layer.unwrap(
     Effect.map(configured, ({ kind, memory, python, visible }) => {
-      const { kind: chosen = kind, ...given } = options
-      const limits = { ...(Option.isSome(memory) && { memoryBytes: memory.value * 2 ** 20 }), ...given }
-      return chosen === "wasi"
+      const { kind: selected = kind, ...input } = options
+      const limits = { ...(Option.isSome(memory) && { memoryBytes: memory.value * 2 ** 20 }), ...input }
+      return selected === "wasi"
         ? layerWasi(limits)
         : layerBubblewrap({
             ...(Option.isSome(python) && { python: python.value }),

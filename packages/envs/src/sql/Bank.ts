@@ -193,6 +193,6 @@ export const levels = [simple, [...simple, ...grouped], [...simple, ...grouped, 
 /** A question up to a level, from 1. */
 export const draw = (random: SeededRandom.SeededRandom, level: number): Task => {
   const shape = random.pick(databases)
-  const asked = random.pick(levels[Math.min(levels.length, level) - 1]!)(shape, random)
-  return { ...asked, databases: Array.from({ length: copies }, () => scriptOf(shape, random)) }
+  const question = random.pick(levels[Math.min(levels.length, level) - 1]!)(shape, random)
+  return { ...question, databases: Array.from({ length: copies }, () => scriptOf(shape, random)) }
 }

@@ -49,7 +49,7 @@ const inColumns = (options: Options, contextField: string): Source =>
         context: { setting: "context_field", column: contextField, kind: Columns.text }
       }
     },
-    ({ context, ...asked }) => Result.succeed<Item>({ ...asked, databases: [context] })
+    ({ context, ...request }) => Result.succeed<Item>({ ...request, databases: [context] })
   )
 
 /** Names become parts of paths. */
@@ -70,11 +70,11 @@ const inFiles = (options: Options, folder: string): Source =>
           name: { setting: "database_field", column: options.databaseField, kind: Columns.text }
         }
       },
-      ({ name, ...asked }) => {
+      ({ name, ...request }) => {
         const file = plainName.test(name) ? fileOf(name) : undefined
         return file === undefined
           ? Result.fail(`neither ${name}/${name}.sqlite nor ${name}.sqlite found in ${folder} (database_folder)`)
-          : Result.succeed<Item>({ ...asked, databases: [], file: `${folder}/${file}` })
+          : Result.succeed<Item>({ ...request, databases: [], file: `${folder}/${file}` })
       }
     )
   })
@@ -89,8 +89,8 @@ const asWikiSql = (options: Options): Source =>
         sql: { setting: "query_field", column: "sql", kind: Columns.anything }
       }
     },
-    ({ question: asked, ...row }) =>
-      Result.map(WikiSql.made(row), ({ database, gold }): Item => ({ question: asked, gold, databases: [database] }))
+    ({ question: request, ...row }) =>
+      Result.map(WikiSql.made(row), ({ database, gold }): Item => ({ question: request, gold, databases: [database] }))
   )
 
 /** The rows of a source, in the layout of the settings: a column of SQL, a folder of files, else WikiSQL's. */

@@ -40,12 +40,12 @@ export const make = Effect.fn("SqlVerifier.make")(function* (options: Partial<Op
   })
   return {
     /** Compares a query with the right one, on databases of the same tables. */
-    judge: Effect.fn("SqlVerifier.judge")(function* (databases: ReadonlyArray<Source>, gold: string, given: string) {
-      if (given.length > maxQueryLength) return failed(`more than ${maxQueryLength} characters`)
-      const outcome = yield* ask({ databases, queries: { gold, given }, shown: 0 })
+    judge: Effect.fn("SqlVerifier.judge")(function* (databases: ReadonlyArray<Source>, gold: string, text: string) {
+      if (text.length > maxQueryLength) return failed(`more than ${maxQueryLength} characters`)
+      const outcome = yield* ask({ databases, queries: { gold, input: text }, shown: 0 })
       if (outcome._tag === "Answered") return outcome.answer
       yield* Metric.update(undecided, 1)
-      yield* Effect.logDebug("query not decided", { reason: outcome.reason, query: given.slice(0, 200) })
+      yield* Effect.logDebug("query not decided", { reason: outcome.reason, query: text.slice(0, 200) })
       return failed(outcome.reason)
     }),
     /** The tables of a database with some of their rows, as SQL. */

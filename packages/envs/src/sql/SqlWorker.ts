@@ -18,7 +18,7 @@ export type Source = string | Uint8Array
 export interface Question {
   readonly databases: ReadonlyArray<Source>
   /** Absent: the database is described, for a prompt. */
-  readonly queries?: { readonly gold: string; readonly given: string }
+  readonly queries?: { readonly gold: string; readonly input: string }
   /** Rows of each table to show in a description. */
   readonly shown: number
 }
@@ -159,21 +159,21 @@ const run = (source: Source, sql: string): Result.Result<Table.Table, string> =>
     catch: reason
   })
 
-const judge = (databases: ReadonlyArray<Source>, gold: string, given: string): Verdict => {
+const judge = (databases: ReadonlyArray<Source>, gold: string, input: string): Verdict => {
   const isOrdered = Table.isOrdered(gold)
   const columns: Array<number> = []
   let isCorrect = true
   for (const source of databases) {
-    const wanted = run(source, gold)
-    if (Result.isFailure(wanted)) return { _tag: "unusable", problem: `its query fails: ${wanted.failure}` }
+    const target = run(source, gold)
+    if (Result.isFailure(target)) return { _tag: "unusable", problem: `its query fails: ${target.failure}` }
     // An empty result is too easy to match.
-    if (wanted.success.rows.length === 0) return { _tag: "unusable", problem: "its query gives no rows" }
-    const result = run(source, given)
+    if (target.success.rows.length === 0) return { _tag: "unusable", problem: "its query gives no rows" }
+    const result = run(source, input)
     if (Result.isFailure(result)) {
       return { _tag: "judged", executes: false, columns: 0, isCorrect: false, problem: result.failure }
     }
-    columns.push(Table.columnShare(wanted.success, result.success))
-    isCorrect &&= Table.areEqual(wanted.success, result.success, isOrdered)
+    columns.push(Table.columnShare(target.success, result.success))
+    isCorrect &&= Table.areEqual(target.success, result.success, isOrdered)
   }
   return { _tag: "judged", executes: true, columns: Math.min(...columns), isCorrect }
 }
@@ -212,7 +212,7 @@ const answer = ({ databases, queries, shown }: Question): Verdict =>
       try: (): Verdict =>
         queries === undefined
           ? { _tag: "described", schema: describe(databases[0] ?? "", shown) }
-          : judge(databases, queries.gold, queries.given),
+          : judge(databases, queries.gold, queries.input),
       catch: reason
     }),
     { onSuccess: (verdict) => verdict, onFailure: (problem) => ({ _tag: "unusable", problem }) }

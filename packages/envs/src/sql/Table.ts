@@ -35,28 +35,28 @@ const bags = (table: Table): ReadonlyArray<string> =>
   Array.from({ length: table.columns }, (_, at) => bag(columnOf(table, at)))
 
 /** Share of the wanted columns whose values equal those of a given column; surplus columns reduce it. */
-export const columnShare = (wanted: Table, given: Table): number => {
-  const left = [...bags(given)]
+export const columnShare = (target: Table, other: Table): number => {
+  const left = [...bags(other)]
   let found = 0
-  for (const one of bags(wanted)) {
+  for (const one of bags(target)) {
     const at = left.indexOf(one)
     if (at === -1) continue
     left.splice(at, 1)
     found++
   }
-  return found / Math.max(wanted.columns, given.columns)
+  return found / Math.max(target.columns, other.columns)
 }
 
 /** Columns with equal values have very many pairings. */
 const maxPairings = 1_000
 
 /** Assignments of given columns to wanted ones by equal values, generated lazily. */
-const pairings = function* (wanted: Table, given: Table): Generator<ReadonlyArray<number>> {
-  const [needed, there] = [bags(wanted), bags(given)]
-  const extend = function* (chosen: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
-    if (chosen.length === needed.length) return yield chosen
+const pairings = function* (target: Table, other: Table): Generator<ReadonlyArray<number>> {
+  const [needed, there] = [bags(target), bags(other)]
+  const extend = function* (selected: ReadonlyArray<number>): Generator<ReadonlyArray<number>> {
+    if (selected.length === needed.length) return yield selected
     for (const [at, one] of there.entries()) {
-      if (one === needed[chosen.length] && !chosen.includes(at)) yield* extend([...chosen, at])
+      if (one === needed[selected.length] && !selected.includes(at)) yield* extend([...selected, at])
     }
   }
   let count = 0
@@ -70,16 +70,16 @@ const lines = ({ rows }: Table, order: ReadonlyArray<number>): ReadonlyArray<str
   rows.map((row) => order.map((at) => key(row[at] ?? null)).join("\u0000"))
 
 /** Compares two results, including the order of their rows if it matters. */
-export const areEqual = (wanted: Table, given: Table, isOrdered: boolean): boolean => {
-  if (wanted.columns !== given.columns || wanted.rows.length !== given.rows.length) return false
+export const areEqual = (target: Table, other: Table, isOrdered: boolean): boolean => {
+  if (target.columns !== other.columns || target.rows.length !== other.rows.length) return false
   const settled = (all: ReadonlyArray<string>) => (isOrdered ? all : all.toSorted()).join("\u0001")
   const expected = settled(
     lines(
-      wanted,
-      Array.from({ length: wanted.columns }, (_, at) => at)
+      target,
+      Array.from({ length: target.columns }, (_, at) => at)
     )
   )
-  for (const order of pairings(wanted, given)) if (settled(lines(given, order)) === expected) return true
+  for (const order of pairings(target, other)) if (settled(lines(other, order)) === expected) return true
   return false
 }
 

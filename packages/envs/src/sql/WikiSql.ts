@@ -30,7 +30,7 @@ const Wiki = Schema.Struct({
   })
 })
 
-type Condition = readonly [column: number, operator: number | undefined, given: Value | undefined]
+type Condition = readonly [column: number, operator: number | undefined, input: Value | undefined]
 
 export interface Made {
   readonly database: string
@@ -44,8 +44,8 @@ const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /** Converts a number with thousands separators, `1,234`, to SQL. */
-const numberOf = (given: Value): string | undefined => {
-  const text = String(given).replaceAll(",", "").trim()
+const numberOf = (input: Value): string | undefined => {
+  const text = String(input).replaceAll(",", "").trim()
   if (integer.test(text)) return String(BigInt(text.replace("+", "")))
   return /^[-+]?(?:\d{1,400}\.\d{0,400}|\.\d{1,400}|\d(?:\.\d{1,20})?e[-+]?\d{1,3})$/i.test(text)
     ? String(Number(text))
@@ -99,12 +99,12 @@ export const made = (row: { readonly table: unknown; readonly sql: unknown }): R
   if (odd !== undefined) return Result.fail(`its query is of column ${odd}, and there are ${names.length}`)
   const cellsOf = (at: number): ReadonlyArray<Value> => [
     ...table.rows.flatMap((cells) => cells.slice(at, at + 1)),
-    ...conditions.flatMap(([column, , given]) => (column === at && given !== undefined ? [given] : []))
+    ...conditions.flatMap(([column, , input]) => (column === at && input !== undefined ? [input] : []))
   ]
   const held = names.map((_, at): Held => (table.types[at] === "real" ? heldAs(cellsOf(at)) : "TEXT COLLATE NOCASE"))
-  const stored = (given: Value, at: number): string => {
-    const number = held[at] === "TEXT COLLATE NOCASE" ? undefined : numberOf(given)
-    return number === undefined || held[at] === "TEXT" ? literal(number ?? String(given)) : number
+  const stored = (input: Value, at: number): string => {
+    const number = held[at] === "TEXT COLLATE NOCASE" ? undefined : numberOf(input)
+    return number === undefined || held[at] === "TEXT" ? literal(number ?? String(input)) : number
   }
   const computed = [
     sql.agg === 0 || sql.agg === 3 ? -1 : sql.sel,
@@ -116,10 +116,10 @@ export const made = (row: { readonly table: unknown; readonly sql: unknown }): R
       `its query computes with "${names[long] ?? ""}", which holds integers of more than 64 bits: SQLite would round them`
     )
   }
-  const wheres = conditions.map(([column, operator, given]) =>
-    operator === undefined || given === undefined || operators[operator] === undefined
+  const wheres = conditions.map(([column, operator, input]) =>
+    operator === undefined || input === undefined || operators[operator] === undefined
       ? undefined
-      : `${identifier(names[column]!)} ${operators[operator]} ${stored(given, column)}`
+      : `${identifier(names[column]!)} ${operators[operator]} ${stored(input, column)}`
   )
   if (wheres.includes(undefined)) return Result.fail("its conditions have an operator that is not one of =, > and <")
   const selected = identifier(names[sql.sel]!)

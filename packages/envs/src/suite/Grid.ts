@@ -52,9 +52,9 @@ const lastJson = (text: string): Grid | undefined => {
 }
 
 /** The share of right cells; 0 if the sizes differ. */
-export const share = (said: Grid, gold: Grid): number => {
-  const isSame = said.length === gold.length && said.every((row, at) => row.length === gold[at]?.length)
+export const share = (answer: Grid, gold: Grid): number => {
+  const isSame = answer.length === gold.length && answer.every((row, at) => row.length === gold[at]?.length)
   if (!isSame) return 0
   const cells = gold.flat()
-  return said.flat().filter((cell, at) => cell === cells[at]).length / cells.length
+  return answer.flat().filter((cell, at) => cell === cells[at]).length / cells.length
 }

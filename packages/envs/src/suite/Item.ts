@@ -66,7 +66,7 @@ export const fill = (template: string, row: Cell.Row, part: string): Read<string
 }
 
 const withChoices = (row: Cell.Row, spec: NonNullable<Suite["choices"]>): Read<ReadonlyArray<Part>> =>
-  Result.map(Row.chosen(row, spec), ({ gold, texts }) => {
+  Result.map(Row.choicesOf(row, spec), ({ gold, texts }) => {
     const columns = columnsOf(spec.from ?? "")
     const isTold = columns.length > 1 && columns.includes(spec.answer)
     const places = Array.from(texts.keys())
@@ -93,9 +93,12 @@ const withChoices = (row: Cell.Row, spec: NonNullable<Suite["choices"]>): Read<R
     ]
   })
 
-const withPairs = (row: Cell.Row, { chosen, rejected }: NonNullable<Suite["pairs"]>): Read<ReadonlyArray<Part>> =>
+const withPairs = (
+  row: Cell.Row,
+  { chosen: selected, rejected }: NonNullable<Suite["pairs"]>
+): Read<ReadonlyArray<Part>> =>
   Result.gen(function* () {
-    const [good] = Cell.textsOf(yield* Row.need(row, chosen, "pairs.chosen")) ?? []
+    const [good] = Cell.textsOf(yield* Row.need(row, selected, "pairs.chosen")) ?? []
     const others = Cell.textsOf(yield* Row.need(row, rejected, "pairs.rejected")) ?? []
     if (good === undefined || others.length === 0) {
       return yield* Result.fail(
@@ -135,15 +138,15 @@ const block = ({ input, output }: Solved, place: number): string =>
 const withGrids = (row: Cell.Row, { examples, questions }: NonNullable<Suite["grids"]>): Read<ReadonlyArray<Part>> =>
   Result.gen(function* () {
     const shown = solvedOf(yield* Row.need(row, examples, "grids.examples"))
-    const asked = solvedOf(yield* Row.need(row, questions, "grids.questions"))
-    if (shown === undefined || asked === undefined || asked.some(({ output }) => output === undefined)) {
+    const request = solvedOf(yield* Row.need(row, questions, "grids.questions"))
+    if (shown === undefined || request === undefined || request.some(({ output }) => output === undefined)) {
       return yield* Result.fail(
         "grids.examples and grids.questions must be lists of { input, output }, grids of digits"
       )
     }
-    return asked.map(({ input, output }, place): Part => ({
+    return request.map(({ input, output }, place): Part => ({
       ...whole,
-      name: asked.length === 1 ? "" : String(place + 1),
+      name: request.length === 1 ? "" : String(place + 1),
       gold: output === undefined ? [] : [Grid.written(output)],
       words: { examples: shown.map(block).join("\n\n"), input: Grid.written(input) }
     }))
@@ -166,18 +169,18 @@ export interface Shot {
 }
 
 export const shotOf = (
-  given: Cell.Row,
+  source: Cell.Row,
   suite: Suite,
   { answer, question, without }: NonNullable<Suite["shots"]>
 ): Read<Shot> =>
   Result.gen(function* () {
-    const row = yield* MadeColumns.add(given, suite.columns)
+    const row = yield* MadeColumns.add(source, suite.columns)
     const [part = whole] = yield* partsOf(row, suite)
     const words = { ...row, ...part.words, gold: part.gold[0] ?? "" }
-    const told = yield* fill(answer, words, "shots.answer")
+    const instructions = yield* fill(answer, words, "shots.answer")
     return {
       question: yield* fill(question, words, "shots.question"),
-      answer: without === undefined ? told : told.replace(new RegExp(without), "")
+      answer: without === undefined ? instructions : instructions.replace(new RegExp(without), "")
     }
   })
 
@@ -203,9 +206,9 @@ const chatOf = (
   question: string,
   shots: ReadonlyArray<Shot>,
   spec: Suite["shots"],
-  told: string
+  instructions: string
 ): ReadonlyArray<Message.Message> => {
-  const head = told === "" ? [] : [Message.system(told)]
+  const head = instructions === "" ? [] : [Message.system(instructions)]
   if (spec?.as === "chat") {
     const turns = shots.flatMap((shot) => [Message.user(shot.question), Message.assistant(shot.answer)])
     return [...head, ...turns, Message.user(question)]
@@ -257,9 +260,9 @@ export interface Options {
 }
 
 /** The items of a row, or the reason if none. */
-export const ofRow = (given: Cell.Row, { category, shots, suite, systemPrompt }: Options): Read<ReadonlyArray<Item>> =>
+export const ofRow = (source: Cell.Row, { category, shots, suite, systemPrompt }: Options): Read<ReadonlyArray<Item>> =>
   Result.gen(function* () {
-    const row = yield* MadeColumns.add(given, suite.columns)
+    const row = yield* MadeColumns.add(source, suite.columns)
     const kind = suite.category === undefined ? undefined : Cell.written(Columns.at(row, suite.category))
     const own = suite.id === undefined ? undefined : Cell.written(yield* Row.need(row, suite.id, "id"))
     const of = kind ?? category
@@ -267,8 +270,8 @@ export const ofRow = (given: Cell.Row, { category, shots, suite, systemPrompt }:
     for (const part of yield* partsOf(row, suite)) {
       const words = { ...row, ...part.words }
       const [question, later] = yield* turnsOf(words, suite)
-      const told = systemPrompt ?? (yield* systemOf(words, suite))
-      const messages = chatOf(question, shots(row), suite.shots, told)
+      const instructions = systemPrompt ?? (yield* systemOf(words, suite))
+      const messages = chatOf(question, shots(row), suite.shots, instructions)
       const base =
         own ?? ContentId.of([suite.name, question, later, part.words["answer_a"] === undefined ? part.gold : []])
       items.push({

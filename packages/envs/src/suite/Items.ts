@@ -49,10 +49,10 @@ const examples = Effect.fn("Items.examples")(function* (suite: Suite, count: num
   return (row: Row) => byKind.get(kindOf(row)) ?? []
 })
 
-export const read = Effect.fn("Items.read")(function* (suite: Suite, chosen: Chosen) {
+export const read = Effect.fn("Items.read")(function* (suite: Suite, selected: Chosen) {
   const sources =
-    chosen.data !== null
-      ? [{ source: chosen.data, category: undefined }]
+    selected.data !== null
+      ? [{ source: selected.data, category: undefined }]
       : typeof suite.data === "string"
         ? [{ source: suite.data, category: undefined }]
         : (suite.data ?? []).map(({ category, source }) => ({ source, category }))
@@ -62,7 +62,7 @@ export const read = Effect.fn("Items.read")(function* (suite: Suite, chosen: Cho
       message: `${suite.name} needs rows, --data FILE: ${suite.layout}`
     })
   }
-  const shots = yield* examples(suite, chosen.shots)
+  const shots = yield* examples(suite, selected.shots)
   const items: Array<Item.Item> = []
   const taken = new Map<string, number>()
   const leftOut: Array<string> = []
@@ -77,7 +77,7 @@ export const read = Effect.fn("Items.read")(function* (suite: Suite, chosen: Cho
       return yield* new Dataset.DatasetError({ source, message: `${source} ${why}` })
     }
     for (const [place, row] of counted.entries()) {
-      const made = Item.ofRow(row, { suite, category, shots, systemPrompt: chosen.systemPrompt })
+      const made = Item.ofRow(row, { suite, category, shots, systemPrompt: selected.systemPrompt })
       if (Result.isFailure(made)) {
         const message = `${source}, row ${place + 1}: ${made.failure}`
         if (place === 0) return yield* new Dataset.DatasetError({ source, row: 1, message })

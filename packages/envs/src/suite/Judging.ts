@@ -22,8 +22,8 @@ const wordsOf = ({ columns, gold, later, question, references }: Judged, { text,
   question,
   answer: text,
   gold: gold.join(" | "),
-  ...Object.fromEntries([question, ...later].map((asked, at) => [`question_${at + 1}`, asked])),
-  ...Object.fromEntries(turns.map((said, at) => [`answer_${at + 1}`, said])),
+  ...Object.fromEntries([question, ...later].map((turn, at) => [`question_${at + 1}`, turn])),
+  ...Object.fromEntries(turns.map((reply, at) => [`answer_${at + 1}`, reply])),
   ...Object.fromEntries(references.map((text, at) => [`reference_${at + 1}`, text]))
 })
 
@@ -56,18 +56,18 @@ const ask = Effect.fn("Judging.ask")(function* (
     temperature: spec.temperature ?? 0,
     maxTokens: spec.max_tokens ?? usualTokens
   })
-  const said = choice?.text ?? ""
+  const reply = choice?.text ?? ""
   const { otherwise } = spec
-  const read = Reading.read(Reading.spoken(said), spec.read)
+  const read = Reading.read(Reading.spoken(reply), spec.read)
   const isKnown = worthOf(read, spec) !== undefined
   const verdict = isKnown || typeof otherwise !== "string" ? read : otherwise
   const worth = worthOf(verdict, spec) ?? (typeof otherwise === "number" ? otherwise : undefined)
   if (worth === undefined) {
     return yield* new Environment.Unscorable({
-      message: `cannot parse the judge's verdict: ${JSON.stringify(said.slice(-200))}`
+      message: `cannot parse the judge's verdict: ${JSON.stringify(reply.slice(-200))}`
     })
   }
-  return { said, verdict: verdict ?? null, worth }
+  return { said: reply, verdict: verdict ?? null, worth }
 })
 
 /** A grade, and the share of each named verdict. */
@@ -75,14 +75,14 @@ export const grade = (name: string, spec: Of<"judge">) =>
   Effect.map(Judge.required, (judge) =>
     Effect.fnUntraced(function* (item: Judged, answer: Answer) {
       const template = item.references.length > 0 ? (spec.prompt_with_reference ?? spec.prompt) : spec.prompt
-      const { said, verdict, worth } = yield* ask(judge, spec, template, wordsOf(item, answer))
+      const { said: reply, verdict, worth } = yield* ask(judge, spec, template, wordsOf(item, answer))
       const shares = Object.entries(spec.shares ?? {}).map(
-        ([share, wanted]) => [share, verdict?.toLowerCase() === wanted.toLowerCase() ? 1 : 0] as const
+        ([share, target]) => [share, verdict?.toLowerCase() === target.toLowerCase() ? 1 : 0] as const
       )
       const graded: Verdict = {
         values: { [name]: worth, ...Object.fromEntries(shares) },
         parsed: answer.text,
-        notes: { verdict, judge: said }
+        notes: { verdict, judge: reply }
       }
       return graded
     })

@@ -115,11 +115,13 @@ export const make = (
       yield* checking
       const scored = yield* Effect.forEach(item.continuations, score, { concurrency: "unbounded" })
       const sums = scored.map(({ logprobs }) => sum(logprobs))
-      const chosen = Object.entries(scores).map(([name, { per }]) => [name, likeliest(sums, item.texts, per)] as const)
-      const rewards = Object.fromEntries(
-        chosen.map(([name, place]) => [name, item.gold.includes(item.letters[place] ?? "") ? 1 : 0])
+      const selected = Object.entries(scores).map(
+        ([name, { per }]) => [name, likeliest(sums, item.texts, per)] as const
       )
-      const place = chosen.find(([name]) => name === main)?.[1] ?? 0
+      const rewards = Object.fromEntries(
+        selected.map(([name, place]) => [name, item.gold.includes(item.letters[place] ?? "") ? 1 : 0])
+      )
+      const place = selected.find(([name]) => name === main)?.[1] ?? 0
       const judged: Environment.Score = {
         score: rewards[main] ?? Number.NaN,
         rewards,

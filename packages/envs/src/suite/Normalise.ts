@@ -49,5 +49,5 @@ export type Step = keyof typeof steps
 
 export const names = Object.keys(steps) as [Step, ...Array<Step>]
 
-export const normalise = (text: string, wanted: ReadonlyArray<Step>): string =>
-  wanted.reduce((written, step) => steps[step](written), text)
+export const normalise = (text: string, target: ReadonlyArray<Step>): string =>
+  target.reduce((written, step) => steps[step](written), text)

@@ -66,7 +66,7 @@ export interface Chosen {
 }
 
 /** The choices of a row, in order, with the index of the right one. */
-export const chosen = (row: Row, spec: NonNullable<Suite["choices"]>): Read<Chosen> => {
+export const choicesOf = (row: Row, spec: NonNullable<Suite["choices"]>): Read<Chosen> => {
   const columns = columnsOf(spec.from ?? "")
   const own = columns.length > 1 ? columns.indexOf(spec.answer) : -1
   return Result.gen(function* () {
@@ -136,27 +136,27 @@ export const goldOf = (row: Row, spec: NonNullable<Suite["gold"]>): Read<Readonl
       const at = after === undefined ? 0 : text.lastIndexOf(after)
       if (at === -1)
         return yield* Result.fail(`the reference has no ${JSON.stringify(after)} (gold.after): ${shown(text)}`)
-      const told = text.slice(at + (after ?? "").length).trim()
-      const rest = boxed === true ? Boxed.last(told) : told
+      const stated = text.slice(at + (after ?? "").length).trim()
+      const rest = boxed === true ? Boxed.last(stated) : stated
       if (rest === undefined) return yield* Result.fail(`the reference has no box (gold.boxed): ${shown(text)}`)
       const match = pattern === undefined ? undefined : Array.from(rest.matchAll(new RegExp(pattern, "g"))).at(-1)
-      const said = pattern === undefined ? rest : (match?.[1] ?? match?.[0])
-      if (said === undefined)
+      const reply = pattern === undefined ? rest : (match?.[1] ?? match?.[0])
+      if (reply === undefined)
         return yield* Result.fail(`the reference has nothing like ${pattern} (gold.pattern): ${shown(rest)}`)
-      if (values !== undefined && !Object.hasOwn(values, said)) {
+      if (values !== undefined && !Object.hasOwn(values, reply)) {
         return yield* Result.fail(
-          `the reference ${shown(said)} is not one of ${Object.keys(values).join(", ")} (gold.values)`
+          `the reference ${shown(reply)} is not one of ${Object.keys(values).join(", ")} (gold.values)`
         )
       }
-      golds.push(values?.[said] ?? said)
+      golds.push(values?.[reply] ?? reply)
     }
     return golds
   })
 }
 
 export const counts = (row: Row, where: Suite["where"]): boolean =>
-  Object.entries(where ?? {}).every(([column, wanted]) => {
+  Object.entries(where ?? {}).every(([column, target]) => {
     const value = Columns.at(row, column)
-    const given = ExactJson.plain(value) ?? ""
-    return [wanted].flat().some((one) => one === given)
+    const input = ExactJson.plain(value) ?? ""
+    return [target].flat().some((one) => one === input)
   })

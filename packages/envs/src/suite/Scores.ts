@@ -16,15 +16,15 @@ import { type Answer, type Judged, type Making, one, type Scorer, type Verdict }
 const byMath = (name: string, { read }: Of<"math">) =>
   Effect.map(MathVerifier.MathVerifier, (verifier) =>
     Effect.fnUntraced(function* ({ gold, letters, texts }: Judged, { text }: Answer) {
-      const said =
+      const reply =
         read === undefined
           ? MathAnswer.extract(text, { unmarked: "number" })
           : Reading.read(text, read, { letters, texts })
-      if (said === undefined) return one(name, 0, null)
+      if (reply === undefined) return one(name, 0, null)
       for (const reference of gold) {
-        if (yield* verifier.equivalent(MathAnswer.extractReference(reference), said)) return one(name, 1, said)
+        if (yield* verifier.equivalent(MathAnswer.extractReference(reference), reply)) return one(name, 1, reply)
       }
-      return one(name, 0, said)
+      return one(name, 0, reply)
     })
   )
 
@@ -32,10 +32,10 @@ const byMath = (name: string, { read }: Of<"math">) =>
 const byEed = (name: string): Making =>
   Effect.map(MathVerifier.MathVerifier, (verifier): Scorer =>
     Effect.fnUntraced(function* ({ gold }, { text }) {
-      const said = Reading.read(text, "boxed_or_math")
+      const reply = Reading.read(text, "boxed_or_math")
       let best = 0
-      for (const reference of gold) best = Math.max(best, yield* verifier.nearness(bare(reference), bare(said ?? "")))
-      return { values: { [name]: best, [`${name}_right`]: best === 100 ? 1 : 0 }, parsed: said ?? null }
+      for (const reference of gold) best = Math.max(best, yield* verifier.nearness(bare(reference), bare(reply ?? "")))
+      return { values: { [name]: best, [`${name}_right`]: best === 100 ? 1 : 0 }, parsed: reply ?? null }
     })
   )
 

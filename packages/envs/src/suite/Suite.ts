@@ -25,16 +25,16 @@ interface Chosen {
 
 /** Trajectories of an item, one per sample. */
 const makeAsking =
-  (servers: Pick<ServerManager.ServerManagerShape, "chat">, { stop }: Suite, chosen: Chosen) =>
+  (servers: Pick<ServerManager.ServerManagerShape, "chat">, { stop }: Suite, selected: Chosen) =>
   (item: Item) => {
     const ask = (messages: ReadonlyArray<Message.Message>, n: number) =>
       servers.chat({
         messages,
         n,
-        temperature: chosen.temperature,
-        ...(chosen.topP < 1 && { topP: chosen.topP }),
+        temperature: selected.temperature,
+        ...(selected.topP < 1 && { topP: selected.topP }),
         ...(stop !== undefined && stop.length > 0 && { stop }),
-        maxTokens: chosen.maxTokenLength,
+        maxTokens: selected.maxTokenLength,
         split: "eval"
       })
     const goOn = Effect.fnUntraced(function* (first: Trajectory.Trajectory) {
@@ -45,7 +45,7 @@ const makeAsking =
       }
       return last
     })
-    return Effect.flatMap(ask(item.messages, chosen.samples), (answers) =>
+    return Effect.flatMap(ask(item.messages, selected.samples), (answers) =>
       item.later.length === 0 ? Effect.succeed(answers) : Effect.forEach(answers, goOn, { concurrency: "unbounded" })
     )
   }
@@ -55,11 +55,11 @@ const answersOf = (
   item: Pick<Item, "messages">,
   { completion, messages }: Trajectory.Trajectory
 ): ReadonlyArray<string> => {
-  const said = messages
+  const reply = messages
     .slice(item.messages.length)
     .filter(({ role }) => role === "assistant")
     .map(Message.text)
-  return said.length === 0 ? [completion] : [...said.slice(0, -1), completion]
+  return reply.length === 0 ? [completion] : [...reply.slice(0, -1), completion]
 }
 
 export { Suite } from "./Spec.ts"
@@ -142,12 +142,12 @@ const likelihoodsOf = ({ likelihood, score }: Suite) =>
     : Object.fromEntries(Object.entries(score).flatMap(([name, one]) => (one.by === "likelihood" ? [[name, one]] : [])))
 
 export const environment = (suite: Suite) =>
-  Environment.layer(suite.name, settingsOf(suite), (chosen) =>
+  Environment.layer(suite.name, settingsOf(suite), (selected) =>
     Effect.gen(function* () {
       const servers = yield* ServerManager.ServerManager
       const dataset = yield* Dataset.Dataset
       const all = yield* Effect.cached(
-        Effect.map(Items.read(suite, chosen), (items) => drawn(items, chosen.limit, chosen.seed)).pipe(
+        Effect.map(Items.read(suite, selected), (items) => drawn(items, selected.limit, selected.seed)).pipe(
           Effect.provideService(Dataset.Dataset, dataset)
         )
       )
@@ -163,7 +163,7 @@ export const environment = (suite: Suite) =>
 
       const likelihoods = likelihoodsOf(suite)
       if (likelihoods !== undefined) {
-        if (chosen.samples > 1)
+        if (selected.samples > 1)
           return yield* new Dataset.DatasetError({ source: suite.name, message: oneAnswer(suite) })
         const weigh = yield* Likelihood.make(servers, likelihoods, main)
         return {
@@ -175,7 +175,7 @@ export const environment = (suite: Suite) =>
       }
 
       const scores = yield* Effect.forEach(Object.entries(suite.score), ([name, spec]) => Scores.make(name, spec))
-      const ask = makeAsking(servers, suite, chosen)
+      const ask = makeAsking(servers, suite, selected)
       const judge = Effect.fn("Suite.judge")(function* (item: Item, trajectory: Trajectory.Trajectory) {
         const turns = answersOf(item, trajectory).map(Reading.spoken)
         const answer = { text: turns.at(-1) ?? "", turns, isCut: trajectory.finishReason === "length" }

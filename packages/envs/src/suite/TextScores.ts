@@ -15,24 +15,24 @@ const best = (values: ReadonlyArray<number>): number => Math.max(0, ...values)
 
 export const byText = (name: string, { compare = "equal", normalise: steps = [], read }: Of<"text">): Score => {
   const isSame = {
-    equal: (said: string, gold: string) => said === gold,
+    equal: (reply: string, gold: string) => reply === gold,
     latex: Latex.equal,
-    contains: (said: string, gold: string) => gold !== "" && said.includes(gold),
-    begins: (said: string, gold: string) => gold !== "" && said.startsWith(gold)
+    contains: (reply: string, gold: string) => gold !== "" && reply.includes(gold),
+    begins: (reply: string, gold: string) => gold !== "" && reply.startsWith(gold)
   }[compare]
   return ({ gold, letters, texts }, { text }) => {
-    const said = Reading.read(text, read, { letters, texts })
+    const reply = Reading.read(text, read, { letters, texts })
     const isRight =
-      said !== undefined && gold.some((reference) => isSame(normalise(said, steps), normalise(reference, steps)))
-    return one(name, isRight ? 1 : 0, said)
+      reply !== undefined && gold.some((reference) => isSame(normalise(reply, steps), normalise(reference, steps)))
+    return one(name, isRight ? 1 : 0, reply)
   }
 }
 
 export const byChoice =
   (name: string, { read }: Of<"choice">): Score =>
   ({ gold, letters, texts }, { text }) => {
-    const said = Reading.read(text, read, { letters, texts })?.toUpperCase()
-    return one(name, said !== undefined && gold.includes(said) ? 1 : 0, said)
+    const reply = Reading.read(text, read, { letters, texts })?.toUpperCase()
+    return one(name, reply !== undefined && gold.includes(reply) ? 1 : 0, reply)
   }
 
 const numberPattern = /[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?|[-+]?\.\d+(?:e[-+]?\d+)?/gi
@@ -44,22 +44,22 @@ const numberIn = (text: string): string | undefined =>
 export const byNumber =
   (name: string, { absolute = 0, read, relative = 0 }: Of<"number">): Score =>
   ({ gold, letters, texts }, { text }) => {
-    const said = Reading.read(text, read, { letters, texts })
-    const value = said === undefined ? undefined : numberIn(said)
+    const reply = Reading.read(text, read, { letters, texts })
+    const value = reply === undefined ? undefined : numberIn(reply)
     const isRight = gold.some((reference) => {
-      const wanted = numberIn(reference)
+      const target = numberIn(reference)
       return (
-        value !== undefined && wanted !== undefined && NumberAnswer.equivalent(wanted, value, { absolute, relative })
+        value !== undefined && target !== undefined && NumberAnswer.equivalent(target, value, { absolute, relative })
       )
     })
-    return one(name, isRight ? 1 : 0, value ?? said)
+    return one(name, isRight ? 1 : 0, value ?? reply)
   }
 
 export const byWords =
   (name: string, { read }: Of<"words">): Score =>
   ({ gold, letters, texts }, { text }) => {
-    const said = Reading.read(text, read, { letters, texts })
-    return one(name, best(gold.map((reference) => Words.squad(said ?? "", reference))), said)
+    const reply = Reading.read(text, read, { letters, texts })
+    return one(name, best(gold.map((reference) => Words.squad(reply ?? "", reference))), reply)
   }
 
 export const byPatterns = (name: string, { any, within = 100_000 }: Of<"patterns">): Score => {
@@ -75,12 +75,12 @@ export const byPatterns = (name: string, { any, within = 100_000 }: Of<"patterns
 export const byGrid =
   (name: string): Score =>
   ({ gold }, { text }) => {
-    const said = Grid.read(text)
-    const wanted = Grid.of((gold[0] ?? "").split("\n").map((row) => row.split(" ")))
-    const share = said === undefined || wanted === undefined ? 0 : Grid.share(said, wanted)
+    const reply = Grid.read(text)
+    const target = Grid.of((gold[0] ?? "").split("\n").map((row) => row.split(" ")))
+    const share = reply === undefined || target === undefined ? 0 : Grid.share(reply, target)
     return {
       values: { [name]: share === 1 ? 1 : 0, [`${name}_cells`]: share },
-      parsed: said === undefined ? null : Grid.written(said)
+      parsed: reply === undefined ? null : Grid.written(reply)
     }
   }
 
@@ -93,11 +93,11 @@ const ratingIn = (text: string): number | undefined => {
 export const byRating =
   (name: string, { range: [min, max], read }: Of<"rating">): Score =>
   ({ gold }, { text }) => {
-    const said = Reading.read(text, read)
-    const [value, wanted] = [said, gold[0]].map((one) => ratingIn(one ?? ""))
+    const reply = Reading.read(text, read)
+    const [value, target] = [reply, gold[0]].map((one) => ratingIn(one ?? ""))
     const isRead = value !== undefined && value >= min && value <= max
     return {
-      values: { [name]: isRead && wanted !== undefined ? 1 - Math.abs(value - wanted) / (max - min) : 0 },
+      values: { [name]: isRead && target !== undefined ? 1 - Math.abs(value - target) / (max - min) : 0 },
       parsed: isRead ? String(value) : null
     }
   }
@@ -105,10 +105,10 @@ export const byRating =
 export const byDrop =
   ({ read }: Of<"drop">): Score =>
   ({ columns }, { text }) => {
-    const said = Reading.read(text, read)
-    const scores = dropGolds(columns).map((gold) => Words.drop(said ?? "", gold))
+    const reply = Reading.read(text, read)
+    const scores = dropGolds(columns).map((gold) => Words.drop(reply ?? "", gold))
     return {
       values: { em: best(scores.map(({ em }) => em)), f1: best(scores.map(({ f1 }) => f1)) },
-      parsed: said ?? null
+      parsed: reply ?? null
     }
   }

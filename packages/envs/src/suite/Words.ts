@@ -20,12 +20,12 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
     .filter((word) => word !== "")
 
 export const squad = (answer: string, gold: string): number => {
-  const [said, wanted] = [wordsOf(answer), wordsOf(gold)]
-  const inGold = counts(wanted)
+  const [reply, target] = [wordsOf(answer), wordsOf(gold)]
+  const inGold = counts(target)
   let common = 0
-  for (const [word, count] of counts(said)) common += Math.min(count, inGold.get(word) ?? 0)
-  if (said.length === 0 || wanted.length === 0) return said.length === wanted.length ? 1 : 0
-  return common === 0 ? 0 : (2 * common) / (said.length + wanted.length)
+  for (const [word, count] of counts(reply)) common += Math.min(count, inGold.get(word) ?? 0)
+  if (reply.length === 0 || target.length === 0) return reply.length === target.length ? 1 : 0
+  return common === 0 ? 0 : (2 * common) / (reply.length + target.length)
 }
 
 /** Accepts the same texts as Python's `float`. */
@@ -65,12 +65,12 @@ const dropNormal = (text: string): string =>
 
 const bagOf = (span: string): ReadonlySet<string> => new Set(span.split(/\s+/).filter((word) => word !== ""))
 
-const bagF1 = (said: ReadonlySet<string>, wanted: ReadonlySet<string>): number => {
-  const numbers = [...wanted].filter(isNumber)
-  if (numbers.length > 0 && !numbers.some((number) => said.has(number))) return 0
-  const common = [...wanted].filter((word) => said.has(word)).length
-  const precision = said.size === 0 ? 1 : common / said.size
-  const recall = wanted.size === 0 ? 1 : common / wanted.size
+const bagF1 = (reply: ReadonlySet<string>, target: ReadonlySet<string>): number => {
+  const numbers = [...target].filter(isNumber)
+  if (numbers.length > 0 && !numbers.some((number) => reply.has(number))) return 0
+  const common = [...target].filter((word) => reply.has(word)).length
+  const precision = reply.size === 0 ? 1 : common / reply.size
+  const recall = target.size === 0 ? 1 : common / target.size
   return precision === 0 && recall === 0 ? 0 : (2 * precision * recall) / (precision + recall)
 }
 
@@ -83,12 +83,12 @@ const inHundredths = (value: number): number => {
 
 /** DROP's scores of a one-span answer, against the spans of one reference. */
 export const drop = (answer: string, gold: ReadonlyArray<string>): { readonly em: number; readonly f1: number } => {
-  const said = dropNormal(answer)
-  const wanted = gold.map(dropNormal)
+  const reply = dropNormal(answer)
+  const target = gold.map(dropNormal)
   // The answer is one span, so the best matching is the best single one.
-  const best = Math.max(0, ...wanted.map((span) => bagF1(bagOf(said), bagOf(span))))
+  const best = Math.max(0, ...target.map((span) => bagF1(bagOf(reply), bagOf(span))))
   return {
-    em: wanted.length === 1 && wanted[0] === said ? 1 : 0,
-    f1: inHundredths(best / Math.max(1, wanted.length))
+    em: target.length === 1 && target[0] === reply ? 1 : 0,
+    f1: inHundredths(best / Math.max(1, target.length))
   }
 }

@@ -37,7 +37,7 @@ const describe = (
   name,
   description,
   parameters: Object.fromEntries(
-    Object.entries(parameters).map(([parameter, [type, told]]) => [parameter, { type, description: told }])
+    Object.entries(parameters).map(([parameter, [type, reported]]) => [parameter, { type, description: reported }])
   )
 })
 

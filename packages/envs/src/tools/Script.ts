@@ -60,8 +60,8 @@ const withoutNulls = (value: unknown): unknown => {
 const isDefinition = Schema.is(Definition)
 
 /** Tools as a list or a JSON list of them, in OpenAI's form or bare. */
-export const toolsOf = (given: unknown): Read<ReadonlyArray<Definition>> => {
-  const parsed = typeof given === "string" ? Result.getOrUndefined(json(given)) : withoutNulls(given)
+export const toolsOf = (input: unknown): Read<ReadonlyArray<Definition>> => {
+  const parsed = typeof input === "string" ? Result.getOrUndefined(json(input)) : withoutNulls(input)
   if (!Array.isArray(parsed)) return Result.fail("the tools are no list, nor a JSON list")
   const definitions = parsed.map((one: unknown): unknown => {
     const bare = Predicate.hasProperty(one, "function") ? one.function : one
@@ -116,8 +116,8 @@ const asText = (value: unknown): string =>
   typeof value === "string" ? value : (ExactJson.write(withoutNulls(value ?? {})) ?? "{}")
 
 /** The calls of a message with a separate field for them. */
-const callsBeside = (given: unknown): Read<ReadonlyArray<ToolCalls.Call>> => {
-  const list = Array.isArray(given) ? given : [given]
+const callsBeside = (input: unknown): Read<ReadonlyArray<ToolCalls.Call>> => {
+  const list = Array.isArray(input) ? input : [input]
   const calls = list.map((one: unknown) => {
     const bare = Predicate.hasProperty(one, "function") ? one.function : one
     if (!Predicate.hasProperty(bare, "name") || typeof bare.name !== "string") return undefined
@@ -130,8 +130,8 @@ const callsBeside = (given: unknown): Read<ReadonlyArray<ToolCalls.Call>> => {
 
 const saidOf = (message: unknown, index: number): Read<Said> => {
   if (!Predicate.isReadonlyObject(message)) return Result.fail(`message ${index + 1} is no object`)
-  const { content, from, role: given, tool_calls, value } = message as Record<string, unknown>
-  const name = String(from ?? given)
+  const { content, from, role: input, tool_calls, value } = message as Record<string, unknown>
+  const name = String(from ?? input)
   const role = Object.hasOwn(roles, name) ? roles[name] : undefined
   if (role === undefined) {
     return Result.fail(
@@ -175,14 +175,14 @@ const turnsOf = (messages: ReadonlyArray<Said>, first: number): Read<ReadonlyArr
     if (expected.length === 0 && replies.length > 0) return Result.fail(`message ${at + 2} answers no call`)
     const behind = end
     while (end < messages.length && messages[end]!.role !== "assistant" && messages[end]!.role !== "tool") end++
-    const said = messages.slice(behind, end).map(({ role, text }): Message.Message => ({ role, content: text }))
+    const texts = messages.slice(behind, end).map(({ role, text }): Message.Message => ({ role, content: text }))
     if (end < messages.length && expected.length > 0 && replies.length === 0) {
       return Result.fail(`the calls of message ${at + 1} have no results`)
     }
-    if (end < messages.length && expected.length === 0 && said.length === 0) {
+    if (end < messages.length && expected.length === 0 && texts.length === 0) {
       return Result.fail(`message ${end + 1} is a second answer in a row`)
     }
-    turns.push({ expected, replies, said })
+    turns.push({ expected, replies, said: texts })
     at = end
   }
   return Result.succeed(turns)

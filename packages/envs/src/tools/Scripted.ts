@@ -38,14 +38,14 @@ export const pairing = ({ expected }: Script.Turn, answer: Message.Message): Rea
 }
 
 /** The messages to the model after a right answer. */
-const told = (
+const describe = (
   turn: Script.Turn,
   answer: Message.Message,
   places: ReadonlyArray<number>
 ): ReadonlyArray<Message.Message> => {
-  const { expected, replies, said } = turn
+  const { expected, replies, said: reply } = turn
   const { tool_calls: calls = [] } = answer
-  if (calls.length === 0) return [...replies.map((content) => ({ role: "tool", content })), ...said]
+  if (calls.length === 0) return [...replies.map((content) => ({ role: "tool", content })), ...reply]
   // Without a reply for each call, the first one contains all.
   const whole =
     replies.length === expected.length ? replies : [replies.join("\n"), ...expected.slice(1).map(() => "(see above)")]
@@ -55,7 +55,7 @@ const told = (
     content: whole[places.indexOf(at)] ?? "",
     ...(id !== undefined && { tool_call_id: id })
   }))
-  return [...tools, ...said]
+  return [...tools, ...reply]
 }
 
 export interface Options extends Pick<ServerManager.SamplingOptions, "maxTokens" | "temperature" | "seed" | "split"> {
@@ -82,7 +82,7 @@ export const play = Effect.fn("Scripted.play")(function* (
     messages = [...messages, message]
     const places = pairing(turn, message)
     if (places === undefined) break
-    messages = [...messages, ...told(turn, message, places)]
+    messages = [...messages, ...describe(turn, message, places)]
   }
   // If a template rewrote the chat, the last sequence contains the most of it.
   const trajectory = (yield* session.trajectories).at(-1)
@@ -148,15 +148,15 @@ export const episodeOf = ({ prompt, turns }: Script.Script, answers: ReadonlyArr
     messages.push(message)
     const places = turn && pairing(turn, message)
     if (turn === undefined || places === undefined || index === answers.length - 1) break
-    messages.push(...told(turn, message, places))
+    messages.push(...describe(turn, message, places))
   }
-  const said = messages.filter(({ role }) => role === "assistant").map(Message.text)
+  const reply = messages.filter(({ role }) => role === "assistant").map(Message.text)
   // One token separates two answers.
-  const units = said.flatMap((text) => [0, ...Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))])
-  const starts = new Set(said.map((_, index) => said.slice(0, index).reduce((sum, text) => sum + text.length + 1, 0)))
+  const units = reply.flatMap((text) => [0, ...Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))])
+  const starts = new Set(reply.map((_, index) => reply.slice(0, index).reduce((sum, text) => sum + text.length + 1, 0)))
   return {
     messages,
-    completion: said.at(-1) ?? "",
+    completion: reply.at(-1) ?? "",
     finishReason: "stop",
     tokens: Int32Array.from(units),
     mask: Uint8Array.from(units, (_, at) => (starts.has(at) ? 0 : 1))

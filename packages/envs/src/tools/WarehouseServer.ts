@@ -29,8 +29,8 @@ const tools = [
 ]
 
 /** The answer of a tool; undefined for an unknown article or shelf. */
-const answerOf = (name: string, given: { readonly [parameter: string]: unknown }): string | undefined => {
-  const [article, shelf] = [String(given["article"]), String(given["shelf"])]
+const answerOf = (name: string, input: { readonly [parameter: string]: unknown }): string | undefined => {
+  const [article, shelf] = [String(input["article"]), String(input["shelf"])]
   if (name === "list_shelves") return stock.shelves.join(", ")
   return (name === "count" ? Warehouse.count(stock, article, shelf) : stock.prices.get(article))?.toString()
 }
@@ -38,10 +38,10 @@ const answerOf = (name: string, given: { readonly [parameter: string]: unknown }
 const stockText = `articles are ${stock.articles.join(", ")}, shelves ${stock.shelves.join(", ")}`
 
 server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }))
-server.setRequestHandler(CallToolRequestSchema, ({ params: { arguments: given = {}, name } }) => {
-  const text = tools.some((tool) => tool.name === name) ? answerOf(name, given) : undefined
+server.setRequestHandler(CallToolRequestSchema, ({ params: { arguments: input = {}, name } }) => {
+  const text = tools.some((tool) => tool.name === name) ? answerOf(name, input) : undefined
   return {
-    content: [{ type: "text", text: text ?? `${name} does not know ${JSON.stringify(given)}: ${stockText}` }],
+    content: [{ type: "text", text: text ?? `${name} does not know ${JSON.stringify(input)}: ${stockText}` }],
     isError: text === undefined
   }
 })

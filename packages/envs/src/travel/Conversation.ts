@@ -51,14 +51,17 @@ const saidOf = ({ plan, text }: Row): Result.Result<Said | undefined, string> =>
 
 /** The conversation of rows, or the reason if none. */
 export const ofRows = (rows: ReadonlyArray<Row>): Result.Result<Conversation, string> =>
-  Result.flatMap(Result.all(rows.map(saidOf)), (given) => {
-    const all = given.filter((one) => one !== undefined)
+  Result.flatMap(Result.all(rows.map(saidOf)), (input) => {
+    const all = input.filter((one) => one !== undefined)
     const [first, ...rest] = all.flatMap((one) => (one.by === "user" ? [one] : []))
     if (first === undefined) return Result.fail("it has no user message")
     const before = all.slice(0, all.indexOf(first))
     return Result.succeed({
       greeting: before.flatMap((one) => (one.by === "assistant" ? [one.text] : [])),
-      turns: [first, ...rest].map(({ expected, said }): Turn => ({ said, expected })) as [Turn, ...Array<Turn>]
+      turns: [first, ...rest].map(({ expected, said: answer }): Turn => ({ said: answer, expected })) as [
+        Turn,
+        ...Array<Turn>
+      ]
     })
   })
 

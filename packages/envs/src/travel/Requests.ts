@@ -20,11 +20,11 @@ const months = ["April", "May", "June", "July", "August", "September"] as const
 const greetings = ["Hello, where shall it go?", "Hi! What can I plan for you?", "Good day. How can I help?"] as const
 const thanks = ["That is all, thank you!", "Great, thanks a lot.", "Perfect. Goodbye!"] as const
 
-const call = (name: string, given: Arguments): ToolCalls.Call => ({ name, arguments: given })
+const call = (name: string, args: Arguments): ToolCalls.Call => ({ name, arguments: args })
 
 interface Wish {
   readonly words: string
-  readonly given: Arguments
+  readonly input: Arguments
 }
 
 interface Domain {
@@ -36,10 +36,10 @@ interface Domain {
   readonly orders: ReadonlyArray<readonly [words: string, by: string, ascending: boolean]>
 }
 
-const flag = (name: string, words: string) => (): Wish => ({ words, given: { [name]: true } })
+const flag = (name: string, words: string) => (): Wish => ({ words, input: { [name]: true } })
 const oneOf = (name: string, choices: ReadonlyArray<string>, words: (choice: string) => string) => (random: Random) => {
   const choice = random.pick(choices)
-  return { words: words(choice), given: { [name]: [choice] } }
+  return { words: words(choice), input: { [name]: [choice] } }
 }
 
 const stay = (random: Random) => {
@@ -55,7 +55,7 @@ const domains: ReadonlyArray<Domain> = [
       const [city, [from, to], people] = [random.pick(cities), stay(random), random.between(1, 4)]
       return {
         words: `Find hotels in ${city} for ${people} ${people === 1 ? "person" : "people"}, check-in on ${from}, check-out on ${to}.`,
-        given: { city, checkin_date: [from], checkout_date: [to], num_people: people }
+        input: { city, checkin_date: [from], checkout_date: [to], num_people: people }
       }
     },
     wishes: [
@@ -66,11 +66,11 @@ const domains: ReadonlyArray<Domain> = [
       flag("has_free_parking", "free parking"),
       (random) => {
         const budget = random.between(8, 30) * 10
-        return { words: `a price of at most ${budget} dollars`, given: { budget } }
+        return { words: `a price of at most ${budget} dollars`, input: { budget } }
       },
       (random) => {
         const stars = random.between(3, 5)
-        return { words: `${stars} stars`, given: { stars: [stars] } }
+        return { words: `${stars} stars`, input: { stars: [stars] } }
       }
     ],
     orders: [
@@ -89,16 +89,16 @@ const domains: ReadonlyArray<Domain> = [
       const [day] = stay(random)
       return {
         words: `Which flights are there from ${from!} to ${to!} on ${day}?`,
-        given: { start_airport_city: from!, end_airport_city: to!, departure_date: [day] }
+        input: { start_airport_city: from!, end_airport_city: to!, departure_date: [day] }
       }
     },
     wishes: [
       oneOf("flight_class", ["economy", "business", "first"], (one) => `${one} class`),
       oneOf("airline", ["Blue Sky", "Northern Wings", "Coastal Air"], (one) => `the airline ${one}`),
-      () => ({ words: "no layovers", given: { num_layovers: [0] } }),
+      () => ({ words: "no layovers", input: { num_layovers: [0] } }),
       (random) => {
         const budget = random.between(15, 90) * 10
-        return { words: `a price of at most ${budget} dollars`, given: { budget } }
+        return { words: `a price of at most ${budget} dollars`, input: { budget } }
       }
     ],
     orders: [
@@ -111,7 +111,7 @@ const domains: ReadonlyArray<Domain> = [
     missing: undefined,
     request: (random) => {
       const city = random.pick(cities)
-      return { words: `Where can one eat in ${city}?`, given: { city } }
+      return { words: `Where can one eat in ${city}?`, input: { city } }
     },
     wishes: [
       oneOf("cuisine", ["Italian", "Mexican", "Thai", "Vegan"], (one) => `${one} cuisine`),
@@ -125,7 +125,7 @@ const domains: ReadonlyArray<Domain> = [
     missing: undefined,
     request: (random) => {
       const city = random.pick(cities)
-      return { words: `What is there to see in ${city}?`, given: { city } }
+      return { words: `What is there to see in ${city}?`, input: { city } }
     },
     wishes: [
       oneOf("type", ["museum", "park", "landmark", "zoo"], (one) => `the type ${one}`),
@@ -138,14 +138,14 @@ const domains: ReadonlyArray<Domain> = [
 const saved = (key: string): ToolCalls.Call => call("save_to_cache", { key, value: key })
 
 const filter = (random: Random, { things, wishes }: Domain): Turn => {
-  const wanted = random.sample(wishes, random.between(1, 2)).map((wish) => wish(random))
+  const target = random.sample(wishes, random.between(1, 2)).map((wish) => wish(random))
   return {
-    said: `Of these I want ${wanted.map(({ words }) => words).join(" and ")}.`,
+    said: `Of these I want ${target.map(({ words }) => words).join(" and ")}.`,
     expected: [
       call("get_results_from_cache", { key: things }),
       call(
         `filter_${things}`,
-        Object.assign({ prior_results: things }, ...wanted.map(({ given }) => given)) as Arguments
+        Object.assign({ prior_results: things }, ...target.map(({ input: args }) => args)) as Arguments
       ),
       saved(`filtered_${things}`)
     ]
@@ -168,8 +168,8 @@ const sort = (random: Random, { orders, things }: Domain, from: string): Turn =>
 export const draw = (random: Random, maxTurns: number): Conversation => {
   const domain = random.pick(domains)
   const { missing, request, things } = domain
-  const asked = request(random)
-  const search: Turn = { said: asked.words, expected: [call(`search_${things}`, asked.given), saved(things)] }
+  const requested = request(random)
+  const search: Turn = { said: requested.words, expected: [call(`search_${things}`, requested.input), saved(things)] }
   const isMissing = missing !== undefined && random.chance(0.3)
   const isFiltered = random.chance(0.7)
   const turns: Array<Turn> = [

@@ -49,11 +49,11 @@ const asText: Columns.Kind<string> = {
 }
 
 /** The conversations of a source; unreadable ones are skipped, and the first is reported with the reason. */
-const conversationsOf = Effect.fnUntraced(function* (source: string, chosen: Settings) {
+const conversationsOf = Effect.fnUntraced(function* (source: string, selected: Settings) {
   const columns = {
-    id: { setting: "id_column", column: chosen.idColumn, kind: asText },
-    text: { setting: "text_column", column: chosen.textColumn, kind: asText },
-    plan: { setting: "plan_column", column: chosen.planColumn, kind: asText }
+    id: { setting: "id_column", column: selected.idColumn, kind: asText },
+    text: { setting: "text_column", column: selected.textColumn, kind: asText },
+    plan: { setting: "plan_column", column: selected.planColumn, kind: asText }
   }
   const rows = yield* Columns.rowsAs(source, columns, (row) => Result.succeed<Conversation.Row>(row))
   const read = Conversation.grouped(rows).map((group) => ({ id: group[0]!.id, made: Conversation.ofRows(group) }))
@@ -75,26 +75,26 @@ const conversationsOf = Effect.fnUntraced(function* (source: string, chosen: Set
   return conversations
 })
 
-const itemsOf = Effect.fnUntraced(function* (chosen: Settings) {
-  const { seed, source, testSource } = chosen
+const itemsOf = Effect.fnUntraced(function* (selected: Settings) {
+  const { seed, source, testSource } = selected
   if (source === ItemSource.generated) {
     return ItemSource.drawn<Item>({
-      ...chosen,
-      draw: (random) => Requests.draw(random, chosen.maxTurns),
-      key: ({ turns }) => turns.map(({ said }) => said).join("\n")
+      ...selected,
+      draw: (random) => Requests.draw(random, selected.maxTurns),
+      key: ({ turns }) => turns.map(({ said: reply }) => reply).join("\n")
     })
   }
-  const all = yield* conversationsOf(source, chosen)
+  const all = yield* conversationsOf(source, selected)
   if (testSource === null) {
     const { test, train } = Dataset.split(all, { seed, testFraction: all.length > 1 ? 0.1 : 0 })
     return { items: Dataset.shuffle(train, { seed }), heldOut: Stream.fromArray(test) }
   }
-  const test = yield* conversationsOf(testSource, chosen)
+  const test = yield* conversationsOf(testSource, selected)
   return { items: Dataset.shuffle(all, { seed }), heldOut: Stream.fromArray(test) }
 })
 
 /** The messages after the model's calls: an acknowledgement of each, and the next user message. */
-const told = (answer: Message.Message, next: Conversation.Turn | undefined): ReadonlyArray<Message.Message> => [
+const replies = (answer: Message.Message, next: Conversation.Turn | undefined): ReadonlyArray<Message.Message> => [
   ...(answer.tool_calls ?? []).map(({ function: { name }, id }): Message.Message => ({
     role: "tool",
     name,
@@ -117,7 +117,7 @@ const play = Effect.fn("TravelPlanning.play")(function* (
     const answer = yield* budget.turn(session, { messages, tools, ...sampling })
     if (Option.isNone(answer)) break
     const { message } = answer.value
-    messages = [...messages, message, ...told(message, turns[index + 1])]
+    messages = [...messages, message, ...replies(message, turns[index + 1])]
   }
   // If a template rewrote the chat, the last sequence contains the most of it.
   const trajectory = (yield* session.trajectories).at(-1)
@@ -146,8 +146,8 @@ export const componentsOf = (item: Item, { messages }: Pick<Trajectory.Trajector
 
 /** The episode that these answers would have given. */
 export const episodeOf = (item: Item, answers: ReadonlyArray<string>): Trajectory.Trajectory => {
-  const chat = item.turns.flatMap(({ said }, index) =>
-    index < answers.length ? [Message.user(said), Message.assistant(answers[index]!)] : []
+  const chat = item.turns.flatMap(({ said: reply }, index) =>
+    index < answers.length ? [Message.user(reply), Message.assistant(answers[index]!)] : []
   )
   const text = answers.join("")
   return {
@@ -191,11 +191,11 @@ const claims = {
   }
 }
 
-export const layer = Environment.layer("travel-planning", settings, (chosen) =>
+export const layer = Environment.layer("travel-planning", settings, (selected) =>
   Effect.gen(function* () {
-    const { groupSize, maxAnswerTokens, maxSeconds, maxTokenLength, maxTurns } = chosen
+    const { groupSize, maxAnswerTokens, maxSeconds, maxTokenLength, maxTurns } = selected
     const servers = yield* ServerManager.ServerManager
-    const source = yield* itemsOf(chosen)
+    const source = yield* itemsOf(selected)
     const cut = (item: Item): Item => ({ ...item, turns: [item.turns[0], ...item.turns.slice(1, maxTurns)] })
     const episodes = (item: Item, count: number, split: "train" | "eval") =>
       Effect.forEach(
@@ -205,7 +205,7 @@ export const layer = Environment.layer("travel-planning", settings, (chosen) =>
             limits: { turns: maxTurns, seconds: maxSeconds },
             maxTokens: Math.min(maxAnswerTokens, maxTokenLength),
             split,
-            temperature: split === "train" ? chosen.temperature : chosen.evalTemperature
+            temperature: split === "train" ? selected.temperature : selected.evalTemperature
           }),
         { concurrency: "unbounded" }
       ).pipe(
@@ -222,7 +222,7 @@ export const layer = Environment.layer("travel-planning", settings, (chosen) =>
         items: Stream.map(source.heldOut, cut),
         collectTrajectories: (item: Item) => episodes(item, 1, "eval")
       },
-      label: ({ turns }: Item) => turns.map(({ said }) => said).join(" / "),
+      label: ({ turns }: Item) => turns.map(({ said: reply }) => reply).join(" / "),
       claims
     }
   })

@@ -83,11 +83,11 @@ describe("an observation in words", () => {
   it("fills a template, and names a field that is not there", () => {
     const observation = { board: [["x", null]], moves: 3, solution: "y" }
     assert.strictEqual(
-      Result.getOrThrow(Telling.told("B {board}, {moves} moves", observation, isHidden)),
+      Result.getOrThrow(Telling.notice("B {board}, {moves} moves", observation, isHidden)),
       'B [["x",null]], 3 moves'
     )
     assert.match(
-      Result.getOrThrow(Result.flip(Telling.told("{gone}", observation, isHidden))),
+      Result.getOrThrow(Result.flip(Telling.notice("{gone}", observation, isHidden))),
       /no field gone; it has board, moves, solution/
     )
   })

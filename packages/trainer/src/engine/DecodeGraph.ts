@@ -104,13 +104,13 @@ export function* makePieces(model: DecodableModel, { recordsExperts = false }: O
       width: "T"
     })
   const routing = recordsExperts ? routingOf(config) : undefined
-  const chosen: Array<Value> = []
+  const selected: Array<Value> = []
   const built = model.build(graph, (name) => parameters.get(name), {
     inputIds,
     positionIds,
     attention,
     recurrence,
-    ...(routing && { routes: { hear: (_, ids) => void chosen.push(graph.cast(ids, "int32")) } })
+    ...(routing && { routes: { hear: (_, ids) => void selected.push(graph.cast(ids, "int32")) } })
   })
   const logits = Decoder.logits(graph, built, graph.gather(built.hidden, outputs))
   graph.output("logits", logits)
@@ -119,7 +119,7 @@ export function* makePieces(model: DecodableModel, { recordsExperts = false }: O
   if (states.length > 0) graph.output("states", graph.concat(states, 0))
   if (routing !== undefined) {
     const { layers, perToken } = routing
-    graph.output("routed_experts", graph.reshape(graph.concat(chosen, 1), ["B", "T", layers, perToken]))
+    graph.output("routed_experts", graph.reshape(graph.concat(selected, 1), ["B", "T", layers, perToken]))
   }
   yield
   const frozen = graph.initializers.reduce((sum, { value }) => sum + elements(value.shape), 0)

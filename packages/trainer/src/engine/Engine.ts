@@ -98,11 +98,11 @@ export const make = Effect.fnUntraced(function* (
   const { tokenizer } = options
   const vocabulary = yield* Effect.cached(tokenizer === undefined ? Effect.undefined : Vocabulary.of(tokenizer))
   /** Restart number of the thread that has the vocabulary. */
-  let told = -1
+  let lastReported = -1
   const tellVocabulary = Effect.gen(function* () {
     const known = yield* vocabulary
-    if (known === undefined || told === thread.restarts()) return
-    told = thread.restarts()
+    if (known === undefined || lastReported === thread.restarts()) return
+    lastReported = thread.restarts()
     thread.send({ _tag: "Vocabulary", vocabulary: known })
   })
 

@@ -229,7 +229,7 @@ export class KvCache {
   }
 }
 
-const isUnfit = (capacity: number, wanted: number): boolean => wanted > capacity || 4 * wanted <= 3 * capacity
+const isUnfit = (capacity: number, expected: number): boolean => expected > capacity || 4 * expected <= 3 * capacity
 
 const resized = (numbers: Float32Array, size: number): Float32Array => {
   const other = new Float32Array(size)

@@ -32,11 +32,12 @@ export const smallVocabulary = 512
 export const blockSize = (vocabulary: number): number => {
   if (vocabulary <= smallVocabulary) return vocabulary
   const best = Math.min(512, Math.sqrt(vocabulary))
-  let chosen = vocabulary
+  let selected = vocabulary
   for (let size = 1; size <= 512; size++) {
-    if (vocabulary % size === 0 && Math.abs(Math.log(size / best)) < Math.abs(Math.log(chosen / best))) chosen = size
+    if (vocabulary % size === 0 && Math.abs(Math.log(size / best)) < Math.abs(Math.log(selected / best)))
+      selected = size
   }
-  return chosen
+  return selected
 }
 
 /** Makes a row from plain logits, and computes its block statistics. */
@@ -159,16 +160,16 @@ const drawFromAll = ({ inverseTemperature, logits, sums }: Row, max: number, tar
     before += sums[i]!
   }
   const size = logits.length / sums.length
-  let chosen = block * size
+  let selected = block * size
   for (let i = block * size; i < (block + 1) * size; i++) {
     const weight = Math.exp((logits[i]! - max) * inverseTemperature)
     if (weight === 0) continue
     // Keeps the last token if rounding puts the target beyond the block's sum.
-    chosen = i
+    selected = i
     before += weight
     if (before > target) break
   }
-  return chosen
+  return selected
 }
 
 /** Tokens whose logit is at least `bound`, most likely first. */
@@ -185,10 +186,10 @@ const atLeast = ({ logits, maxima }: Row, bound: number): Array<number> => {
 
 /** k blocks contain a token that reaches the k-th largest maximum: no lower token is among the k most likely. */
 const top = (row: Row, k: number): Array<number> => {
-  const wanted = Math.min(k, row.logits.length)
-  if (wanted === 0) return []
-  const bound = wanted <= row.maxima.length ? row.maxima.slice().sort()[row.maxima.length - wanted]! : -Infinity
-  return atLeast(row, bound).slice(0, wanted)
+  const expected = Math.min(k, row.logits.length)
+  if (expected === 0) return []
+  const bound = expected <= row.maxima.length ? row.maxima.slice().sort()[row.maxima.length - expected]! : -Infinity
+  return atLeast(row, bound).slice(0, expected)
 }
 
 /** Widens the range of logits until it holds `share` of the probability. */

@@ -84,8 +84,8 @@ export const trial = Effect.fn("Device.trial")(function* (
     (process) => Effect.sync(() => process.kill("SIGKILL"))
   )
   return yield* Effect.callback<Trial>((resume) => {
-    let said = ""
-    child.stderr?.on("data", (text: Buffer) => (said = `${said}${text.toString()}`.slice(-2000)))
+    let output = ""
+    child.stderr?.on("data", (text: Buffer) => (output = `${output}${text.toString()}`.slice(-2000)))
     child.once("error", (error) => resume(Effect.succeed(failed(`cannot start a process: ${error.message}`))))
     child.once("message", (outcome: Outcome) =>
       resume(
@@ -95,7 +95,7 @@ export const trial = Effect.fn("Device.trial")(function* (
       )
     )
     child.once("close", (code, signal) => {
-      const last = said.trim().split("\n").at(-1) ?? ""
+      const last = output.trim().split("\n").at(-1) ?? ""
       resume(Effect.succeed(failed(`its driver crashed (${signal ?? `exit code ${code}`})${last && `: ${last}`}`)))
     })
   }).pipe(

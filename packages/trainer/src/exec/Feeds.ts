@@ -36,8 +36,8 @@ const show = (shape: ReadonlyArray<number | string>): string => `[${shape.join("
 /** Describes a tensor that is inconsistent in itself. */
 export const lengthProblem = ({ data, dtype, shape }: HostTensor): string | undefined => {
   if (!(data instanceof arrays[dtype])) return `is ${dtype}, but its values are a ${data.constructor.name}`
-  const wanted = shape.reduce((product, size) => product * size, 1)
-  return data.length === wanted ? undefined : `of shape ${show(shape)} needs ${wanted} values, got ${data.length}`
+  const target = shape.reduce((product, size) => product * size, 1)
+  return data.length === target ? undefined : `of shape ${show(shape)} needs ${target} values, got ${data.length}`
 }
 
 /** Describes why values cannot be written into a tensor from element `offset` on. */
@@ -84,18 +84,18 @@ export const problem = (
     const wrong = isDeviceTensor(feed) ? undefined : lengthProblem(feed)
     if (wrong !== undefined) return `the input ${name} ${wrong}`
     if (feed.shape.length !== shape.length) return `the input ${name} must be ${show(shape)}, got ${show(feed.shape)}`
-    for (const [axis, wanted] of shape.entries()) {
+    for (const [axis, target] of shape.entries()) {
       const size = feed.shape[axis]!
-      if (typeof wanted === "number") {
-        if (wanted >= 0 && wanted !== size) {
+      if (typeof target === "number") {
+        if (target >= 0 && target !== size) {
           return `the input ${name} must be ${show(shape)}, got ${show(feed.shape)}: axis ${axis} differs`
         }
-      } else if (isSymbol(wanted)) {
-        const before = sizes.get(wanted)
+      } else if (isSymbol(target)) {
+        const before = sizes.get(target)
         if (before !== undefined && before.size !== size) {
-          return `the input ${name} is ${show(feed.shape)}, so ${wanted} is ${size}, but ${before.input} has ${before.size}`
+          return `the input ${name} is ${show(feed.shape)}, so ${target} is ${size}, but ${before.input} has ${before.size}`
         }
-        sizes.set(wanted, { size, input: name })
+        sizes.set(target, { size, input: name })
       }
     }
   }

@@ -19,9 +19,9 @@ export const make = Effect.fn("Ort.make")(function* (options: RuntimeOptions, de
     attempt(() => OrtRuntime.make(options)),
     ({ close }) => Effect.promise(close)
   )
-  const turn = yield* Semaphore.make(1)
+  const lock = yield* Semaphore.make(1)
   // A started run blocks the thread anyway, so it is awaited, and nothing is left half done.
-  const inTurn = <A>(run: () => Promise<A>) => turn.withPermits(1)(Effect.uninterruptible(attempt(run)))
+  const inTurn = <A>(run: () => Promise<A>) => lock.withPermits(1)(Effect.uninterruptible(attempt(run)))
   return Executor.of({
     device: { kind: options.device, detail: detail ?? Device.describe(options.device) },
     load: (model, load) =>
@@ -35,7 +35,7 @@ export const make = Effect.fn("Ort.make")(function* (options: RuntimeOptions, de
     put: (tensor) => inTurn(() => runtime.put(tensor)),
     update: (resident, offset, values) => inTurn(() => runtime.update(resident, offset, values)),
     read: (resident) => inTurn(() => runtime.read(resident)),
-    free: (resident) => turn.withPermits(1)(Effect.sync(() => runtime.free(resident)))
+    free: (resident) => lock.withPermits(1)(Effect.sync(() => runtime.free(resident)))
   })
 })
 

@@ -157,13 +157,13 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     const { demandsAll, inputs, outputs, session } = loaded
     const problem = Feeds.problem(inputs, feeds) ?? Feeds.outputProblem(outputs, { fetch, kept, into })
     if (problem !== undefined) throw fail("input", problem)
-    const wanted = new Set([...(fetch ?? outputs), ...kept, ...Object.keys(into)])
+    const expected = new Set([...(fetch ?? outputs), ...kept, ...Object.keys(into)])
     const tensors: Record<string, Ort.Tensor> = {}
     for (const [name, feed] of Object.entries(feeds)) {
       tensors[name] = isDeviceTensor(feed) ? residents.get(feed, name) : toTensor(feed)
     }
     const fetches: Record<string, Ort.Tensor | null> = {}
-    for (const name of demandsAll ? outputs : wanted) {
+    for (const name of demandsAll ? outputs : expected) {
       const target = into[name] === undefined ? undefined : residents.get(into[name], name)
       // On a GPU the binding does not write into given tensors: the result replaces the resident's tensor instead.
       fetches[name] = target === undefined || memory !== undefined ? null : target
@@ -190,7 +190,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
       if (target !== undefined) await residents.replace(target, tensor)
       else if (kept.includes(name)) keptResults[name] = await residents.add(tensor)
       else {
-        if (wanted.has(name)) host[name] = toHost(await residents.toHostMemory(tensor))
+        if (expected.has(name)) host[name] = toHost(await residents.toHostMemory(tensor))
         if (tensor.location !== "cpu") tensor.dispose()
       }
     }

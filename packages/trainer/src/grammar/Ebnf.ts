@@ -76,11 +76,11 @@ export const choice = (all: ReadonlyArray<Expression | undefined>): Expression |
 }
 
 /** `to` undefined: unbounded. */
-export const repeat = (given: Expression, from: number, to?: number): Expression => {
+export const repeat = (input: Expression, from: number, to?: number): Expression => {
   // A repetition is no operand of another: `a**`.
-  const one = /[*+?}]$/.test(given) ? `(${given})` : given
+  const one = /[*+?}]$/.test(input) ? `(${input})` : input
   if (to === 0) return empty
-  if (from === 1 && to === 1) return given
+  if (from === 1 && to === 1) return input
   if (to === undefined) return from === 0 ? `${one}*` : from === 1 ? `${one}+` : `${one}{${from},}`
   return from === 0 && to === 1 ? `${one}?` : from === to ? `${one}{${from}}` : `${one}{${from},${to}}`
 }

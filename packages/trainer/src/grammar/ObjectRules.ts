@@ -60,8 +60,8 @@ const otherKey = (rules: Ebnf.Rules, names: ReadonlyArray<string>): Ebnf.Express
     }
     at.isEnd = true
   }
-  const usual = rules.named("key", () => StringRules.character(StringRules.all)!)
-  const rest = `${usual}* ${StringRules.quote}`
+  const defaults = rules.named("key", () => StringRules.character(StringRules.all)!)
+  const rest = `${defaults}* ${StringRules.quote}`
   const from = ({ isEnd, next }: Branch): Ebnf.Expression => {
     const taken = [...next.keys()].map((unit) => {
       // A unit is one character of a string.

@@ -53,9 +53,9 @@ export class SchemaWriter {
     })
   }
 
-  private list(given: Ebnf.Expression, from: number, to: number | undefined): Ebnf.Expression {
+  private list(input: Ebnf.Expression, from: number, to: number | undefined): Ebnf.Expression {
     // The item is written twice: in lists of lists, its text would double at every level.
-    const item = given.length > maxInline ? this.rules.add("item", given) : given
+    const item = input.length > maxInline ? this.rules.add("item", input) : input
     const more = `(${ObjectRules.comma(this.rules)} ${item})`
     const some = Ebnf.sequence(item, Ebnf.repeat(more, Math.max(0, from - 1), to === undefined ? undefined : to - 1))
     return ObjectRules.within(
@@ -75,8 +75,8 @@ export class SchemaWriter {
     if (typeof schema["$ref"] === "string") return this.reference(schema, where)
     if (Array.isArray(schema["anyOf"])) return this.anyOf(schema, schema["anyOf"], where)
     if (schema["enum"] !== undefined || "const" in schema) return this.constants(schema, where)
-    const wanted = [schema["type"] ?? this.implied(schema)].flat().map(String)
-    const all = wanted.map((type) => this.typed(schema, type, where))
+    const expected = [schema["type"] ?? this.implied(schema)].flat().map(String)
+    const all = expected.map((type) => this.typed(schema, type, where))
     return Ebnf.choice(all)
   }
 
@@ -133,8 +133,8 @@ export class SchemaWriter {
         if (one === false) return undefined
         const branch: Schema = one === true ? {} : (one as Schema)
         if (kept.join() === "type" && branch["type"] !== undefined) {
-          const wanted = [beside["type"]].flat()
-          const type = [branch["type"]].flat().filter((each) => wanted.includes(each))
+          const expected = [beside["type"]].flat()
+          const type = [branch["type"]].flat().filter((each) => expected.includes(each))
           return type.length === 0 ? undefined : this.schema({ ...branch, type }, place)
         }
         // Keywords that do not affect each other mean the same in one schema as in two.
@@ -162,8 +162,10 @@ export class SchemaWriter {
     let all: ReadonlyArray<unknown> = "const" in schema ? [schema["const"]] : Array.isArray(listed) ? listed : []
     if ("const" in schema && listed !== undefined) apart(where, "const", ["enum"])
     if (schema["type"] !== undefined) {
-      const wanted = [schema["type"]].flat().map(String)
-      all = all.filter((value) => wanted.includes(typeOf(value)) || (wanted.includes("integer") && isInteger(value)))
+      const expected = [schema["type"]].flat().map(String)
+      all = all.filter(
+        (value) => expected.includes(typeOf(value)) || (expected.includes("integer") && isInteger(value))
+      )
     }
     return Ebnf.choice(all.map((value) => LeafRules.constant(this.rules, value)))
   }
@@ -221,7 +223,7 @@ export class SchemaWriter {
   private array(schema: Schema, where: string): Ebnf.Expression | undefined {
     const prefix = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : []
     const from = Number(schema["minItems"] ?? 0)
-    const given = schema["maxItems"] === undefined ? undefined : Number(schema["maxItems"])
+    const input = schema["maxItems"] === undefined ? undefined : Number(schema["maxItems"])
     return this.inside(() => {
       const first = prefix.map((one, index) => this.schema(one, within(where, `prefixItems.${index}`)))
       const others = this.schema(
@@ -230,7 +232,7 @@ export class SchemaWriter {
       )
       const end = first.findIndex((one) => one === undefined)
       const shortest = end !== -1 ? end : others === undefined ? first.length : undefined
-      const to = given === undefined ? shortest : Math.min(given, shortest ?? given)
+      const to = input === undefined ? shortest : Math.min(input, shortest ?? input)
       if (to !== undefined && from > to) return undefined
       if (first.length === 0)
         return others === undefined ? ObjectRules.within(this.rules, "[", Ebnf.empty, "]") : this.list(others, from, to)

@@ -61,7 +61,7 @@ export const load = (): Library | undefined => {
   const module = { exports: {} }
   const parameters = ["exports", "module", "require", "__filename"]
   // oxlint-disable-next-line typescript/no-implied-eval -- an installed package's own file, see above
-  const run = new Function(...parameters, readFileSync(path, "utf8")) as (...given: ReadonlyArray<unknown>) => void
+  const run = new Function(...parameters, readFileSync(path, "utf8")) as (...input: ReadonlyArray<unknown>) => void
   run(module.exports, module, createRequire(import.meta.url), path)
   // The shape is that of the pinned version.
   return module.exports as Library

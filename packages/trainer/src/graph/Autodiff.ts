@@ -110,7 +110,7 @@ const inputGradients = (
     throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason: "it has no gradient rule" })
   }
   const dyOf = (i: number) => dys[i] ?? zeros(g, step.outputs[i]!, step.outputs[i]!.shape)
-  const given = (i: number): Value => {
+  const source = (i: number): Value => {
     const input = step.inputs[i]
     if (input !== undefined) return input
     throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason: `its input ${i} is missing` })
@@ -120,9 +120,9 @@ const inputGradients = (
     node: step,
     dy: dyOf(0),
     dyOf,
-    x: (i) => recall(given(i)),
+    x: (i) => recall(source(i)),
     y: () => recall(step.outputs[0]!),
-    shape: (i) => given(i).shape
+    shape: (i) => source(i).shape
   })
   return step.inputs.map((input, i) => {
     const emit = emitters[i]

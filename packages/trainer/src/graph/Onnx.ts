@@ -110,16 +110,16 @@ const ownName: NameOf = ({ name }) => name
 const nodeProto = (node: Node, nameOf: NameOf = ownName): MessageInitShape<typeof NodeProtoSchema> => {
   const { attributes, domain, inputs, op, outputs } = node
   const captured = bodyOf(node)?.captured.length ?? 0
-  const given = inputs.slice(0, inputs.length - captured)
+  const source = inputs.slice(0, inputs.length - captured)
   return {
     name: outputs[0]!.name,
     opType: op,
     domain,
-    input: given.map((value) => (value === undefined ? "" : nameOf(value))),
+    input: source.map((value) => (value === undefined ? "" : nameOf(value))),
     output: outputs.map(({ name }) => name),
     attribute: Object.entries(attributes).map(([name, value]) => ({
       name,
-      ...attribute(value, inputs.slice(given.length))
+      ...attribute(value, inputs.slice(source.length))
     }))
   }
 }

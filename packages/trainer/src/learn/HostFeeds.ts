@@ -55,12 +55,12 @@ export interface Given {
   readonly real: "float32" | "float64"
 }
 
-const lengthProblem = ({ items }: WeightedBatch, what: string, given: Reals): string | undefined => {
-  if (given.length !== items.length) return `${given.length} ${what} for ${items.length} sequences`
-  const wrong = items.findIndex(({ length }, i) => given[i]!.length !== length)
+const lengthProblem = ({ items }: WeightedBatch, what: string, source: Reals): string | undefined => {
+  if (source.length !== items.length) return `${source.length} ${what} for ${items.length} sequences`
+  const wrong = items.findIndex(({ length }, i) => source[i]!.length !== length)
   return wrong === -1
     ? undefined
-    : `${what} of sequence ${wrong}: ${given[wrong]!.length} values for ${items[wrong]!.length} positions`
+    : `${what} of sequence ${wrong}: ${source[wrong]!.length} values for ${items[wrong]!.length} positions`
 }
 
 const pairProblem = ({ items, sequences }: WeightedBatch): string | undefined => {

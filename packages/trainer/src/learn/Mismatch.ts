@@ -146,8 +146,8 @@ const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
   return [...explanations].join("; ")
 }
 
-const causes = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, usual: number): ReadonlyArray<string> => [
-  `temperature, top-p or penalties: recorded is "${records(groups)}" (without a record temperature ${usual} is assumed); ` +
+const causes = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, defaults: number): ReadonlyArray<string> => [
+  `temperature, top-p or penalties: recorded is "${records(groups)}" (without a record temperature ${defaults} is assumed); ` +
     "does the server apply other options, for example from its generation_config.json?",
   "logprobs mode: the server reports raw logprobs at a temperature other than 1 (vLLM: --logprobs-mode processed_logprobs)",
   "chat template or tokenizer: text was tokenized again, or the template is not the model's",
@@ -165,11 +165,11 @@ export const explain = (
   compared: Compared,
   bound: number,
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
-  usual: number,
+  defaults: number,
   quantize: "none" | "int8" | "int4" = "none"
 ): string => {
   const rounded = `precision: quantize is ${quantize}; the sampler must have the same (atropos policy --quantize ${quantize}), and with int8 it rounds activations too: raise max_mismatch if the difference is due to that, or use int4 or none`
-  const all = quantize === "none" ? [...causes(groups, usual), precision] : [rounded, ...causes(groups, usual)]
+  const all = quantize === "none" ? [...causes(groups, defaults), precision] : [rounded, ...causes(groups, defaults)]
   return [
     `the sampler's logprobs do not match the trainer's: they differ by ${mean(compared)?.toFixed(3)} nats on average over ` +
       `${compared.tokens} tokens sampled with the same weights (max_mismatch: ${bound}). Likely causes, in order:`,

@@ -56,8 +56,8 @@ export function* buildPieces(objective: Objective, graph: Graph, withEntropies =
       preference: column("preferences")
     })
   })
-  const wanted = entropies !== undefined && objective.needsEntropies ? [logprobs, entropies] : [logprobs]
-  const [slopes, entropySlopes] = yield* gradPieces(graph, loss, wanted)
+  const target = entropies !== undefined && objective.needsEntropies ? [logprobs, entropies] : [logprobs]
+  const [slopes, entropySlopes] = yield* gradPieces(graph, loss, target)
   graph.output("loss", loss)
   graph.output("metrics", figures)
   graph.output("slopes", slopes!)

@@ -164,11 +164,11 @@ const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
     const compare = (
       law: typeof order,
       got: ReadonlyArray<ObjectiveProbe.Probed>,
-      given: ReadonlyArray<ReadonlyArray<ObjectiveProbe.TokenRef>>
+      input: ReadonlyArray<ReadonlyArray<ObjectiveProbe.TokenRef>>
     ) => {
       const loss = got.reduce((sum, part) => sum + part.loss, 0)
       law.note(relative(loss, expected.loss, size), `the loss was ${loss} instead of ${expected.loss}`)
-      const slopes = new Map(given.flatMap((one, part) => one.map((place, i) => [keyOf(place), got[part]!.slopes[i]!])))
+      const slopes = new Map(input.flatMap((one, part) => one.map((place, i) => [keyOf(place), got[part]!.slopes[i]!])))
       places.forEach((place, i) =>
         law.note(relative(slopes.get(keyOf(place))!, expected.slopes[i]!, size), "the gradient changed")
       )

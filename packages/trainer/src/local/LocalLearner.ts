@@ -62,22 +62,22 @@ export interface LocalEngine extends LearnerEngineShape {
 const attentionLengths = 6
 
 /** Plans how the training graph is built and how batches are packed; on GPUs rows have room for pairs. */
-const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: DeviceKind) => {
+const planOf = ({ graph: input, model }: Options, options: LoadOptions, device: DeviceKind) => {
   const maxLength = options.maxLength ?? model.maxPositions
   const { rounded, shape } = model
   const rowLength = device !== "cpu" && options.objective.needsPairs ? 2 * maxLength : maxLength
   const workload = shape && { shape, rowLength, ...(rounded && { rounded }) }
   const memory = options.memory ?? MemoryPlan.memoryBytes(device)
-  const wanted =
+  const target =
     options.tokenBudget ?? (workload ? MemoryPlan.tokensFor(workload, device, memory) : MicroBatch.defaults.tokenBudget)
-  const tokenBudget = Math.max(wanted, rowLength)
+  const tokenBudget = Math.max(target, rowLength)
   const { remat, routerReplay = false } = options
   const plan = workload && MemoryPlan.choose({ ...workload, tokens: tokenBudget }, device, memory, remat)
   const { prepack = false, ...planned } = plan ?? {}
   const graph = {
     ...TrainGraph.defaults,
     ...planned,
-    ...given,
+    ...input,
     ...(remat !== undefined && { remat }),
     routerReplay
   }

@@ -237,7 +237,7 @@ export const choose = (
   workload: Workload,
   device: DeviceKind,
   memory = memoryBytes(device),
-  given?: Plan["remat"]
+  input?: Plan["remat"]
 ): Plan => {
   const held = heldBytes(workload)
   const left = memory / 2 - held - logitBytes(workload, chunks(workload))
@@ -245,7 +245,7 @@ export const choose = (
   const takes = (remat: Plan["remat"]) => activationBytes(workload, remat, attention)
   const fastest = () =>
     takes(false) <= Math.min(littleBytes, left) ? false : takes("elements") <= left ? ("elements" as const) : "parts"
-  const remat = given ?? fastest()
+  const remat = input ?? fastest()
   // Quantized matrices are not constants of a matmul: they are dequantized each time.
   const isSmall = held <= Math.min(left - takes(remat), rearranged * memory)
   const prepack = device === "cpu" && workload.rounded === undefined && isSmall

@@ -95,7 +95,7 @@ export const make = Effect.fn("OptimizerThread.make")(function* (
   initial: Snapshot,
   options: Options
 ): Effect.fn.Return<OptimizerThread, TrainerError, Scope.Scope> {
-  const turn = yield* Semaphore.make(1)
+  const lock = yield* Semaphore.make(1)
   let failure: TrainerError | undefined
   const thread = yield* Effect.mapError(start(initial, options), (error) => dead("cannot be started", error.cause))
   // The thread keeps the process alive only while a request is pending.
@@ -109,7 +109,7 @@ export const make = Effect.fn("OptimizerThread.make")(function* (
         Effect.mapError((error) => (error.reason === "exited" ? dead("has ended") : dead("failed", error.cause))),
         Effect.ensuring(Effect.sync(() => thread.keepsProcess(false)))
       )
-    }).pipe(Effect.uninterruptible, turn.withPermits(1))
+    }).pipe(Effect.uninterruptible, lock.withPermits(1))
 
   /** Narrows the reply to the expected type; no other is possible. */
   const expect = <R extends Reply["reply"]>(kind: R, command: Command) =>

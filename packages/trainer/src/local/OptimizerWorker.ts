@@ -48,8 +48,8 @@ export type Reply =
   | { readonly reply: "parameters"; readonly parameters: Float32Array }
   | ({ readonly reply: "state"; readonly updates: number } & Vectors)
 
-const { hyperparameters, maxNorm, parameters, spans, ...given } = workerData as Start
-let state: Optimizer.State = given
+const { hyperparameters, maxNorm, parameters, spans, ...input } = workerData as Start
+let state: Optimizer.State = input
 let gradient: Float32Array | undefined
 
 const accumulate = (next: Float32Array): void => {

@@ -64,13 +64,13 @@ const sizes = 16
 const headFeeds = ({ length, lossMask, multiple, rows }: MicroBatch, positions: Positions): Feeds => {
   const all = rows * length
   const isTrained = (at: number) => positions === "all" || lossMask[at] === 1
-  let wanted = 0
-  for (let at = 0; at < all; at++) if (isTrained(at)) wanted++
+  let target = 0
+  for (let at = 0; at < all; at++) if (isTrained(at)) target++
   const step = multiple * Math.ceil(all / (sizes * multiple))
-  const count = Math.min(all, step * Math.max(1, Math.ceil(wanted / step)))
+  const count = Math.min(all, step * Math.max(1, Math.ceil(target / step)))
   const ids = new Int32Array(count)
   const slots = new Int32Array(all).fill(count)
-  let others = count - wanted
+  let others = count - target
   let slot = 0
   for (let at = 0; at < all; at++) {
     if (!isTrained(at) && others-- <= 0) continue
@@ -181,5 +181,5 @@ export const feeds = (batch: MicroBatch, objective: Objective, real: Real = "flo
 /** Adds outputs of the logprobs graph to the micro-batch: reference logprobs, the batch's entropy threshold. */
 export const withLogprobs = (
   batch: MicroBatch,
-  given: { readonly refLogprobs?: Float32Array; readonly entropyThreshold?: number }
-): MicroBatch => ({ ...batch, ...given })
+  input: { readonly refLogprobs?: Float32Array; readonly entropyThreshold?: number }
+): MicroBatch => ({ ...batch, ...input })

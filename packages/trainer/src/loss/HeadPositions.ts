@@ -15,7 +15,7 @@ export interface HeadPositions {
 
 /** `ids` int32 (M): distinct positions. `slots` int32 (N): index of a position in `ids`, else M. */
 export const make = (graph: Graph, ids: Value, slots: Value): HeadPositions => {
-  const chosen = (values: Value) => graph.gather(values, ids)
+  const selected = (values: Value) => graph.gather(values, ids)
   const spread = (values: Value) => {
     const nothing = graph.expand(graph.scalar(0, values.dtype), [1, ...values.shape.slice(1)])
     return graph.gather(graph.concat([values, nothing], 0), slots)
@@ -27,7 +27,7 @@ export const make = (graph: Graph, ids: Value, slots: Value): HeadPositions => {
       backward: ([gradient]) => [gradient && backward(gradient)]
     }))[0]!
   return {
-    take: (values) => (values.dtype === graph.real ? paired(values, chosen, spread) : chosen(values)),
-    spread: (values) => paired(values, spread, chosen)
+    take: (values) => (values.dtype === graph.real ? paired(values, selected, spread) : selected(values)),
+    spread: (values) => paired(values, spread, selected)
   }
 }

@@ -73,7 +73,7 @@ interface Part {
   readonly logits: (() => Value) | undefined
 }
 
-const chunk = (graph: Graph, part: Part, head: Value, { ids, weights }: Candidates, wanted: Wanted): Chunk => {
+const chunk = (graph: Graph, part: Part, head: Value, { ids, weights }: Candidates, target: Wanted): Chunk => {
   const z = part.logits?.() ?? graph.gemm(part.scaled, head, false, true)
   const top = graph.amax(z, [-1], true)
   const shifted = graph.sub(z, graph.stopGradient(top))
@@ -86,22 +86,22 @@ const chunk = (graph: Graph, part: Part, head: Value, { ids, weights }: Candidat
     weights === undefined || mass === undefined
       ? graph.sub(picked, lse)
       : graph.sub(graph.sum(graph.mul(weights, picked), [-1], true), graph.mul(mass, lse))
-  const free = wanted.entropy
+  const free = target.entropy
     ? graph.sub(lse, graph.div(graph.sum(graph.mul(powers, shifted), [-1], true), total))
     : undefined
-  const entropies = free === undefined || wanted.entropyGradient ? free : graph.stopGradient(free)
-  if (!wanted.slope) return { logprobs, entropies, slope: undefined, entropySlope: undefined }
+  const entropies = free === undefined || target.entropyGradient ? free : graph.stopGradient(free)
+  if (!target.slope) return { logprobs, entropies, slope: undefined, entropySlope: undefined }
   const [n, width] = ids.shape
   const hidden = head.shape[1]!
   const rows = graph.gather(head, ids)
-  const chosen =
+  const selected =
     weights === undefined
       ? graph.reshape(rows, [n!, hidden])
       : graph.reshape(graph.matmul(graph.reshape(weights, [n!, 1, width!]), rows), [n!, hidden])
   const expected = graph.div(graph.gemm(powers, head), total)
-  const slope = graph.sub(chosen, mass === undefined ? expected : graph.mul(expected, mass))
+  const slope = graph.sub(selected, mass === undefined ? expected : graph.mul(expected, mass))
   const entropySlope =
-    entropies !== undefined && wanted.entropyGradient
+    entropies !== undefined && target.entropyGradient
       ? graph.neg(graph.gemm(graph.mul(graph.div(powers, total), graph.add(graph.sub(shifted, lse), entropies)), head))
       : undefined
   return { logprobs, entropies, slope, entropySlope }
@@ -136,7 +136,7 @@ export const logprobs = (
   { chunks, entropy, entropyGradient = false, gradient, logits, rows }: HeadOptions
 ): HeadValues => {
   const tokens = hidden.shape[0]!
-  const wanted = { entropy, entropyGradient, slope: gradient === "forward" }
+  const target = { entropy, entropyGradient, slope: gradient === "forward" }
   const parts = (value: Value): ReadonlyArray<Value> => (chunks === 1 ? [value] : graph.split(value, 0, chunks))
   const joined = (values: ReadonlyArray<Value>): Value => (chunks === 1 ? values[0]! : graph.concat(values, 0, tokens))
   const scaled = graph.mul(hidden, inverseTemperatures)
@@ -155,9 +155,9 @@ export const logprobs = (
         },
         head,
         { ids: idParts[i]!, weights: weightParts?.[i] },
-        wanted
+        target
       ),
-      wanted
+      target
     )
   const isLooped =
     rows !== undefined && logits === undefined && !entropyGradient && (gradient === "forward" || gradient === "none")
@@ -170,14 +170,14 @@ export const logprobs = (
         { scaled: part!, logits: undefined },
         ownHead,
         { ids: own[0]!, weights: own[1] },
-        wanted
+        target
       )
       return [made.logprobs, made.entropies, made.slope].filter((value) => value !== undefined)
     })
     return {
       logprobs: values[0]!,
       entropies: entropy ? values[1]! : undefined,
-      slope: wanted.slope ? values.at(-1)! : undefined,
+      slope: target.slope ? values.at(-1)! : undefined,
       entropySlope: undefined
     }
   }

@@ -158,11 +158,11 @@ const fields: { readonly [name: string]: ReadonlyArray<unknown> | "boolean" | "n
 export const problem = (value: unknown): string | undefined => {
   if (typeof value === "function") return "it is a function: an objective is a value, made by Objective.make({ … })"
   if (!Predicate.isObject(value)) return `it is ${value === null ? "null" : typeof value}, not an objective`
-  const given: { readonly [name: string]: unknown } = value
-  if (typeof given["name"] !== "string" || given["name"] === "") return "its name is missing: a text"
-  if (typeof given["tokenLoss"] !== "function") return "its tokenLoss is missing: a function of a graph and its tokens"
+  const input: { readonly [name: string]: unknown } = value
+  if (typeof input["name"] !== "string" || input["name"] === "") return "its name is missing: a text"
+  if (typeof input["tokenLoss"] !== "function") return "its tokenLoss is missing: a function of a graph and its tokens"
   for (const [name, allowed] of Object.entries(fields)) {
-    const one = given[name]
+    const one = input[name]
     if (one === undefined) return `its ${name} is missing: Objective.make({ … }) fills in the rest`
     if (Array.isArray(allowed)) {
       if (!allowed.includes(one))
@@ -171,7 +171,7 @@ export const problem = (value: unknown): string | undefined => {
       return `its ${name} is ${JSON.stringify(one)}: it must be a ${String(allowed)}`
     }
   }
-  const { entropyQuantile } = given
+  const { entropyQuantile } = input
   return entropyQuantile === null ||
     (typeof entropyQuantile === "number" && entropyQuantile >= 0 && entropyQuantile <= 1)
     ? undefined

@@ -74,11 +74,11 @@ const tokenLoss =
       loss = graph.mul(loss, others(graph, masked))
       metrics.push(sum("off_policy_masked", masked))
     }
-    let chosen: Value | undefined
+    let selected: Value | undefined
     if (entropyThreshold !== undefined) {
       const masked = indicator(graph, graph.less(graph.stopGradient(entropies!), entropyThreshold))
-      chosen = others(graph, masked)
-      loss = graph.mul(loss, chosen)
+      selected = others(graph, masked)
+      loss = graph.mul(loss, selected)
       metrics.push(sum("entropy_masked", masked))
     }
     metrics.push(sum("policy", loss))
@@ -90,7 +90,7 @@ const tokenLoss =
       metrics.push(sum("kl", estimate))
     }
     if (entropyCoef !== 0) {
-      const bonus = chosen === undefined ? entropies! : graph.mul(chosen, entropies!)
+      const bonus = selected === undefined ? entropies! : graph.mul(selected, entropies!)
       loss = graph.sub(loss, graph.scale(bonus, entropyCoef))
     }
     const { clippedHigh, clippedLow } = surrogate

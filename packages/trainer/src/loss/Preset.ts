@@ -45,9 +45,9 @@ const supervised: Partial<Record<PresetName, SupervisedPreset>> = { sft, distill
 
 type Changes = Partial<PolicySettings> & { readonly dpoBeta?: number }
 
-const changes = (given: Partial<LossSettings>): Changes =>
+const changes = (input: Partial<LossSettings>): Changes =>
   Object.fromEntries(
-    Object.entries(given).filter(
+    Object.entries(input).filter(
       ([name, value]) => name !== "preset" && name !== "file" && value !== null && value !== undefined
     )
   )
@@ -99,11 +99,11 @@ const contradiction = ({ noCorrection }: PolicyPreset, settings: PolicySettings)
 }
 
 /** The effective loss settings: those given, else the preset's; without those that have no effect. */
-export const inForce = (given: LossSettings): Partial<LossSettings> => {
-  const { preset } = given
-  const changed = changes(given)
+export const inForce = (input: LossSettings): Partial<LossSettings> => {
+  const { preset } = input
+  const changed = changes(input)
   const policy = policies[preset]
-  if (policy === undefined || typeof given.file === "string") return { preset, ...changed }
+  if (policy === undefined || typeof input.file === "string") return { preset, ...changed }
   const settings: PolicySettings = { ...policy.defaults, ...changed }
   const without = unusedReasons(policy, settings)
   return { preset, ...Object.fromEntries(Object.entries(settings).filter(([name]) => !without.has(name))) }
@@ -111,14 +111,14 @@ export const inForce = (given: LossSettings): Partial<LossSettings> => {
 
 /** The objective to train with; fails if a setting would have no effect. */
 export const resolve = (
-  given: Partial<LossSettings> & { readonly preset: PresetName }
+  input: Partial<LossSettings> & { readonly preset: PresetName }
 ): Result.Result<Objective, LossSettingsError> => {
-  const fail = (reason: string) => Result.fail(new LossSettingsError({ preset: given.preset, reason }))
-  if (typeof given.file === "string") {
-    return fail(`the settings name a custom loss, ${given.file}: pass it to Trainer.make as objective`)
+  const fail = (reason: string) => Result.fail(new LossSettingsError({ preset: input.preset, reason }))
+  if (typeof input.file === "string") {
+    return fail(`the settings name a custom loss, ${input.file}: pass it to Trainer.make as objective`)
   }
-  const changed = changes(given)
-  const policy = policies[given.preset]
+  const changed = changes(input)
+  const policy = policies[input.preset]
   if (policy === undefined) {
     const { aggregation, divisorTokens, dpoBeta, maskTruncated, ...rest } = changed
     const [unused] = Object.keys(rest)
@@ -130,13 +130,13 @@ export const resolve = (
       ...(divisorTokens !== undefined && { divisorTokens }),
       ...(maskTruncated !== undefined && { maskTruncated })
     }
-    if (given.preset === "dpo") {
+    if (input.preset === "dpo") {
       if (aggregation !== undefined) return fail("has no aggregation: it is a mean over pairs")
       return Result.succeed({ ...Dpo.objective(dpoBeta ?? 0.1), ...shared })
     }
     if (dpoBeta !== undefined) return fail("has no dpoBeta: it compares no pairs")
     // Every name is in one of the three tables.
-    const { objective } = supervised[given.preset]!
+    const { objective } = supervised[input.preset]!
     return Result.succeed({ ...objective, ...(aggregation !== undefined && { aggregation }), ...shared })
   }
   const settings: PolicySettings = { ...policy.defaults, ...changed }

@@ -145,8 +145,16 @@ const inChunks = (graph: Graph, x: Value, chunks: number, part: (chunk: Value) =
 }
 
 export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
-  const { attention, inputIds, positionIds, feedForwardChunks = 1, recurrence, remat: asked = false, routes } = inputs
-  const remat = asked === true ? "parts" : asked
+  const {
+    attention,
+    inputIds,
+    positionIds,
+    feedForwardChunks = 1,
+    recurrence,
+    remat: requested = false,
+    routes
+  } = inputs
+  const remat = requested === true ? "parts" : requested
   const { headDim, heads, hiddenSize, kvHeads, layers, normEpsilon, normOffset, qkNorm, vocabSize } = config
   const [rows, width] = inputIds.shape as [Dim, Dim]
   const tokens = graph.dimMul(rows, width)
@@ -199,11 +207,11 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     }
     const sinks = config.hasSinks ? tensor(Tensors.sinksName(layer), [heads]) : undefined
     const traits = { layer, scale: config.attentionScale, cap: config.attentionCap, window, sinks }
-    const [asked, keys] = [prepared(q, heads, "q_norm"), prepared(k!, kvHeads, "k_norm")]
-    const queries = growth === undefined ? asked : graph.mul(asked, growth)
+    const [requested, keys] = [prepared(q, heads, "q_norm"), prepared(k!, kvHeads, "k_norm")]
+    const queries = growth === undefined ? requested : graph.mul(requested, growth)
     const values = graph.keep(attention(traits, queries, keys, split(v!, kvHeads)))
-    const given = graph.reshape(graph.transpose(values, [0, 2, 1, 3]), [tokens, heads * headDim])
-    return gate === undefined ? given : graph.mul(given, graph.sigmoid(gate))
+    const provided = graph.reshape(graph.transpose(values, [0, 2, 1, 3]), [tokens, heads * headDim])
+    return gate === undefined ? provided : graph.mul(provided, graph.sigmoid(gate))
   }
 
   const remember = (x: Value, layer: number): Value => {
@@ -214,8 +222,8 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
 
   const attend = (x: Value, layer: number): Value => {
     const projections = again("elements", [x], () => projected(x, layer))
-    const given = again("elements", projections, () => linear(mixed(projections, layer), layer, "o_proj"))
-    return added(x, given, layer, "afterAttention")
+    const provided = again("elements", projections, () => linear(mixed(projections, layer), layer, "o_proj"))
+    return added(x, provided, layer, "afterAttention")
   }
 
   /** x + W_down (act(W_gate x) * W_up x) */

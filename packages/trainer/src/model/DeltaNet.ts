@@ -85,15 +85,15 @@ const mixed = (
   }
   const perHead = (part: "A_log" | "dt_bias") => tensor(Tensors.deltaName(layer, part), [valueHeads])
   const steps = softplus(graph, graph.add(a, perHead("dt_bias")))
-  const given = recurrence.mix(layer, {
+  const source = recurrence.mix(layer, {
     queries: graph.scale(ofHeads(queries), keyDim ** -0.5),
     keys: ofHeads(keys),
     values: inRows(values, valueHeads, valueDim),
     decays: inRows(graph.neg(graph.mul(graph.exp(perHead("A_log")), steps)), valueHeads),
     betas: inRows(graph.sigmoid(b), valueHeads)
   })
-  const square = graph.mean(graph.mul(given, given), [-1], true)
-  const normed = graph.div(given, graph.sqrt(graph.add(square, graph.scalar(config.normEpsilon))))
+  const square = graph.mean(graph.mul(source, source), [-1], true)
+  const normed = graph.div(source, graph.sqrt(graph.add(square, graph.scalar(config.normEpsilon))))
   const weighed = graph.mul(normed, tensor(Tensors.deltaName(layer, "norm.weight"), [valueDim]))
   const gated = graph.mul(weighed, silu(graph, inRows(z, valueHeads, valueDim)))
   return graph.reshape(gated, [graph.dimMul(rows, width), valueSize])
@@ -107,6 +107,6 @@ export const build = (graph: Graph, config: ModelConfig, parts: Parts & Around, 
     const of = (name: Tensors.Projection) => linear(input, layer, name)
     return [of("in_proj_qkv"), of("in_proj_z"), of("in_proj_b"), of("in_proj_a")] as const
   })
-  const given = again("elements", projections, () => mixed(graph, config, parts, projections, layer))
-  return linear(given, layer, "out_proj")
+  const source = again("elements", projections, () => mixed(graph, config, parts, projections, layer))
+  return linear(source, layer, "out_proj")
 }

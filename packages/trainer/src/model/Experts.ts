@@ -42,9 +42,9 @@ export interface Weights {
 /** Receives or supplies choices. `mixture` counts the layers that have one, from 0. */
 export interface Routes {
   /** int64 (N, k); `RoutedExperts.unknown` if the router chooses. */
-  readonly given?: (mixture: number) => Value
+  readonly input?: (mixture: number) => Value
   /** int64 (N, k) */
-  readonly hear?: (mixture: number, chosen: Value) => void
+  readonly hear?: (mixture: number, selected: Value) => void
 }
 
 /** The experts chosen for each token, int64 (N, k), and their weights, (N, k). */
@@ -54,7 +54,7 @@ const route = (
   { tensor }: Weights,
   x: Value,
   layer: number,
-  { given, hear }: Routes
+  { input: provided, hear }: Routes
 ) => {
   const { experts, isNormed, joint, perToken } = config.mixture!
   const isJoint = joint !== undefined
@@ -64,21 +64,21 @@ const route = (
   const shape = [tokens!, perToken]
   // Stored for the backward pass: recomputation must use the same experts.
   const mixture = config.layerTraits.slice(0, layer).filter(({ isMixture }) => isMixture).length
-  const chosen = graph.outside(() => {
+  const selected = graph.outside(() => {
     const outputs = [
       { dtype: scores.dtype, shape },
       { dtype: "int64", shape }
     ] as const
     const own = graph.multi("TopK", [graph.stopGradient(scores), graph.ints([perToken])], outputs, { axis: -1 })[1]!
-    if (given === undefined) return own
-    const known = given(mixture)
+    if (provided === undefined) return own
+    const known = provided(mixture)
     return graph.where(graph.greaterEq(known, graph.scalar(0, "int64")), known, own)
   })
-  hear?.(mixture, chosen)
+  hear?.(mixture, selected)
   const weights = isNormed
-    ? graph.softmax(graph.gatherLast(scores, chosen))
-    : graph.gatherLast(graph.softmax(scores), chosen)
-  return { chosen, weights }
+    ? graph.softmax(graph.gatherLast(scores, selected))
+    : graph.gatherLast(graph.softmax(scores), selected)
+  return { chosen: selected, weights }
 }
 
 /** An expert of gpt-oss: gate and up alternate along the last axis. */
@@ -166,10 +166,10 @@ export const build = (
   layer: number,
   routes: Routes = {}
 ): Value => {
-  const { chosen, weights } = route(graph, config, source, x, layer, routes)
+  const { chosen: selected, weights } = route(graph, config, source, x, layer, routes)
   const stacks = Tensors.expertStacks(config, layer).map(({ name, shape }) => source.stack(name, shape))
   const trained = stacks.flatMap((stack) => stack.trained ?? [])
-  const dispatch = Dispatch.make(graph, chosen, config.mixture!.experts, `experts_${layer}`)
+  const dispatch = Dispatch.make(graph, selected, config.mixture!.experts, `experts_${layer}`)
   const { blocks, count, rows } = dispatch
   const table = [blocks, rows]
 

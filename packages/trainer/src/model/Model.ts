@@ -163,7 +163,7 @@ export const policy = (model: Built): Policy => ({
       ...(model.config.delta && { recurrence: PackedDelta.make(graph, segmentIds, positionIds) }),
       remat,
       feedForwardChunks,
-      ...(routedExperts && { routes: { given: givenOf(graph, routedExperts) } })
+      ...(routedExperts && { routes: { input: givenOf(graph, routedExperts) } })
     })
 })
 

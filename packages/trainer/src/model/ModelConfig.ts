@@ -55,18 +55,22 @@ const deltaLayers = (family: Family, file: File): Result.Result<ReadonlyArray<bo
 /** Flags of the layers with a sliding window; an error if the file is inconsistent. */
 const slidingLayers = (family: Family, file: File): Result.Result<ReadonlyArray<boolean>, string> => {
   const { layer_types: types, num_hidden_layers: layers, sliding_window: window } = file
-  const usual = Array.from({ length: layers }, (_, layer) => family.slides?.(file, layer) ?? false)
+  const defaults = Array.from({ length: layers }, (_, layer) => family.slides?.(file, layer) ?? false)
   const others = family.isDelta === undefined ? [full, sliding] : [full, linear]
   const stranger = types?.find((type) => !others.includes(type))
   if (stranger !== undefined) return Result.fail(`layers of type ${stranger} (layer_types) are not supported`)
   if (types != null && types.length !== layers) {
     return Result.fail(`layer_types names ${types.length} layers, num_hidden_layers ${layers}`)
   }
-  const said = types?.map((type) => type === sliding)
-  if (said !== undefined && family.readsLayerTypes !== true && said.some((slides, i) => slides !== usual[i])) {
+  const declared = types?.map((type) => type === sliding)
+  if (
+    declared !== undefined &&
+    family.readsLayerTypes !== true &&
+    declared.some((slides, i) => slides !== defaults[i])
+  ) {
     return Result.fail(`a ${file.model_type} has no layers of type ${sliding} of its own choice (layer_types)`)
   }
-  const slides = said ?? usual
+  const slides = declared ?? defaults
   return slides.includes(true) && window == null
     ? Result.fail(`layers of type ${sliding} need a sliding_window`)
     : Result.succeed(slides)
@@ -86,8 +90,8 @@ const ropesOf = (family: Family, file: File, headDim: number): Result.Result<Rea
   if (family.slidingTheta === undefined) {
     if (nested != null) return Result.fail(`rope_parameters of a ${file.model_type} are the same for all layers`)
     const { mrope_section: _, ...ofText } = written ?? scaling ?? {}
-    const said = family.ignoresPictures === true ? ofText : (written ?? scaling ?? {})
-    return Result.map(RopeScaling.read(said, around), (rope) => [rope])
+    const declared = family.ignoresPictures === true ? ofText : (written ?? scaling ?? {})
+    return Result.map(RopeScaling.read(declared, around), (rope) => [rope])
   }
   if (written != null && nested == null && Object.keys(written).length > 0) {
     return Result.fail(`rope_parameters of a ${file.model_type} are for each type of layer: ${full} and ${sliding}`)

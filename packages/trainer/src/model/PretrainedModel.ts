@@ -44,8 +44,8 @@ export interface Options {
 const maxDefaultPositions = 32_768
 
 /** Max positions: the requested or default number, at most the model's. */
-const positionsOf = (published: ModelConfig, asked: number | undefined): number =>
-  Math.min(published.maxPositions, asked ?? Math.min(maxDefaultPositions, usualPositions(published)))
+const positionsOf = (published: ModelConfig, limit: number | undefined): number =>
+  Math.min(published.maxPositions, limit ?? Math.min(maxDefaultPositions, usualPositions(published)))
 
 export type Description = Pick<Model, "name" | "config" | "tokenizer">
 

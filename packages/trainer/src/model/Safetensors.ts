@@ -273,8 +273,8 @@ export const write = Effect.fn("Safetensors.write")(
       Effect.gen(function* () {
         const file = yield* fs.open(partial, { flag: "w" })
         yield* file.writeAll(head)
-        for (const { values: given } of tensors) {
-          const values = Effect.isEffect(given) ? yield* given : given
+        for (const { values: input } of tensors) {
+          const values = Effect.isEffect(input) ? yield* input : input
           for (let at = 0; at < values.length; at += stretch) {
             const part = values.subarray(at, at + stretch)
             const stored = type === "F32" ? part : toBfloat16(part)

@@ -41,8 +41,8 @@ const momentsOf = (groups: Batch.Batch["groups"]) => {
 
 /** Groups from the original's environments, and from environments that send JSON, do not report `solved`. */
 const solvedOf = (groups: Batch.Batch["groups"]): Pick<StepMetrics, "solvedFraction"> => {
-  const told = groups.flatMap(({ solved = [] }) => solved)
-  return told.length === 0 ? {} : { solvedFraction: told.filter(Boolean).length / told.length }
+  const flags = groups.flatMap(({ solved = [] }) => solved)
+  return flags.length === 0 ? {} : { solvedFraction: flags.filter(Boolean).length / flags.length }
 }
 
 const truncatedOf = (groups: Batch.Batch["groups"]): number =>

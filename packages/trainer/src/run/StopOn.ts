@@ -62,13 +62,13 @@ export interface StopOn {
 }
 
 export const make = (names: string, recorder: Health.Recorder = Health.recorder()): StopOn => {
-  const wanted = rulesOf(names)
+  const target = rulesOf(names)
   let found: Health.Found | undefined
   return {
     see: (metrics) => {
-      if (wanted.length === 0) return false
+      if (target.length === 0) return false
       recorder.see("trainer", metrics.step, StepMetrics.values(metrics))
-      found = Health.judge(recorder.recorded, wanted)[0]
+      found = Health.judge(recorder.recorded, target)[0]
       return found !== undefined
     },
     end: Effect.suspend(() =>

@@ -40,10 +40,10 @@ const optimizerOf = ({ trainer }: TrainerSettings.TrainerSettings): OptimizerSet
 
 export const resolve = (
   settings: TrainerSettings.TrainerSettings,
-  { advantages, objective: given, optimizer, schedule }: TrainerValues
+  { advantages, objective: input, optimizer, schedule }: TrainerValues
 ): Result.Result<Resolved, Preset.LossSettingsError> => {
   const course = TrainerSettings.scheduleOf(settings.trainer)
-  return Result.map(given === undefined ? Preset.resolve(settings.loss) : Result.succeed(given), (preset) => {
+  return Result.map(input === undefined ? Preset.resolve(settings.loss) : Result.succeed(input), (preset) => {
     const objective = Predicate.isFunction(advantages) ? preset : { ...preset, ...advantages }
     return {
       objective,
@@ -59,13 +59,13 @@ const nameOf = ({ name }: { readonly name: string }): string => (name === "" ? "
 /** Encodes the values for checkpoints, next to the settings; empty if none were given. */
 export const encode = (values: TrainerValues): { readonly [name: string]: unknown } => {
   const { advantages, objective, optimizer, schedule } = values
-  const given = {
+  const input = {
     ...(objective && { objective: objective.name }),
     ...(advantages && { advantages: Predicate.isFunction(advantages) ? nameOf(advantages) : { ...advantages } }),
     ...(schedule && { schedule: nameOf(schedule) }),
     ...(optimizer && { optimizer: { ...optimizer } })
   }
-  return Object.keys(given).length === 0 ? {} : { values: given }
+  return Object.keys(input).length === 0 ? {} : { values: input }
 }
 
 export const recipe = ({ advantages, objective }: Resolved): ScoreAdvantage.Recipe => ({

@@ -58,13 +58,13 @@ export const makePreparation =
       isUnknownStale: objective.isPolicyGradient
     })
     const { counts, sequences } = TrainingSequence.ofGroups(fresh, objective, temperature, advantages ?? objective)
-    const chosen = WeightedBatch.choose(sequences, objective, {
+    const selected = WeightedBatch.choose(sequences, objective, {
       maxLength: seqLen,
       tooLong,
       vocabSize: model.vocabSize,
       skipZeroAdvantage: objective.isAdvantageOnly
     })
-    return { ...chosen, counts, staleness: figures }
+    return { ...selected, counts, staleness: figures }
   }
 
 export interface Options {

@@ -22,16 +22,16 @@ const anyObject = JSON.stringify({ type: "object" })
 
 const describeValue = (value: unknown): string => JSON.stringify(value)?.slice(0, 80) ?? "nothing"
 
-const schemaOf = (given: unknown, param: string): Effect.Effect<string, OpenAiApiError> =>
+const schemaOf = (input: unknown, param: string): Effect.Effect<string, OpenAiApiError> =>
   Effect.gen(function* () {
     const schema: unknown =
-      typeof given === "string"
+      typeof input === "string"
         ? yield* Effect.try({
-            try: () => ExactJson.parseWritten(given),
+            try: () => ExactJson.parseWritten(input),
             catch: () =>
-              invalid(param, `${param}: expected a JSON schema, got text that is not JSON: ${describeValue(given)}`)
+              invalid(param, `${param}: expected a JSON schema, got text that is not JSON: ${describeValue(input)}`)
           })
-        : given
+        : input
     const problem = SchemaGrammar.problem(schema)
     if (problem !== undefined) return yield* invalid(param, `${param}: ${problem}`)
     return ExactJson.write(schema)!
@@ -57,11 +57,11 @@ const ofOutputs = (outputs: unknown): Effect.Effect<string | undefined, OpenAiAp
   if (!Predicate.isReadonlyObject(outputs)) {
     return Effect.fail(invalid(param, `${param}: expected { "json": schema }, got ${describeValue(outputs)}`))
   }
-  const given = Object.entries(outputs).filter(([, value]) => value !== null && value !== false)
-  const [one, other] = given
+  const input = Object.entries(outputs).filter(([, value]) => value !== null && value !== false)
+  const [one, other] = input
   if (one === undefined) return Effect.undefined
   if (other !== undefined)
-    return Effect.fail(invalid(param, `${param}: give one of ${given.map(([word]) => word).join(", ")}`))
+    return Effect.fail(invalid(param, `${param}: give one of ${input.map(([word]) => word).join(", ")}`))
   const [word, value] = one
   if (word === "json") return schemaOf(value, `${param}.json`)
   if (word === "json_object") return Effect.succeed(anyObject)
@@ -77,9 +77,9 @@ export const of = (words: Words): Effect.Effect<string | undefined, OpenAiApiErr
       ["structured_outputs", outputs === undefined ? undefined : yield* ofOutputs(outputs)],
       ["guided_json", guided === undefined ? undefined : yield* schemaOf(guided, "guided_json")]
     ] as const
-    const given = forms.filter(([, form]) => form !== undefined)
-    if (given.length > 1) {
-      return yield* invalid(given[1]![0], `${given[1]![0]}: ${given[0]![0]} is given too; remove one of them`)
+    const input = forms.filter(([, form]) => form !== undefined)
+    if (input.length > 1) {
+      return yield* invalid(input[1]![0], `${input[1]![0]}: ${input[0]![0]} is given too; remove one of them`)
     }
-    return given[0]?.[1]
+    return input[0]?.[1]
   })

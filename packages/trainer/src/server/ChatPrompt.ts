@@ -42,10 +42,10 @@ export const make = Effect.fn("ChatPrompt.make")(function* (
     ids: yield* encode(forced === undefined ? prompt : prompt + forced.before),
     isReadWhole,
     keepsSpecialTokens: areCalled || format.hasSpecialMarks,
-    read: (said, finishReason) => {
+    read: (output, finishReason) => {
       // A truncated call is not closed.
       const end = finishReason === "length" ? "" : (forced?.behind ?? "")
-      const text = forced === undefined ? said : forced.before + said + end
+      const text = forced === undefined ? output : forced.before + output + end
       return isReadWhole
         ? translator.parse(text, finishReason, { tools, areCalled, prompt })
         : Effect.succeed({ content: text, toolCalls: [], finishReason })

@@ -59,7 +59,7 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
       let ended = 0
       let end: ((index: number) => void) | undefined
       return engine
-        .stream(request, (given) => (end = given))
+        .stream(request, (input) => (end = input))
         .pipe(
           Stream.map((event) => {
             const delta = rows[event.index]?.take(event)

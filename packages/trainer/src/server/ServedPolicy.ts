@@ -43,7 +43,7 @@ export interface ServedPolicy extends Required<Omit<Options, "toolCallFormat">> 
    * Max tokens of a completion: those requested, or all that the prompt leaves; at least one, so that the engine
    * reports a prompt that is too long. A reduced limit is logged once.
    */
-  readonly room: (promptTokens: number, wanted: number | undefined) => Effect.Effect<number>
+  readonly room: (promptTokens: number, target: number | undefined) => Effect.Effect<number>
   readonly render: (
     messages: ReadonlyArray<Message.Message>,
     options: Tokenizer.ChatTemplateOptions
@@ -93,14 +93,14 @@ export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) 
         return !isFramed || frame.every((id, index) => ids[index] === id) ? ids : [...frame, ...ids]
       })
     }),
-    room: (promptTokens, wanted) => {
+    room: (promptTokens, target) => {
       const left = Math.max(1, maxSequenceTokens - promptTokens)
-      if (wanted === undefined || wanted <= left) return Effect.succeed(wanted ?? left)
+      if (target === undefined || target <= left) return Effect.succeed(target ?? left)
       if (hasLogged) return Effect.succeed(left)
       hasLogged = true
       return Effect.as(
         Effect.logInfo("completions are limited by the max sequence length", {
-          requested: wanted,
+          requested: target,
           left,
           because: `the prompt has ${promptTokens} tokens; a sequence has at most ${maxSequenceTokens}`
         }),

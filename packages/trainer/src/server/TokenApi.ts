@@ -24,7 +24,7 @@ const read = Parameters.reader(Parameters.Generate, ["prompt"])
 const toError = ApiError.fromEngine("prompt")
 const defaultMaxTokens = 16
 
-const wanted = 'prompt: a text or { "prompt_token_ids": [...] } is needed'
+const target = 'prompt: a text or { "prompt_token_ids": [...] } is needed'
 
 interface Prompt {
   /** Lazy: called once the engine has accepted the ids. */
@@ -50,7 +50,7 @@ const promptOf = (
   }
   return Parameters.isTokenIds(ids)
     ? Effect.succeed({ text: () => tokenizer.decode(ids), tokens: ids })
-    : Effect.fail(ApiError.invalid("prompt", wanted))
+    : Effect.fail(ApiError.invalid("prompt", target))
 }
 
 type Entry = { readonly [id: string]: number }

@@ -81,7 +81,7 @@ const forcedBy = Effect.fnUntraced(function* (
   choice: unknown,
   format: OutputFormat.OutputFormat
 ) {
-  const wanted = yield* nameIn(choice)
+  const target = yield* nameIn(choice)
   if (tools.length === 0) return yield* ApiError.invalid(param, `${param}: the request has no tools`)
   const { forcedCall } = format
   if (forcedCall === undefined) {
@@ -92,10 +92,10 @@ const forcedBy = Effect.fnUntraced(function* (
   }
   const { argumentsKey, before, behind } = forcedCall
   const calls = (yield* Effect.forEach(tools, (tool, index) => callOf(tool, index, argumentsKey))).filter(
-    ({ name }) => wanted === undefined || name === wanted
+    ({ name }) => target === undefined || name === target
   )
   const [first] = calls
-  if (first === undefined) return yield* ApiError.invalid(param, `${param}: the request has no tool named ${wanted}`)
+  if (first === undefined) return yield* ApiError.invalid(param, `${param}: the request has no tool named ${target}`)
   const schema =
     calls.length === 1 ? first.schemaAt("") : { anyOf: calls.map(({ schemaAt }, index) => schemaAt(`/anyOf/${index}`)) }
   const forced: Forced = {
@@ -108,10 +108,10 @@ const forcedBy = Effect.fnUntraced(function* (
 })
 
 export const read = Effect.fnUntraced(function* (
-  { tool_choice: given, tools: all }: { readonly [key: string]: unknown },
+  { tool_choice: input, tools: all }: { readonly [key: string]: unknown },
   format: OutputFormat.OutputFormat
 ) {
-  const [choice, tools] = [given ?? "auto", all ?? []]
+  const [choice, tools] = [input ?? "auto", all ?? []]
   if (!Array.isArray(tools)) return yield* ApiError.invalid("tools", "tools: a list of tools is needed")
   const isFree = choice === "auto" || choice === "none"
   return {

@@ -30,11 +30,11 @@ const decodeAnswer = Schema.decodeUnknownOption(
 export const difference = ({ logprobs, tokens }: Probe, answer: string): number | undefined => {
   const decoded = decodeAnswer(answer)
   if (Option.isNone(decoded)) return undefined
-  const [{ prompt_logprobs: given }] = decoded.value.choices
-  if (given.length !== tokens.length || logprobs.length !== tokens.length - 1) return undefined
+  const [{ prompt_logprobs: input }] = decoded.value.choices
+  if (input.length !== tokens.length || logprobs.length !== tokens.length - 1) return undefined
   let sum = 0
   for (const [at, expected] of logprobs.entries()) {
-    const found = given[at + 1]?.[String(tokens[at + 1])]?.logprob
+    const found = input[at + 1]?.[String(tokens[at + 1])]?.logprob
     if (found === undefined) return undefined
     sum += Math.abs(found - expected)
   }

@@ -207,14 +207,16 @@ export const make = Effect.fn("TargetWorker.make")(function* (
 
   /** Waits for something to push: offered weights, or weights that the target has lost. */
   const waited: Effect.Effect<void> = Effect.suspend(() => {
-    const wanted = newest
+    const expected = newest
     const { has } = target
-    if (wanted === undefined || has === undefined) return arrived.await
+    if (expected === undefined || has === undefined) return arrived.await
     return Effect.flatMap(Effect.timeoutOption(arrived.await, options.watch), (push) =>
       Option.isSome(push)
         ? Effect.void
-        : Effect.flatMap(isLost(target.name, wanted, Effect.timeout(has(wanted.name), options.attemptTime)), (lost) =>
-            lost && pending === undefined ? Effect.map(jobOf(wanted), (job) => void (pending = job)) : waited
+        : Effect.flatMap(
+            isLost(target.name, expected, Effect.timeout(has(expected.name), options.attemptTime)),
+            (lost) =>
+              lost && pending === undefined ? Effect.map(jobOf(expected), (job) => void (pending = job)) : waited
           )
     )
   })

@@ -112,7 +112,7 @@ export const vllmWeights = Effect.fnUntraced(function* (options: Options) {
   return {
     name,
     check: Effect.asVoid(label),
-    has: (wanted) => Effect.map(label, (now) => now.isSettled && now.name === wanted),
+    has: (target) => Effect.map(label, (now) => now.isSettled && now.name === target),
     load: Effect.fn("VllmWeights.load")(function* ({ folder, name: next, probe }, isRepeated) {
       const now = yield* label
       // The previous attempt completed, but its response was lost.

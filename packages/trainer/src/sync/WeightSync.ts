@@ -109,8 +109,8 @@ export const make = Effect.fn("WeightSync.make")(function* (
 ): Effect.fn.Return<Shape, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const path = yield* Path.Path
-  const { folder: given, name: base = "policy", readAdapter, remoteFolder, writeAdapter } = options
-  const root = path.resolve(given)
+  const { folder: input, name: base = "policy", readAdapter, remoteFolder, writeAdapter } = options
+  const root = path.resolve(input)
   const run = options.run ?? (yield* Random.nextIntBetween(0, 16 ** 6)).toString(16).padStart(6, "0")
   /** Of the folders that were written. */
   const names = new Set<string>()

@@ -112,10 +112,10 @@ export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) 
     maxSequenceTokens: maxPositions
   })
   const learning = { session, baseModel, rank, seed }
-  const asked = { ...options, baseModel, maxPositions }
+  const settings = { ...options, baseModel, maxPositions }
   /** By name and bounds, so that a server is probed once. */
   const builtIns = new Map<string, BuiltIn.BuiltIn | undefined>()
-  const reduction = yield* Effect.cached(probed(session, asked))
+  const reduction = yield* Effect.cached(probed(session, settings))
   return {
     session,
     engine: sampler.engine,
@@ -134,7 +134,7 @@ export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) 
           const clipped = known.isProbed ? BuiltIn.clippedOf(loading.objective) : undefined
           const key = JSON.stringify(clipped)
           if (clipped !== undefined && !builtIns.has(key)) {
-            builtIns.set(key, yield* builtInFor(session, asked, known, clipped))
+            builtIns.set(key, yield* builtInFor(session, settings, known, clipped))
           }
           const builtIn = builtIns.get(key)
           const learner = { ...learning, reduction: known, builtIn, publish: sampler.switchTo }

@@ -48,9 +48,9 @@ const watched = Effect.fnUntraced(function* (real: string, forgets = false) {
             `${real}${url}`,
             method === "POST" ? { ...init, body: body as Uint8Array<ArrayBuffer> } : init
           )
-          return { given, bytes: new Uint8Array(await given.arrayBuffer()) }
+          return { input: given, bytes: new Uint8Array(await given.arrayBuffer()) }
         })
-        response.writeHead(answer.given.status, { "content-type": answer.given.headers.get("content-type") ?? "" })
+        response.writeHead(answer.input.status, { "content-type": answer.input.headers.get("content-type") ?? "" })
         response.end(answer.bytes)
       })
       Effect.runFork(Effect.catchCause(passed, () => Effect.sync(() => response.destroy())))

@@ -27,13 +27,13 @@ const channel = "atropos"
 export const metricsOf = (run: string): string => `${run}/metrics`
 
 export const make = Effect.fnUntraced(function* (
-  views: RunStateCache
+  runStates: RunStateCache
 ): Effect.fn.Return<Notifications, never, PgClient.PgClient | Database | Scope.Scope> {
   const pg = yield* PgClient.PgClient
   const database = yield* Database
-  const self = Uuid.v7()
+  const processId = Uuid.v7()
   const topics = new Map<string, PubSub.PubSub<void>>()
-  const untold = new Set<string>()
+  const pending = new Set<string>()
   let count = 0
   const wake = yield* Queue.sliding<void>(1)
 
@@ -42,22 +42,22 @@ export const make = Effect.fnUntraced(function* (
     if (topic !== undefined) PubSub.publishUnsafe(topic, undefined)
   }
 
-  const tellAll = (run: string): void => {
+  const notifyAll = (run: string): void => {
     count++
     publish(run)
     if (database.kind === "pglite") return
-    untold.add(run)
+    pending.add(run)
     Queue.offerUnsafe(wake, undefined)
   }
 
   const changed = (run: string): void => {
-    views.invalidate(run)
-    tellAll(run)
+    runStates.invalidate(run)
+    notifyAll(run)
   }
 
   const counted = (run: string): void => {
-    views.invalidateCounts(run)
-    tellAll(run)
+    runStates.invalidateCounts(run)
+    notifyAll(run)
   }
 
   const stream = (run: string): Stream.Stream<void> =>
@@ -73,41 +73,41 @@ export const make = Effect.fnUntraced(function* (
 
   // The embedded database has a single process and connection, which LISTEN would block.
   if (database.kind === "postgres") {
-    const tell = Effect.gen(function* () {
+    const publishPending = Effect.gen(function* () {
       yield* Queue.take(wake)
-      const runs = [...untold]
-      untold.clear()
-      for (const run of runs) yield* pg.notify(channel, `${self} ${run}`)
+      const runs = [...pending]
+      pending.clear()
+      for (const run of runs) yield* pg.notify(channel, `${processId} ${run}`)
       yield* Effect.sleep("100 millis")
     })
-    yield* tell.pipe(
+    yield* publishPending.pipe(
       Effect.catchTag("SqlError", Failure.warn("other processes not notified of a change")),
       Effect.forever,
       Effect.forkScoped
     )
-    const hear = Effect.scoped(
+    const listen = Effect.scoped(
       Effect.gen(function* () {
         const notifications = yield* pg.listen(channel)
         // Changes from before the connection are unknown.
-        views.invalidateAll()
+        runStates.invalidateAll()
         for (const run of topics.keys()) publish(run)
         yield* Stream.runForEach(Stream.fromQueue(notifications), ({ payload }) =>
           Effect.sync(() => {
             const space = payload.indexOf(" ")
-            if (payload.slice(0, space) === self) return
+            if (payload.slice(0, space) === processId) return
             const run = payload.slice(space + 1)
-            views.invalidate(run)
+            runStates.invalidate(run)
             publish(run)
           })
         )
       })
     )
-    yield* hear.pipe(
+    yield* listen.pipe(
       Effect.tapError(Failure.warn("changes by other processes briefly missed")),
       Effect.retry(Schedule.spaced("1 second")),
       Effect.repeat(Schedule.spaced("1 second")),
       Effect.forkScoped
     )
   }
-  return { changed, counted, count: () => count, measured: (run) => tellAll(metricsOf(run)), stream }
+  return { changed, counted, count: () => count, measured: (run) => notifyAll(metricsOf(run)), stream }
 })

@@ -16,7 +16,7 @@ export interface Readiness extends Pick<TrajectoryStoreShape, "ready"> {
   readonly wrote: (exit: Exit.Exit<unknown, StoreError>) => void
 }
 
-const patience = "2 seconds"
+const timeout = "2 seconds"
 
 const unavailable = (message: string) => new StoreError({ message, isTransient: true, cause: undefined })
 
@@ -30,11 +30,11 @@ export const make = Effect.gen(function* (): Effect.gen.Return<
   const folder = kind === "pglite" && location !== "memory" ? location : undefined
   let full = Option.none<string>()
   let isWriteDue = false
-  let looking: Deferred.Deferred<void, StoreError> | undefined
+  let pendingCheck: Deferred.Deferred<void, StoreError> | undefined
 
-  const lookAtDisk = Effect.map(fullDisk(folder), (found) => void (full = found))
+  const checkDisk = Effect.map(fullDisk(folder), (problem) => void (full = problem))
   if (folder !== undefined) {
-    yield* Effect.forkScoped(Effect.repeat(lookAtDisk, Schedule.spaced("1 second")))
+    yield* Effect.forkScoped(Effect.repeat(checkDisk, Schedule.spaced("1 second")))
   }
 
   const refuseWhenFull = Effect.suspend(() =>
@@ -47,8 +47,8 @@ export const make = Effect.gen(function* (): Effect.gen.Return<
     sql`create temp table room on commit drop as select repeat('x', 1000) as filling from generate_series(1, 1000)`
   )
 
-  const look = Effect.gen(function* () {
-    yield* lookAtDisk
+  const check = Effect.gen(function* () {
+    yield* checkDisk
     yield* refuseWhenFull
     yield* sql`select 1`
     if (!isWriteDue) return
@@ -58,14 +58,14 @@ export const make = Effect.gen(function* (): Effect.gen.Return<
 
   /** Concurrent callers share one check, so that they do not pile up if the database hangs. */
   const ready = Effect.gen(function* () {
-    const current = looking
+    const current = pendingCheck
     const pending = current ?? (yield* Deferred.make<void, StoreError>())
     if (current === undefined) {
-      looking = pending
-      yield* look.pipe(
+      pendingCheck = pending
+      yield* check.pipe(
         Effect.onExit((exit) =>
           Effect.sync(() => {
-            looking = undefined
+            pendingCheck = undefined
             Deferred.doneUnsafe(pending, exit)
           })
         ),
@@ -75,7 +75,7 @@ export const make = Effect.gen(function* (): Effect.gen.Return<
     }
     yield* Deferred.await(pending).pipe(
       Effect.timeoutOrElse({
-        duration: patience,
+        duration: timeout,
         orElse: () => Effect.fail(unavailable("no response from the database within two seconds"))
       })
     )

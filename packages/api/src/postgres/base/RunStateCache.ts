@@ -39,8 +39,8 @@ export interface Recent {
 }
 
 /** The view of a run; fails if it is unknown. */
-export const viewOf = (views: RunStateCache, name: string): Effect.Effect<RunView, SqlError | UnknownRun> =>
-  views.get(name).pipe(
+export const viewOf = (runStates: RunStateCache, name: string): Effect.Effect<RunView, SqlError | UnknownRun> =>
+  runStates.get(name).pipe(
     Effect.filterOrFail(
       (view) => view !== undefined,
       () => new UnknownRun({ run: name })
@@ -49,7 +49,7 @@ export const viewOf = (views: RunStateCache, name: string): Effect.Effect<RunVie
 
 /** An environment and the view of its run; fails if either is unknown. */
 export const environmentOf = Effect.fnUntraced(function* (
-  views: RunStateCache,
+  runStates: RunStateCache,
   name: string,
   envId: number
 ): Effect.fn.Return<
@@ -57,12 +57,12 @@ export const environmentOf = Effect.fnUntraced(function* (
   SqlError | UnknownEnvironment
 > {
   const unknown = new UnknownEnvironment({ run: name, envId })
-  const view = yield* viewOf(views, name).pipe(Effect.catchTag("UnknownRun", () => Effect.fail(unknown)))
+  const view = yield* viewOf(runStates, name).pipe(Effect.catchTag("UnknownRun", () => Effect.fail(unknown)))
   const environment = view.environments[envId]
   if (environment !== undefined) return { view, environment }
   // It may just have registered with another process.
-  views.invalidate(name)
-  const fresh = yield* views.get(name)
+  runStates.invalidate(name)
+  const fresh = yield* runStates.get(name)
   const registered = fresh?.environments[envId]
   return fresh === undefined || registered === undefined ? yield* unknown : { view: fresh, environment: registered }
 })

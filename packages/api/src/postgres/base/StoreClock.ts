@@ -12,16 +12,16 @@ export interface StoreClock {
 }
 
 /** Clocks drift apart by a few milliseconds in this time. */
-const trusted = Duration.toMillis("10 minutes")
+const maxAgeMillis = Duration.toMillis("10 minutes")
 
 /** A slower answer does not determine the current time. */
-const maxAnswerLength = 1000
+const maxAnswerMillis = 1000
 
 /**
  * Max adjustment of the wall clock against monotonic time. Above it the clock was set or the machine slept, during
  * which monotonic time stops.
  */
-const adjusted = 1000
+const maxAdjustmentMillis = 1000
 
 const elapsedMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1000n) / 1000)
 
@@ -34,7 +34,7 @@ interface Known {
 
 const isKnown = (known: Known, { elapsed, wall }: Omit<Known, "millis">): boolean => {
   const passed = elapsed - known.elapsed
-  return passed >= 0 && passed <= trusted && Math.abs(wall - known.wall - passed) <= adjusted
+  return passed >= 0 && passed <= maxAgeMillis && Math.abs(wall - known.wall - passed) <= maxAdjustmentMillis
 }
 
 export const make = Effect.gen(function* (): Effect.gen.Return<StoreClock, never, SqlClient.SqlClient> {
@@ -42,16 +42,17 @@ export const make = Effect.gen(function* (): Effect.gen.Return<StoreClock, never
   let known: Known | undefined
   return {
     now: Effect.gen(function* () {
-      const asked = yield* elapsedMillis
-      if (known !== undefined && isKnown(known, { elapsed: asked, wall: yield* Clock.currentTimeMillis })) {
-        return known.millis + asked - known.elapsed
+      const startedAt = yield* elapsedMillis
+      if (known !== undefined && isKnown(known, { elapsed: startedAt, wall: yield* Clock.currentTimeMillis })) {
+        return known.millis + startedAt - known.elapsed
       }
       const [row] = yield* sql<{ millis: number }>`
         select (extract(epoch from clock_timestamp()) * 1000)::float8 as millis`
       // The statement always returns one row.
       const { millis } = row!
       const elapsed = yield* elapsedMillis
-      known = elapsed - asked <= maxAnswerLength ? { millis, elapsed, wall: yield* Clock.currentTimeMillis } : undefined
+      known =
+        elapsed - startedAt <= maxAnswerMillis ? { millis, elapsed, wall: yield* Clock.currentTimeMillis } : undefined
       return millis
     })
   }

@@ -81,8 +81,8 @@ const decodedOf = Effect.fnUntraced(function* (
 })
 
 export const make = Effect.fnUntraced(function* (
-  views: RunStateCache,
-  changes: Notifications,
+  runStates: RunStateCache,
+  notifications: Notifications,
   cache: PayloadCache,
   leases: Pick<Leases, "ack" | "nack">,
   clock: StoreClock,
@@ -92,14 +92,14 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Batches, never, SqlClient.SqlClient | Database> {
   const statements = yield* BatchStatements.make
   // Claims wait for each other here rather than while holding a connection.
-  const turns = new Map<string, Semaphore.Semaphore>()
+  const locks = new Map<string, Semaphore.Semaphore>()
 
-  const turnOf = (run: string): Semaphore.Semaphore => {
-    const existing = turns.get(run)
+  const lockOf = (run: string): Semaphore.Semaphore => {
+    const existing = locks.get(run)
     if (existing !== undefined) return existing
-    const turn = Semaphore.makeUnsafe(1)
-    turns.set(run, turn)
-    return turn
+    const lock = Semaphore.makeUnsafe(1)
+    locks.set(run, lock)
+    return lock
   }
 
   /** A requeued batch, or a new one; undefined if there is neither. */
@@ -126,11 +126,11 @@ export const make = Effect.fnUntraced(function* (
         minimums
       )
       if (positions === undefined) return undefined
-      const chosen = Rows.array(
+      const selected = Rows.array(
         "int8",
         positions.map((i) => ids[i]!)
       )
-      const envelopes = yield* statements.form(runId, run, chosen, owner, now, until)
+      const envelopes = yield* statements.form(runId, run, selected, owner, now, until)
       const [first] = envelopes
       if (first === undefined) continue
       return { id: first.batch, step: first.step, lease_token: first.lease_token, deliveries: 1, envelopes }
@@ -159,9 +159,9 @@ export const make = Effect.fnUntraced(function* (
     name,
     options
   ): Effect.fn.Return<Option.Option<ClaimedBatch>, SqlError | StoreError | UnknownRun> {
-    const leased = yield* turnOf(name).withPermits(1)(
+    const leased = yield* lockOf(name).withPermits(1)(
       Effect.gen(function* () {
-        const { isCurrent, view } = yield* views.recent(name)
+        const { isCurrent, view } = yield* runStates.recent(name)
         if (view === undefined || !view.run.registered) return yield* new UnknownRun({ run: name })
         noteTrainer(view.run.id, yield* Clock.currentTimeMillis)
         const millis = yield* clock.now
@@ -170,7 +170,7 @@ export const make = Effect.fnUntraced(function* (
         const until = new Date(millis + Duration.toMillis(options.lease))
         const row = yield* lease(view, options.owner, now, until)
         if (row === undefined) return undefined
-        changes.counted(name)
+        notifications.counted(name)
         return { row, until }
       })
     )

@@ -25,16 +25,16 @@ const isOdd = (view: RunView, { envColumn, submission }: Item): boolean => {
 }
 
 export const make = Effect.fnUntraced(function* (
-  views: RunStateCache,
-  changes: Notifications,
+  runStates: RunStateCache,
+  notifications: Notifications,
   cache: PayloadCache,
-  bound: Pick<QueueBound, "written">
+  bound: Pick<QueueBound, "addWritten">
 ) {
   const sql = yield* SqlClient.SqlClient
   const insertQueued = yield* InsertQueued.make(cache)
   const insertMixed = yield* InsertMixed.make(cache)
 
-  const park = (name: string, now: Date) => sql`
+  const createUnregistered = (name: string, now: Date) => sql`
     insert into run (
       name, created_at, is_registered, batch_size, max_token_length, starting_step, num_steps, checkpoint_dir,
       save_checkpoint_interval, wandb_group, wandb_project
@@ -42,11 +42,11 @@ export const make = Effect.fnUntraced(function* (
     on conflict (name) where ended_at is null do nothing`
 
   const currentView = Effect.fnUntraced(function* (name: string, now: Date) {
-    const { view } = yield* views.recent(name)
+    const { view } = yield* runStates.recent(name)
     if (view !== undefined) return view
-    yield* park(name, now)
-    views.invalidate(name)
-    return yield* views.get(name)
+    yield* createUnregistered(name, now)
+    runStates.invalidate(name)
+    return yield* runStates.get(name)
   })
 
   return Effect.fnUntraced(function* (
@@ -59,8 +59,8 @@ export const make = Effect.fnUntraced(function* (
       let view = yield* currentView(name, now)
       if (view !== undefined && items.some(({ envColumn }) => envColumn >= view!.environments.length)) {
         // It may just have registered with another process.
-        views.invalidate(name)
-        view = yield* views.get(name)
+        runStates.invalidate(name)
+        view = yield* runStates.get(name)
       }
       if (view === undefined) continue
       const { id } = view.run
@@ -68,10 +68,10 @@ export const make = Effect.fnUntraced(function* (
       const outcomes = items.some((item) => isOdd(current, item))
         ? yield* insertMixed(id, items, now)
         : yield* insertQueued(id, items, now)
-      if (outcomes === undefined) changes.changed(name)
+      if (outcomes === undefined) notifications.changed(name)
       else {
-        bound.written(current, amountOf(items))
-        changes.counted(name)
+        bound.addWritten(current, amountOf(items))
+        notifications.counted(name)
         return outcomes
       }
     }

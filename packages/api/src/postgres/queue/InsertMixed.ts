@@ -26,7 +26,7 @@ interface Buffered {
 }
 
 /** Places groups one after the other, as the original does; mutates `buffers`. */
-const place = (
+const combine = (
   fresh: ReadonlyArray<{ readonly id: bigint; readonly item: Item }>,
   groupSizes: ReadonlyMap<number, number>,
   buffers: Map<number, ReadonlyArray<Buffered>>
@@ -91,7 +91,7 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
     const orders = yield* sql<{ id: bigint }>`
       select nextval('grp_order') as id from generate_series(1, ${fresh.length}::int)`
 
-    const { entering, outcomes } = place(
+    const { entering, outcomes } = combine(
       fresh.map((item, i) => ({ id: orders[i]!.id, item })),
       groupSizes,
       buffers

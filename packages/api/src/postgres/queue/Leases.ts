@@ -23,8 +23,8 @@ export const isId = (id: string) => /^\d{1,18}$/.test(id)
 export const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
 
 export const make = Effect.fnUntraced(function* (
-  views: RunStateCache,
-  changes: Notifications,
+  runStates: RunStateCache,
+  notifications: Notifications,
   clock: StoreClock
 ): Effect.fn.Return<Leases, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function* (
         )
         select name from run join acked on run.id = acked.run_id`
     )
-    changes.counted(name)
+    notifications.counted(name)
   }, Failure.orStoreError)
 
   const nack: Leases["nack"] = Effect.fn("PgTrajectoryStore.nack")(function* (batch) {
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function* (
         )
         select name from run join returned on run.id = returned.run_id`
     )
-    changes.counted(name)
+    notifications.counted(name)
   }, Failure.orStoreError)
 
   const trained: Leases["trained"] = Effect.fn("PgTrajectoryStore.trained")(function* (batch) {
@@ -84,7 +84,7 @@ export const make = Effect.fnUntraced(function* (
         )
         select name from run join trained on run.id = trained.run_id`
     )
-    changes.counted(name)
+    notifications.counted(name)
   }, Failure.orStoreError)
 
   const extendLease: Leases["extendLease"] = Effect.fn("PgTrajectoryStore.extendLease")(function* (batch, lease) {
@@ -100,7 +100,7 @@ export const make = Effect.fnUntraced(function* (
         )
         select name from run join extended on run.id = extended.run_id`
     )
-    views.invalidateCounts(name)
+    runStates.invalidateCounts(name)
   }, Failure.orStoreError)
 
   return { ack, nack, trained, extendLease }

@@ -16,11 +16,11 @@ export interface Amount {
 }
 
 export interface QueueBound {
-  /** Adds a pending write; call `settled` once it has been written or has failed. */
-  readonly waits: (amount: Amount) => void
-  readonly settled: (amount: Amount) => void
+  /** Adds a pending write; call `removePending` once it has been written or has failed. */
+  readonly addPending: (amount: Amount) => void
+  readonly removePending: (amount: Amount) => void
   /** Adds a write that this view does not include. */
-  readonly written: (view: RunView, amount: Amount) => void
+  readonly addWritten: (view: RunView, amount: Amount) => void
   readonly refuseWhenFull: (run: string) => Effect.Effect<void, SqlError | TrajectoryApiError.QueueFull>
 }
 
@@ -39,7 +39,7 @@ const add = (a: Amount, b: Amount, sign: 1 | -1 = 1): Amount => ({
 const queuedIn = (view: RunView): Amount =>
   view.queued.reduce((sum, { bytes, groups, sequences }) => add(sum, { sequences: groups * sequences, bytes }), none)
 
-export const make = (settings: Settings, views: RunStateCache): QueueBound => {
+export const make = (settings: Settings, runStates: RunStateCache): QueueBound => {
   let waiting = none
   /** By view: the amount written since it was read. */
   const writtenSince = new WeakMap<RunView, Amount>()
@@ -51,20 +51,20 @@ export const make = (settings: Settings, views: RunStateCache): QueueBound => {
     sequences >= settings.maxQueuedSequences || bytes >= settings.maxQueuedBytes
 
   return {
-    waits: (amount) => {
+    addPending: (amount) => {
       waiting = add(waiting, amount)
     },
-    settled: (amount) => {
+    removePending: (amount) => {
       waiting = add(waiting, amount, -1)
     },
-    written: (view, amount) => {
+    addWritten: (view, amount) => {
       writtenSince.set(view, add(writtenSince.get(view) ?? none, amount))
     },
     refuseWhenFull: Effect.fnUntraced(function* (name: string) {
-      const { isCurrent, view } = yield* views.recent(name)
+      const { isCurrent, view } = yield* runStates.recent(name)
       if (!isFull(inQueue(view))) return
       // Claims since that view are not included.
-      const amount = inQueue(isCurrent ? view : yield* views.get(name))
+      const amount = inQueue(isCurrent ? view : yield* runStates.get(name))
       if (!isFull(amount)) return
       return yield* new TrajectoryApiError.QueueFull({
         message:

@@ -62,14 +62,14 @@ const portions = (all: ReadonlyArray<Pending>): ReadonlyArray<ReadonlyArray<Pend
 
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
-  views: RunStateCache,
-  changes: Notifications,
+  runStates: RunStateCache,
+  notifications: Notifications,
   cache: PayloadCache,
   readiness: Pick<Readiness, "refuseWhenFull" | "wrote">,
   objects: Objects
 ): Effect.fn.Return<Submit, never, SqlClient.SqlClient | Scope.Scope> {
-  const bound = QueueBound.make(settings, views)
-  const write = yield* Insert.make(views, changes, cache, bound)
+  const bound = QueueBound.make(settings, runStates)
+  const write = yield* Insert.make(runStates, notifications, cache, bound)
   const queue = yield* Queue.unbounded<Pending>()
   const waiting = new Set<Pending>()
 
@@ -94,7 +94,7 @@ export const make = Effect.fnUntraced(function* (
       const start = at
       at += pending.items.length
       waiting.delete(pending)
-      bound.settled(pending.amount)
+      bound.removePending(pending.amount)
       const outcomes = Exit.map(exit, (outcomes) => outcomes.slice(start, at))
       Deferred.doneUnsafe(pending.outcomes, outcomes)
     }
@@ -146,7 +146,7 @@ export const make = Effect.fnUntraced(function* (
       outcomes: yield* Deferred.make<ReadonlyArray<Outcome>, StoreError>()
     }
     waiting.add(pending)
-    bound.waits(pending.amount)
+    bound.addPending(pending.amount)
     Queue.offerUnsafe(queue, pending)
     return yield* Deferred.await(pending.outcomes)
   })

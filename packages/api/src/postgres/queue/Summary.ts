@@ -33,12 +33,12 @@ const reasonStuck = (sequences: number, sums: Uint8Array, batchSize: number): st
 }
 
 export const make = Effect.fnUntraced(function* (
-  views: RunStateCache,
+  runStates: RunStateCache,
   clock: StoreClock
 ): Effect.fn.Return<TrajectoryStoreShape["summary"], never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   return Effect.fn("PgTrajectoryStore.summary")(function* (name) {
-    const view = yield* views.get(name)
+    const view = yield* runStates.get(name)
     if (view === undefined) return noQueue
     const now = yield* Clock.currentTimeMillis
     const leaseTime = yield* clock.now

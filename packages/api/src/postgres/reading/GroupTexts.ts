@@ -20,7 +20,7 @@ export interface GroupTexts {
 /** Max distinct words per write: each is an index entry, and these take a few milliseconds. */
 const wordsAtOnce = 3000
 
-const nothing: Reply = { preview: null, body: null, count: 0, figures: null }
+const emptyReply: Reply = { preview: null, body: null, count: 0, figures: null }
 
 export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.Scope> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -44,7 +44,7 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
                   cause
                 })
               ),
-              Effect.as([nothing])
+              Effect.as([emptyReply])
             )
       )
     )
@@ -68,7 +68,7 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
         type,
         figures.map(({ figures }) => of(figures!))
       )
-    const known = Rows.array(
+    const figureIds = Rows.array(
       "int8",
       figures.map(({ id }) => id)
     )
@@ -79,7 +79,7 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
         select grp.id, i.preview, i.body
         from unnest(${ids}::bigint[], ${texts("preview")}::text[], ${texts("body")}::text[]) as i (id, preview, body)
           join grp using (id)
-          cross join (select set_config('synchronous_commit', 'off', true)) as hasty
+          cross join (select set_config('synchronous_commit', 'off', true)) as unsynced
         order by grp.id on conflict do nothing
       )
       insert into grp_figure (group_id, prompt, length, longest_best, truncated, tool_errors, surprise, surprise_best, components,
@@ -89,7 +89,7 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
         array(select json_array_elements_text(i.lengths::json)::int),
         array(select json_array_elements_text(i.answers::json))
       from unnest(
-          ${known}::bigint[], ${figure("text", ({ prompt }) => prompt)}::text[],
+          ${figureIds}::bigint[], ${figure("text", ({ prompt }) => prompt)}::text[],
           ${figure("float8", ({ length }) => length)}::float8[],
           ${figure("float8", ({ longestBest }) => longestBest)}::float8[],
           ${figure("float8", ({ truncated }) => truncated)}::float8[],

@@ -31,7 +31,7 @@ const toMetrics = ({ id, readings, recorded_at, source, step }: MetricRow): Traj
 
 export const make = Effect.fnUntraced(function* (
   names: RunNames,
-  changes: Notifications
+  notifications: Notifications
 ): Effect.fn.Return<MetricReading, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
@@ -58,7 +58,7 @@ export const make = Effect.fnUntraced(function* (
     after
   ) {
     // Subscribes before reading the last row, so that rows in between are not missed.
-    const notices = changes.stream(metricsOf(run))
+    const notices = notifications.stream(metricsOf(run))
     const { latest } = yield* names.idsOf(run)
     const [newest] =
       after === undefined

@@ -57,12 +57,12 @@ export const make = Effect.fnUntraced(function* (
     Failure.orStoreError
   )
 
-  const pieces: Reading["pieces"] = Effect.fn("RolloutReader.pieces")(function* (run, wanted) {
+  const pieces: Reading["pieces"] = Effect.fn("RolloutReader.pieces")(function* (run, target) {
     const { ids } = yield* names.idsOf(run)
     const rows = yield* sql<{ token_id: number; text: string }>`
       select distinct on (token_id) token_id, text from piece
       where run_id = any(${Rows.array("int4", ids)}::int[])
-        ${wanted === undefined ? sql`` : sql`and token_id = any(${Rows.array("int4", wanted)}::int[])`}
+        ${target === undefined ? sql`` : sql`and token_id = any(${Rows.array("int4", target)}::int[])`}
       order by token_id, run_id desc`
     return new Map(rows.map(({ text, token_id }) => [token_id, text]))
   }, Failure.orStoreError)

@@ -10,7 +10,7 @@ import * as Rows from "../base/Rows.ts"
 type Measure = TrajectoryApi.DistributionQuery["measure"]
 
 /** The original's trainers do not announce their rule; this is the original's. */
-const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
+const defaults: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
 
 /**
  * The values of a group as an array, over its columns `scores` and `lengths`. `ScoreAdvantage.ofScores` defines
@@ -23,7 +23,7 @@ const expressionOf = (
 ): Fragment | undefined => {
   if (measure === "score") return sql.literal("scores")
   if (measure === "length") return sql.literal("lengths")
-  const { advantageScale, baseline } = recipe ?? usual
+  const { advantageScale, baseline } = recipe ?? defaults
   const isTold = recipe === null || (recipe.isUsed && recipe.computedBy === undefined)
   if (!isTold || ScoreAdvantage.needsBatch({ advantageScale, baseline })) return undefined
   if (baseline === "none") return sql.literal("scores")

@@ -117,7 +117,7 @@ const maxRestLength = 1000
 const leaseMillis = Duration.toMillis("30 seconds")
 
 export const make = Effect.fnUntraced(function* (
-  changes: Notifications,
+  notifications: Notifications,
   objects: Objects
 ): Effect.fn.Return<TextIndex, never, SqlClient.SqlClient | Database | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
@@ -165,7 +165,7 @@ export const make = Effect.fnUntraced(function* (
     let done = frontier.at()
     while (done < last) {
       const started = yield* Clock.currentTimeMillis
-      const changed = changes.count()
+      const changed = notifications.count()
       const waiting = yield* look(done)
       if (waiting.length === 0) done += idsAtOnce
       else {
@@ -177,7 +177,7 @@ export const make = Effect.fnUntraced(function* (
       if (waiting.length === 0) continue
       const elapsed = (yield* Clock.currentTimeMillis) - started
       // No rest if the service was otherwise idle.
-      yield* Effect.sleep(changes.count() === changed ? 1 : Math.min(maxRestLength, Math.max(20, 4 * elapsed)))
+      yield* Effect.sleep(notifications.count() === changed ? 1 : Math.min(maxRestLength, Math.max(20, 4 * elapsed)))
     }
   })
 

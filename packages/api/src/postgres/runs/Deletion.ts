@@ -29,7 +29,7 @@ interface Signs {
 }
 
 export const make = Effect.fnUntraced(function* (
-  changes: Notifications,
+  notifications: Notifications,
   cache: PayloadCache,
   clock: StoreClock,
   lastSeen: LastSeen
@@ -89,7 +89,7 @@ export const make = Effect.fnUntraced(function* (
       })
     )
     cache.clear()
-    changes.changed(name)
+    notifications.changed(name)
   }, Failure.orStoreError)
 
   return { deleteRun }

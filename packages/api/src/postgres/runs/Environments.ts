@@ -16,15 +16,15 @@ export type Environments = Pick<
 >
 
 export const make = Effect.fnUntraced(function* (
-  views: RunStateCache,
-  changes: Notifications,
+  runStates: RunStateCache,
+  notifications: Notifications,
   lastSeen: LastSeen
 ): Effect.fn.Return<Environments, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
   const registerEnvironment: Environments["registerEnvironment"] = Effect.fn("PgTrajectoryStore.registerEnvironment")(
     function* (name, spec) {
-      const { run } = yield* viewOf(views, name)
+      const { run } = yield* viewOf(runStates, name)
       if (!run.registered || !run.started) return Option.none()
       const now = new Date(yield* Clock.currentTimeMillis)
       const registration = yield* Failure.inTransaction(
@@ -48,7 +48,7 @@ export const make = Effect.fnUntraced(function* (
           return { added: added!, run: Rows.toRun(current.run) }
         })
       )
-      changes.changed(name)
+      notifications.changed(name)
       return Option.map(Option.fromNullishOr(registration), ({ added, run }): TrajectoryApi.Registration => ({
         envId: added.env_id,
         name: added.name,
@@ -65,13 +65,13 @@ export const make = Effect.fnUntraced(function* (
   const disconnectEnvironment: Environments["disconnectEnvironment"] = Effect.fn(
     "PgTrajectoryStore.disconnectEnvironment"
   )(function* (name, envId) {
-    const { view } = yield* environmentOf(views, name, envId)
+    const { view } = yield* environmentOf(runStates, name, envId)
     yield* sql`update env set is_connected = false where run_id = ${view.run.id} and env_id = ${envId}`
-    changes.changed(name)
+    notifications.changed(name)
   }, Failure.orStoreError)
 
   const environments: Environments["environments"] = Effect.fnUntraced(function* (name: string) {
-    const view = yield* views.get(name)
+    const view = yield* runStates.get(name)
     if (view === undefined) return []
     return view.environments.map((environment) => ({
       ...environment,
@@ -80,14 +80,14 @@ export const make = Effect.fnUntraced(function* (
   }, Failure.orStoreError)
 
   const status: Environments["status"] = Effect.fnUntraced(function* (name: string, envId: number) {
-    const { environment, view } = yield* environmentOf(views, name, envId)
+    const { environment, view } = yield* environmentOf(runStates, name, envId)
     lastSeen.note(view.run.id, envId, yield* Clock.currentTimeMillis)
     const { groupSize, ...answer } = Status.status(view, environment)
     if (groupSize > environment.groupSize) {
       yield* sql`
         update env set group_size = ${groupSize}
         where run_id = ${view.run.id} and env_id = ${envId} and group_size < ${groupSize}`
-      changes.changed(name)
+      notifications.changed(name)
     }
     return answer
   }, Failure.orStoreError)

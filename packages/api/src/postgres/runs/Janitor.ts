@@ -88,7 +88,7 @@ const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<vo
 
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
-  changes: Notifications,
+  notifications: Notifications,
   lastSeen: LastSeen,
   clock: StoreClock
 ): Effect.fn.Return<void, never, SqlClient.SqlClient | Scope.Scope> {
@@ -116,7 +116,7 @@ export const make = Effect.fnUntraced(function* (
       select distinct name from run join placed on placed.run_id = run.id`
     for (const { name } of released) {
       yield* Effect.logInfo("incomplete groups queued unchanged", { run: name })
-      changes.changed(name)
+      notifications.changed(name)
     }
   })
 
@@ -126,7 +126,7 @@ export const make = Effect.fnUntraced(function* (
       select distinct name from run join batch on batch.run_id = run.id
       where acked_at is null and lease_until > ${new Date(lastTick ?? now)} and lease_until <= ${new Date(now)}`
     lastTick = now
-    for (const { name } of expired) changes.changed(name)
+    for (const { name } of expired) notifications.changed(name)
   })
 
   yield* every("1 second", (now) => Effect.andThen(releaseBuffered(now), wakeClaimers))

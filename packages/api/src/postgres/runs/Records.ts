@@ -20,7 +20,7 @@ export type Records = Pick<
 >
 
 export const make = Effect.fnUntraced(function* (
-  changes: Notifications,
+  notifications: Notifications,
   objects: Objects
 ): Effect.fn.Return<Records, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
@@ -56,7 +56,7 @@ export const make = Effect.fnUntraced(function* (
         )
         insert into metric (run_id, source, step, recorded_at, readings)
         select id, ${source}, ${step}, ${now}, ${JSON.stringify(Readings.encode(values))}::json from target`
-    changes.measured(run)
+    notifications.measured(run)
   }, Failure.orStoreError)
 
   const recordSettings: Records["recordSettings"] = Effect.fn("PgTrajectoryStore.recordSettings")(function* (

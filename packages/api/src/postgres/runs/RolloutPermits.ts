@@ -24,8 +24,8 @@ interface BoundRow {
 const toRoller = (row: RollerJson): StalenessBound.Roller => ({ ...Rows.toEnvironment(row), underWay: row.under_way })
 
 export const make = Effect.fnUntraced(function* (
-  views: RunStateCache,
-  changes: Notifications
+  runStates: RunStateCache,
+  notifications: Notifications
 ): Effect.fn.Return<RolloutPermits, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
@@ -49,7 +49,7 @@ export const make = Effect.fnUntraced(function* (
     envId,
     { more, underWay }
   ) {
-    const { environment, view } = yield* environmentOf(views, name, envId)
+    const { environment, view } = yield* environmentOf(runStates, name, envId)
     const { batchSize, id, waitAtStaleness = null } = view.run
     if (waitAtStaleness === null) return more
     const now = yield* Clock.currentTimeMillis
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function* (
         return granted
       })
     )
-    changes.counted(name)
+    notifications.counted(name)
     return granted
   }, Failure.orStoreError)
 

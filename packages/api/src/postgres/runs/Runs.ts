@@ -11,8 +11,8 @@ import { viewOf, type RunStateCache } from "../base/RunStateCache.ts"
 export type Runs = Pick<TrajectoryStoreShape, "registerRun" | "run" | "hasRun" | "runs" | "start" | "reset">
 
 export const make = Effect.fnUntraced(function* (
-  views: RunStateCache,
-  changes: Notifications,
+  runStates: RunStateCache,
+  notifications: Notifications,
   cache: PayloadCache
 ): Effect.fn.Return<Runs, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
@@ -42,7 +42,7 @@ export const make = Effect.fnUntraced(function* (
       where not run.is_registered
       returning to_json(run) as run`
       if (rows[0] !== undefined) {
-        changes.changed(spec.name)
+        notifications.changed(spec.name)
         return Rows.toRun(rows[0].run)
       }
       // Other fields are unchanged. The current trainer announces its rule, and may extend the run: environments stop
@@ -55,9 +55,9 @@ export const make = Effect.fnUntraced(function* (
           or advantages::text is distinct from coalesce(${advantages}::json, advantages)::text
         )
         returning id`
-      if (updated.length > 0) changes.changed(spec.name)
-      views.invalidate(spec.name)
-      return (yield* viewOf(views, spec.name)).run
+      if (updated.length > 0) notifications.changed(spec.name)
+      runStates.invalidate(spec.name)
+      return (yield* viewOf(runStates, spec.name)).run
     },
     Effect.catchTag("UnknownRun", (error) => Effect.die(error)),
     Failure.orStoreError
@@ -70,12 +70,12 @@ export const make = Effect.fnUntraced(function* (
   )
 
   const start: Runs["start"] = Effect.fnUntraced(function* (name: string) {
-    const { view } = yield* views.recent(name)
+    const { view } = yield* runStates.recent(name)
     if (view === undefined || !view.run.registered) return yield* new UnknownRun({ run: name })
     const { run } = view
     if (run.started) return
     yield* sql`update run set is_started = true where id = ${run.id} and ended_at is null`
-    changes.changed(name)
+    notifications.changed(name)
   }, Failure.orStoreError)
 
   const reset: Runs["reset"] = Effect.fn("PgTrajectoryStore.reset")(function* (name) {
@@ -95,18 +95,18 @@ export const make = Effect.fnUntraced(function* (
       })
     )
     cache.clear()
-    changes.changed(name)
+    notifications.changed(name)
   }, Failure.orStoreError)
 
   return {
     registerRun,
     run: (name) =>
-      views.get(name).pipe(
+      runStates.get(name).pipe(
         Effect.map((view) => Option.map(Option.fromNullishOr(view), ({ run }) => run)),
         Failure.orStoreError
       ),
     hasRun: (name) =>
-      views.recent(name).pipe(
+      runStates.recent(name).pipe(
         Effect.map(({ view }) => view !== undefined),
         Failure.orStoreError
       ),

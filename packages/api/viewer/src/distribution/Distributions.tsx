@@ -37,8 +37,8 @@ const growthOf = (step: number): number => Math.floor(Math.log(step + 1) / Math.
 export const Distributions = ({ environments, run, step }: DistributionsProps) => {
   const section = useRef<HTMLElement>(null)
   const [isSeen, setIsSeen] = useState(false)
-  const [chosen, setChosen] = useState<string | null>(null)
-  const environment = chosen !== null && environments.includes(chosen) ? chosen : null
+  const [selected, setChosen] = useState<string | null>(null)
+  const environment = selected !== null && environments.includes(selected) ? selected : null
   useEffect(() => {
     const element = section.current
     if (element === null || isSeen) return

@@ -16,12 +16,12 @@ interface HeatMapProps {
 
 export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) => {
   const { bins, columns, high, low } = distribution
-  const [chosen, setChosen] = useState<Cells.Cell | null>(null)
+  const [selected, setChosen] = useState<Cells.Cell | null>(null)
   const first = columns[0]!.from
   const last = columns.at(-1)!.to
   const width = last - first + 1
   // A cell that no longer exists after new steps is deselected.
-  const cell = chosen !== null && chosen.column < columns.length ? chosen : null
+  const cell = selected !== null && selected.column < columns.length ? selected : null
   const cells = useMemo(() => {
     const max = Math.max(Number.MIN_VALUE, Cells.largestShare(distribution))
     return columns.flatMap(({ counts, from, to }, column) =>

@@ -28,7 +28,7 @@ export const EvaluationsPage = () => {
   const search = useSearch()
   const isOfAll = run === null || !hasService || search.get("of") === "all"
   const remote = usePolled("evaluations", (source, signal) => source.evaluations(signal))
-  const [chosen, setChosen] = useState<ReadonlyArray<string>>([])
+  const [selected, setChosen] = useState<ReadonlyArray<string>>([])
   const [, navigate] = useLocation()
   useTitle("Evaluations", (isOfAll ? null : run) ?? "all")
   useShortcuts("Evaluations", [
@@ -41,13 +41,15 @@ export const EvaluationsPage = () => {
   const own = value.filter((row) => row.run === run)
   const rows = isOfAll ? value : own
   // The older one first.
-  const pair = value.filter(({ id }) => chosen.includes(id)).toReversed()
+  const pair = value.filter(({ id }) => selected.includes(id)).toReversed()
   const [before, after] = pair
   const compare = () => {
     if (before !== undefined && after !== undefined) navigate(evaluationPath(before.id, after.id))
   }
   const toggle = (id: string) =>
-    setChosen((chosen) => (chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id].slice(-2)))
+    setChosen((selected) =>
+      selected.includes(id) ? selected.filter((one) => one !== id) : [...selected, id].slice(-2)
+    )
   return (
     <div className="page">
       <div className="section-head evaluations-head">
@@ -73,13 +75,13 @@ export const EvaluationsPage = () => {
           <pre>npx @atropos/cli evaluate --suite gsm8k --service http://localhost:8000</pre>
         </Empty>
       ) : (
-        <DataTable caption="Evaluations" columns={columnsOf(chosen, toggle)} rows={rows} rowKey={({ id }) => id} />
+        <DataTable caption="Evaluations" columns={columnsOf(selected, toggle)} rows={rows} rowKey={({ id }) => id} />
       )}
     </div>
   )
 }
 
-const columnsOf = (chosen: ReadonlyArray<string>, toggle: (id: string) => void): ReadonlyArray<Column<Row>> => [
+const columnsOf = (selected: ReadonlyArray<string>, toggle: (id: string) => void): ReadonlyArray<Column<Row>> => [
   {
     id: "name",
     title: "Evaluation",
@@ -89,11 +91,11 @@ const columnsOf = (chosen: ReadonlyArray<string>, toggle: (id: string) => void):
   {
     id: "chosen",
     title: "Compare",
-    value: ({ id }) => (chosen.includes(id) ? 1 : 0),
+    value: ({ id }) => (selected.includes(id) ? 1 : 0),
     cell: (row) => (
       <input
         type="checkbox"
-        checked={chosen.includes(row.id)}
+        checked={selected.includes(row.id)}
         aria-label={`Compare ${titleOf(row)}`}
         onChange={() => toggle(row.id)}
       />

@@ -29,7 +29,7 @@ interface Sample {
   readonly tokens: number | null
 }
 
-const told = new Set([
+const knownKeys = new Set([
   "item",
   "label",
   "id",
@@ -64,7 +64,7 @@ const read = (value: unknown): Sample => {
       ? Object.entries(rewards).filter((entry): entry is [string, number] => typeof entry[1] === "number")
       : [],
     messages: chatOf(line),
-    explanation: Object.entries(line).filter(([key, value]) => !told.has(key) && value !== null),
+    explanation: Object.entries(line).filter(([key, value]) => !knownKeys.has(key) && value !== null),
     isCut: reason === "length",
     tokens: typeof tokens === "number" ? tokens : null
   }

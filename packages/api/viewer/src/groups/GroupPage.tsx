@@ -68,8 +68,8 @@ const Rollouts = ({
   const rollouts = useMemo(() => ordered(group), [group])
   const named = Filter.number(search.get("rollout"))
   const place = rollouts.findIndex(({ index }) => index === named)
-  const wanted = search.get("view")
-  const view: GroupView = wanted === "tokens" || wanted === "compare" || wanted === "times" ? wanted : "messages"
+  const target = search.get("view")
+  const view: GroupView = target === "tokens" || target === "compare" || target === "times" ? target : "messages"
   const isTokens = view === "tokens"
   const current = rollouts[Math.max(0, place)]!
   const [reading, setReading] = useState({ isSource: false, unfolds: false })

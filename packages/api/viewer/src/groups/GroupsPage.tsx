@@ -25,9 +25,9 @@ export const GroupsPage = () => {
   const source = useSource()
   const { hasService } = source
   const filter = useMemo(() => {
-    const asked = Filter.fromSearch(search)
+    const criteria = Filter.fromSearch(search)
     // A file's name belongs to a single run.
-    return hasService ? asked : { ...asked, isNewestRun: false }
+    return hasService ? criteria : { ...criteria, isNewestRun: false }
   }, [search, hasService])
   const query = useMemo(() => Filter.toQuery(filter), [filter])
   const rollouts = useRollouts(run, query)

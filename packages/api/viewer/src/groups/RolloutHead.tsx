@@ -27,9 +27,9 @@ export const policyTitle = "Version of the weights that sampled it: number of up
 
 export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: Props) => {
   const { advantage, finishReason, index, parsed, policyVersion, rationale, rewards, score, tokens } = rollout
-  const { finish_reason: _, parsed: ___, rewards: given, truncated: __, ...others } = rollout.overrides
+  const { finish_reason: _, parsed: ___, rewards: input, truncated: __, ...others } = rollout.overrides
   // Values that are not components are shown as they are.
-  const shown = given === undefined || rewards.length > 0 ? others : { ...others, rewards: given }
+  const shown = input === undefined || rewards.length > 0 ? others : { ...others, rewards: input }
   const settings = rationale === null ? shown : { ...shown, rationale: null }
   const isCut = finishReason === "length" || rollout.overrides["truncated"] === true
   return (

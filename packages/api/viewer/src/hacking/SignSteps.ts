@@ -163,8 +163,8 @@ export const collect = (rows: ReadonlyArray<Wire.RolloutRow>): Collected => {
 }
 
 /** The share of a step's most common answer that was given to different items. */
-export const commonestOf = ({ answers, told }: Step): number =>
-  Math.max(0, ...[...answers.values()].map(({ items, rollouts }) => (items.size > 1 ? rollouts / told : 0)))
+export const commonestOf = ({ answers, told: reported }: Step): number =>
+  Math.max(0, ...[...answers.values()].map(({ items, rollouts }) => (items.size > 1 ? rollouts / reported : 0)))
 
 export const lengthOf = ({ lengths }: Step): number => mean(lengths)
 

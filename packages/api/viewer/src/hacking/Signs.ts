@@ -197,8 +197,8 @@ export const pairs = (
   readonly early: ReadonlyArray<readonly [number, number]>
   readonly late: ReadonlyArray<readonly [number, number]>
 } => {
-  const told = rows.filter(({ figures, scores }) => figures?.lengths?.length === scores.length).toReversed()
-  const third = Math.ceil(told.length / 3)
+  const withLengths = rows.filter(({ figures, scores }) => figures?.lengths?.length === scores.length).toReversed()
+  const third = Math.ceil(withLengths.length / 3)
   const of = (some: ReadonlyArray<Wire.RolloutRow>) => {
     const all = some.flatMap(({ figures, scores }) =>
       scores.map((score, at) => [figures!.lengths[at]!, score] as const)
@@ -206,5 +206,8 @@ export const pairs = (
     const every = Math.max(1, Math.ceil(all.length / max))
     return all.filter((_, at) => at % every === 0)
   }
-  return { early: of(told.slice(0, third)), late: of(told.slice(Math.max(third, told.length - third))) }
+  return {
+    early: of(withLengths.slice(0, third)),
+    late: of(withLengths.slice(Math.max(third, withLengths.length - third)))
+  }
 }

@@ -68,7 +68,7 @@ export const scoresOf = ({ rows }: Wire.Reverified, group: string): ReadonlyArra
   return row.groups.length === 1 ? row.after : row.after.slice(row.groups.indexOf(group)).slice(0, 1)
 }
 
-export const told = ({ environment, rows, same }: Wire.Reverified): string => {
+export const describe = ({ environment, rows, same }: Wire.Reverified): string => {
   const changes = rows.map(of)
   const changed = changes.filter(keeps.changed)
   const unscored = changes.length - changed.length

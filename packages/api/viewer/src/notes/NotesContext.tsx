@@ -48,8 +48,8 @@ export const NotesProvider = ({ children }: { readonly children: ReactNode }) =>
     return all
   }, [listed, own])
   const counts = useMemo(() => {
-    const said = [...byKey.values()].filter((note) => !saysNothing(note))
-    return Map.groupBy(said, ({ group }) => group)
+    const filled = [...byKey.values()].filter((note) => !saysNothing(note))
+    return Map.groupBy(filled, ({ group }) => group)
   }, [byKey])
 
   const write = useCallback(

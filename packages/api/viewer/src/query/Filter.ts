@@ -173,9 +173,9 @@ const sorts = ({ component, sort }: Filter): boolean => sort !== null && (sort !
 
 export const toQuery = (filter: Filter): RolloutQuery => {
   const text = filter.text.trim()
-  const given = { ...toSearch(filter), text: text === "" ? null : text }
-  const asked = sorts(filter) ? given : { ...given, sort: null, order: null }
-  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null))
+  const input = { ...toSearch(filter), text: text === "" ? null : text }
+  const criteria = sorts(filter) ? input : { ...input, sort: null, order: null }
+  return Object.fromEntries(Object.entries(criteria).filter(([, value]) => value !== null))
 }
 
 /** Filters and orders that do not depend on a group's content. */

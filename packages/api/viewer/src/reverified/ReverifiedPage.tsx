@@ -62,8 +62,8 @@ export const ReverifiedPage = () => {
 const Scores = ({ reverified, run }: { readonly run: string; readonly reverified: Wire.Reverified }) => {
   const search = useSearch()
   const setSearch = useSetSearch()
-  const wanted = search.get("show")
-  const filter = Changes.filters.find((one) => one === wanted) ?? "changed"
+  const target = search.get("show")
+  const filter = Changes.filters.find((one) => one === target) ?? "changed"
   const changes = useMemo(() => reverified.rows.map(Changes.of), [reverified])
   const rows = useMemo(() => Changes.select(changes, filter), [changes, filter])
   const columns = useMemo(
@@ -79,7 +79,7 @@ const Scores = ({ reverified, run }: { readonly run: string; readonly reverified
       <div className="section-head">
         <h1>Re-scored</h1>
         <p className="muted" role="status">
-          {Changes.told(reverified)}
+          {Changes.describe(reverified)}
         </p>
       </div>
       <div className="segmented" role="group" aria-label="Show">

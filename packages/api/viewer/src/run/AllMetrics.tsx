@@ -44,8 +44,8 @@ interface GroupProps extends Omit<ChartCardProps, "chart"> {
 const shownAtOnce = 12
 
 const Group = ({ charts, isSearched, title, ...props }: GroupProps) => {
-  const [chosen, setChosen] = useState<boolean | null>(null)
-  const isOpen = chosen ?? (isSearched && charts.length <= shownAtOnce)
+  const [selected, setChosen] = useState<boolean | null>(null)
+  const isOpen = selected ?? (isSearched && charts.length <= shownAtOnce)
   return (
     <details className="metric-group" open={isOpen}>
       <summary

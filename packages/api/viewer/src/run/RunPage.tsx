@@ -61,7 +61,7 @@ export const arrange = (
   const hasReward = all.some(({ id }) => id === "reward")
   const main = mainIds
     .filter((id) => id !== "scores" || !hasReward)
-    .flatMap((wanted) => all.find(({ id }) => (wanted.endsWith("/") ? id.startsWith(wanted) : id === wanted)) ?? [])
+    .flatMap((target) => all.find(({ id }) => (target.endsWith("/") ? id.startsWith(target) : id === target)) ?? [])
   const others = sections.map(({ charts, title }) => ({
     title,
     isMain: false,

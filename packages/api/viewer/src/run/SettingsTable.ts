@@ -69,13 +69,13 @@ export const of = (runs: ReadonlyArray<RunSettings>): ReadonlyArray<Row> => {
 
 /** Rows that contain every word in name, source or values. */
 export const search = (rows: ReadonlyArray<Row>, words: string): ReadonlyArray<Row> => {
-  const wanted = words
+  const target = words
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== "")
-  if (wanted.length === 0) return rows
+  if (target.length === 0) return rows
   return rows.filter(({ name, of, values }) => {
     const text = [of, name, ...values.map((value) => value ?? "")].join("\n").toLowerCase()
-    return wanted.every((word) => text.includes(word))
+    return target.every((word) => text.includes(word))
   })
 }

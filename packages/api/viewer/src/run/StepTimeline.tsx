@@ -88,7 +88,7 @@ const Lanes = ({ metrics, run }: { readonly metrics: RunMetrics; readonly run: s
   return (
     <>
       <div className="timeline-picture" ref={drawn}>
-        <p>{Timeline.told(timeline, duration)}</p>
+        <p>{Timeline.summarize(timeline, duration)}</p>
         {missing !== null && <p className="muted">{missing}</p>}
         <Picture timeline={timeline} />
         <ul className="timeline-legend" aria-label="Step phases">
@@ -143,7 +143,7 @@ const Picture = ({ timeline }: { readonly timeline: Timeline.Timeline }) => {
   )
   return (
     <div ref={setHost} className="timeline-scroll" tabIndex={0} role="region" aria-label="Timeline of the last steps">
-      <svg width={width} height={height} role="img" aria-label={Timeline.told(timeline, duration)}>
+      <svg width={width} height={height} role="img" aria-label={Timeline.summarize(timeline, duration)}>
         {lanes.map((name, place) => (
           <text key={name} x={left - 8} y={y(place) + bar - 3} textAnchor="end">
             {name.length > 18 ? `${name.slice(0, 17)}…` : name}

@@ -1,6 +1,6 @@
 /**
- * Computes the time breakdown of the last steps, and the arrival of groups per environment, from the trainer's metrics,
- * whose rows are written at the end of a step, and the rows of groups. Pure.
+ * Computes, from metrics and groups, which part of a step took how long, and when groups of each environment arrived. A
+ * step's metrics are recorded at its end.
  */
 import type { MetricTable } from "../metrics/MetricTable.ts"
 import type * as Wire from "../source/Wire.ts"
@@ -55,10 +55,10 @@ export const of = (table: MetricTable, rows: ReadonlyArray<Wire.RolloutRow>, max
       const from = to - seconds * 1000
       let at = from
       const spans = shares.flatMap((share, part): ReadonlyArray<Span> => {
-        const own = share.get(step) ?? 0
-        if (!(own > 0)) return []
+        const millisOf = share.get(step) ?? 0
+        if (!(millisOf > 0)) return []
         const start = at
-        at = Math.min(to, at + own * 1000)
+        at = Math.min(to, at + millisOf * 1000)
         return [{ from: start, to: at, part }]
       })
       return { step, from, to, spans }
@@ -71,7 +71,10 @@ export const of = (table: MetricTable, rows: ReadonlyArray<Wire.RolloutRow>, max
     from: first.from,
     to: last.to,
     steps,
-    arrivals: [...groups].map(([environment, own]) => ({ environment, times: own.map(({ created_at }) => created_at) }))
+    arrivals: [...groups].map(([environment, millisOf]) => ({
+      environment,
+      times: millisOf.map(({ created_at }) => created_at)
+    }))
   }
 }
 
@@ -96,14 +99,14 @@ export interface Share {
 /** The parts of the steps by time, largest first; the unaccounted rest is `other`. */
 export const sharesOf = ({ steps }: Timeline): ReadonlyArray<Share> => {
   const whole = steps.reduce((sum, { from, to }) => sum + to - from, 0)
-  const own = parts.map(({ name }, part) => ({
+  const millisOf = parts.map(({ name }, part) => ({
     name: name as string,
     millis: steps
       .flatMap(({ spans }) => spans)
       .reduce((sum, span) => sum + (span.part === part ? span.to - span.from : 0), 0)
   }))
-  const other = whole - own.reduce((sum, { millis }) => sum + millis, 0)
-  return [...own, { name: "other", millis: other }]
+  const other = whole - millisOf.reduce((sum, { millis }) => sum + millis, 0)
+  return [...millisOf, { name: "other", millis: other }]
     .filter(({ millis }) => millis > whole / 1000)
     .map(({ millis, name }) => ({ name, seconds: millis / 1000 / steps.length, share: millis / whole }))
     .sort((left, right) => right.share - left.share)
@@ -118,11 +121,11 @@ const advice: { readonly [name: string]: string } = {
   saving: "Checkpoints are the bottleneck: save less often."
 }
 
-export const told = (timeline: Timeline, written: (seconds: number) => string): string => {
+export const summarize = (timeline: Timeline, format: (seconds: number) => string): string => {
   const shares = sharesOf(timeline)
   const step = timeline.steps.reduce((sum, { from, to }) => sum + to - from, 0) / 1000 / timeline.steps.length
   const [largest] = shares
   const list = shares.map(({ name, share }) => `${Math.round(share * 100)}% ${name}`).join(", ")
   const more = largest !== undefined && largest.share >= 0.5 ? ` ${advice[largest.name] ?? ""}` : ""
-  return `Mean step time of the last ${timeline.steps.length} steps: ${written(step)} (${list}).${more}`
+  return `Mean step time of the last ${timeline.steps.length} steps: ${format(step)} (${list}).${more}`
 }

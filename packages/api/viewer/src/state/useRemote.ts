@@ -33,38 +33,38 @@ export const useRemote = <A>(
   const { epoch, reportUnauthorized } = useSession()
   const [round, setRound] = useState(0)
   const [loaded, setLoaded] = useState<Loaded<A> | null>(null)
-  const wanted = key === null ? null : `${epoch}:${round}:${key}`
+  const target = key === null ? null : `${epoch}:${round}:${key}`
 
   useEffect(() => {
-    if (wanted === null || key === null) return
+    if (target === null || key === null) return
     const abort = new AbortController()
     load(source, abort.signal).then(
       (value) => {
-        if (!abort.signal.aborted) setLoaded({ wanted, key, value, error: null })
+        if (!abort.signal.aborted) setLoaded({ wanted: target, key, value, error: null })
       },
       (cause: unknown) => {
         if (abort.signal.aborted) return
         const error = cause instanceof SourceError ? cause : new SourceError("failed", String(cause))
         if (error.kind === "unauthorized") reportUnauthorized()
         // Keeps the previous value, if there is one.
-        setLoaded((last) => ({ wanted, key, value: last?.key === key ? last.value : null, error }))
+        setLoaded((last) => ({ wanted: target, key, value: last?.key === key ? last.value : null, error }))
       }
     )
     return () => abort.abort()
     // `load` is a new function on every render; `key`, and so `wanted`, determines what it loads.
     // oxlint-disable-next-line react/exhaustive-deps
-  }, [wanted, source, reportUnauthorized])
+  }, [target, source, reportUnauthorized])
 
   const reload = useCallback(() => setRound((round) => round + 1), [])
-  const isCurrent = loaded !== null && loaded.wanted === wanted
+  const isCurrent = loaded !== null && loaded.wanted === target
   const isMissed = isCurrent && loaded.error?.kind === "unreachable"
   useReturn(() => {
     if (isMissed) reload()
   })
   return {
-    value: wanted === null ? null : (loaded?.value ?? null),
+    value: target === null ? null : (loaded?.value ?? null),
     error: isCurrent ? loaded.error : null,
-    isLoading: wanted !== null && !isCurrent,
+    isLoading: target !== null && !isCurrent,
     isStale: loaded !== null && loaded.key !== key,
     reload
   }

@@ -32,7 +32,7 @@ export const useCopied = (): readonly [state: CopyState, copy: (text: string) =>
   return [state, (text) => void copy(text).then((isDone) => setState(isDone ? "copied" : "refused"))]
 }
 
-const said = { copied: "Copied", refused: "Copy failed" }
+const labels = { copied: "Copied", refused: "Copy failed" }
 
 export const CopyButton = ({
   icon = "copy",
@@ -56,7 +56,7 @@ export const CopyButton = ({
     >
       <Icon name={state === "copied" ? "check" : icon} />
       <span className={isIconOnly ? "sr-only" : undefined} aria-live="polite">
-        {state === null ? label : said[state]}
+        {state === null ? label : labels[state]}
       </span>
     </button>
   )

@@ -98,11 +98,11 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
                   : Effect.succeed({ id, scores, wanted: Option.none() }),
               { concurrency: fetchesAtOnce }
             ),
-            Stream.mapEffect(({ id, scores, wanted }) => {
+            Stream.mapEffect(({ id, scores, wanted: loaded }) => {
               cursor = { ...cursor, sweep: { before: id, seen: newest(cursor.sweep?.seen ?? [], [id]) } }
-              if (Option.isNone(wanted)) return sink.pass(scores, cursor)
-              if (Option.isNone(wanted.value)) sink.gone(scores.length)
-              return sink.take(Option.toArray(wanted.value), cursor)
+              if (Option.isNone(loaded)) return sink.pass(scores, cursor)
+              if (Option.isNone(loaded.value)) sink.gone(scores.length)
+              return sink.take(Option.toArray(loaded.value), cursor)
             }),
             Stream.takeUntil((wantsMore) => !wantsMore),
             Stream.runLast

@@ -29,13 +29,13 @@ export const content = (parts: ReadonlyArray<ContentPart>): Message["content"] =
   parts.every(({ type }) => type === "text") ? parts.map(({ text }) => text ?? "").join("") : parts
 
 /** An assistant's message: content is null only if there are calls instead. */
-export const assistant = (said: {
+export const assistant = (answer: {
   readonly content: string
   readonly reasoning?: string
   readonly toolCalls: ReadonlyArray<ToolCall>
 }): Message => ({
   role: "assistant",
-  content: said.content === "" && said.toolCalls.length > 0 ? null : said.content,
-  ...(said.reasoning !== undefined && said.reasoning !== "" && { reasoning_content: said.reasoning }),
-  ...(said.toolCalls.length > 0 && { tool_calls: said.toolCalls })
+  content: answer.content === "" && answer.toolCalls.length > 0 ? null : answer.content,
+  ...(answer.reasoning !== undefined && answer.reasoning !== "" && { reasoning_content: answer.reasoning }),
+  ...(answer.toolCalls.length > 0 && { tool_calls: answer.toolCalls })
 })

@@ -24,8 +24,8 @@ const forms: { readonly [reason in FailureReason]: Form } = {
 }
 
 export const write = ({ code, message, param, reason }: Failure): WrittenFailure => {
-  const { status, type, ...usual } = forms[reason]
-  return { status, body: { error: { message, type, param: param ?? null, code: code ?? usual.code } } }
+  const { status, type, ...defaults } = forms[reason]
+  return { status, body: { error: { message, type, param: param ?? null, code: code ?? defaults.code } } }
 }
 
 export const invalid = (param: string, message: string): Failure =>

@@ -94,14 +94,14 @@ export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, 
     const chain = chainOf(request.messages)
     const known = chain.findLast((digest) => byChat.has(digest))
     const opened = (known === undefined ? undefined : byChat.get(known)) ?? (yield* begin())
-    const asked = yield* opened.open.ask(request, ignored, handler)
-    for (const { message } of asked.choices) {
+    const response = yield* opened.open.ask(request, ignored, handler)
+    for (const { message } of response.choices) {
       const digest = digestOf(chain.at(-1) ?? "", message)
       byChat.set(digest, opened)
       begun.get(opened)?.add(digest)
     }
-    byAnswer.set(asked.id, opened)
-    return asked
+    byAnswer.set(response.id, opened)
+    return response
   })
 
   return {

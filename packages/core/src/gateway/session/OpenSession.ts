@@ -46,7 +46,7 @@ export interface ChatHandler {
 
 /** Receives an answer during sampling. */
 export interface StreamHandler {
-  readonly onStart: (asked: Pick<Asked, "id" | "createdAtMillis">) => void
+  readonly onStart: (requested: Pick<Asked, "id" | "createdAtMillis">) => void
   readonly onDelta: DeltaHandler<Delta>
 }
 
@@ -93,10 +93,10 @@ export interface Options {
   readonly onChange: Effect.Effect<void, Failure>
 }
 
-export const make = (given: Options): OpenSession => {
-  const { context, limits, options, tracked } = given
-  const bounds = { tokenizer: given.tokenizer, limits, sequenceLimit: Context.get(context, SequenceLimit) }
-  const showing = { tokenizer: given.tokenizer, takesPictures: tracked.takesPictures === true }
+export const make = (input: Options): OpenSession => {
+  const { context, limits, options, tracked } = input
+  const bounds = { tokenizer: input.tokenizer, limits, sequenceLimit: Context.get(context, SequenceLimit) }
+  const showing = { tokenizer: input.tokenizer, takesPictures: tracked.takesPictures === true }
   const closed = Deferred.makeUnsafe<never, Failure>()
   const memory = AnswerMemory.make(limits.answersKept)
   const chats = SharedChats.make()
@@ -106,7 +106,7 @@ export const make = (given: Options): OpenSession => {
   const failures: Array<InferenceError> = []
   let requests = 0
   let inFlight = 0
-  let lastUsed = given.openedAtMillis
+  let lastUsed = input.openedAtMillis
   let longest: ReadonlyArray<Message> = []
 
   const keep = (error: InferenceError): void => {
@@ -129,7 +129,7 @@ export const make = (given: Options): OpenSession => {
   }
 
   const ask = Effect.fn("GatewaySession.ask")(function* (
-    asked: ChatRequest,
+    requested: ChatRequest,
     passedOver: ReadonlyArray<string>,
     handler?: StreamHandler
   ) {
@@ -138,17 +138,17 @@ export const make = (given: Options): OpenSession => {
       counted.fail(failure)
       return yield* failure
     }
-    yield* PromptLimit.check(bounds, asked)
-    const chat = chats.share(asked.messages)
-    const shown = yield* ShownChat.of(showing, { ...asked, messages: chat })
-    const isTrained = options.trained?.(asked) ?? true
-    const sampled: ChatRequest = { ...asked, messages: shown.messages, ...(!isTrained && { isTrained }) }
+    yield* PromptLimit.check(bounds, requested)
+    const chat = chats.share(requested.messages)
+    const shown = yield* ShownChat.of(showing, { ...requested, messages: chat })
+    const isTrained = options.trained?.(requested) ?? true
+    const sampled: ChatRequest = { ...requested, messages: shown.messages, ...(!isTrained && { isTrained }) }
     const resolved = ResolvedRequest.of(sampled, options, requests++)
     counted.adapt(shown.changes)
     counted.ignore(passedOver)
-    if (tracked.passesConstraintsOn !== true) counted.ignore(asked.constraints?.names ?? [])
+    if (tracked.passesConstraintsOn !== true) counted.ignore(requested.constraints?.names ?? [])
     counted.override(resolved.overridden)
-    const begun = { id: given.newId(), createdAtMillis: yield* Clock.currentTimeMillis }
+    const begun = { id: input.newId(), createdAtMillis: yield* Clock.currentTimeMillis }
     handler?.onStart(begun)
     const request = handler === undefined ? resolved.request : { ...resolved.request, onDelta: handler.onDelta }
     const choices = yield* Effect.acquireUseRelease(
@@ -173,13 +173,13 @@ export const make = (given: Options): OpenSession => {
       chats.keep(whole)
       if (whole.length > longest.length) longest = whole
     }
-    yield* given.onChange
+    yield* input.onChange
     return { ...begun, choices, chat } satisfies Asked
   })
 
   return {
-    id: given.id,
-    modelName: given.modelName,
+    id: input.id,
+    modelName: input.modelName,
     memory,
     tracked,
     contextLength: lengthOf(tracked.contextLength, bounds.sequenceLimit),
@@ -187,7 +187,7 @@ export const make = (given: Options): OpenSession => {
     refused: counted.fail,
     lastFailure: Effect.sync(counted.lastFailure),
     countTokens: (request) =>
-      Effect.andThen(PromptLimit.check(bounds, request), PromptTokens.count(given.tokenizer, request)),
+      Effect.andThen(PromptLimit.check(bounds, request), PromptTokens.count(input.tokenizer, request)),
     answers: () => ids,
     report: (reward) =>
       Effect.suspend(() => {
@@ -198,7 +198,7 @@ export const make = (given: Options): OpenSession => {
         rewards.push(reward)
         return Effect.andThen(
           Effect.map(Clock.currentTimeMillis, (now) => void (lastUsed = now)),
-          given.onChange
+          input.onChange
         )
       }),
     rewards: Effect.sync(() => rewards.slice()),
@@ -217,8 +217,8 @@ const lengthOf = (contextLength = Number.POSITIVE_INFINITY, sequenceLimit: numbe
 }
 
 /** True if a request asked for more tokens than the server's context had left. */
-const isCut = (asked = 0, [first]: ReadonlyArray<Choice>, contextLength = Number.POSITIVE_INFINITY): boolean =>
-  (first?.usage?.promptTokens ?? 0) + asked > contextLength
+const isCut = (requested = 0, [first]: ReadonlyArray<Choice>, contextLength = Number.POSITIVE_INFINITY): boolean =>
+  (first?.usage?.promptTokens ?? 0) + requested > contextLength
 
 const maxFailures = 256
 

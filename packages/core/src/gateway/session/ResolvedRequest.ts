@@ -14,19 +14,19 @@ export interface ResolvedRequest {
 
 /** `index`: of the request in its session. */
 export const of = (
-  asked: ChatRequest,
+  request: ChatRequest,
   { defaults = {}, enforced = {}, seed }: SessionOptions,
   index: number
 ): ResolvedRequest => {
-  const said: { readonly [option in keyof SamplingOptions]: unknown } = asked
+  const values: { readonly [option in keyof SamplingOptions]: unknown } = request
   const fixed: SamplingOptions = {
-    ...(seed !== undefined && asked.seed !== undefined && { seed: seedOf({ seed, asked: asked.seed }) }),
+    ...(seed !== undefined && request.seed !== undefined && { seed: seedOf({ seed, asked: request.seed }) }),
     ...enforced
   }
   return {
-    request: { ...(seed !== undefined && { seed: seedOf({ seed, index }) }), ...defaults, ...asked, ...fixed },
+    request: { ...(seed !== undefined && { seed: seedOf({ seed, index }) }), ...defaults, ...request, ...fixed },
     overridden: (Object.keys(fixed) as ReadonlyArray<keyof SamplingOptions>).filter(
-      (option) => said[option] !== undefined && !Equal.equals(said[option], fixed[option])
+      (option) => values[option] !== undefined && !Equal.equals(values[option], fixed[option])
     )
   }
 }

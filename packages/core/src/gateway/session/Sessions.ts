@@ -79,8 +79,8 @@ const unknown = new Failure({
     "OpenAI's SDKs, http://HOST:PORT/s/<secret> for Anthropic's)"
 })
 
-export const make = Effect.fn("Sessions.make")(function* (servers: ServerManagerShape, given: Options) {
-  const { onChange, onEnd, ...rest } = given
+export const make = Effect.fn("Sessions.make")(function* (servers: ServerManagerShape, input: Options) {
+  const { onChange, onEnd, ...rest } = input
   const limits: Limits.Limits = { ...Limits.defaults, ...rest }
   const open = new Map<string, Opened>()
   const digests = new Map<string, string>()

@@ -12,8 +12,8 @@ const others = "others"
 export const make = (): Tally => {
   const counts = new Map<string, number>()
   return {
-    add: (given) => {
-      const name = counts.has(given) || counts.size < maxNames ? given : others
+    add: (input) => {
+      const name = counts.has(input) || counts.size < maxNames ? input : others
       counts.set(name, (counts.get(name) ?? 0) + 1)
     },
     all: () => Object.fromEntries(counts)

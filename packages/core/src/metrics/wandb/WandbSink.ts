@@ -179,7 +179,7 @@ interface Online {
 
 /** Sends in the background and, when many rows wait, in `write`. */
 const online = Effect.fnUntraced(function* (upload: Upload.Upload, { every, file, from, stored, tell }: Online) {
-  const turn = yield* Semaphore.make(1)
+  const lock = yield* Semaphore.make(1)
   let rows: Rows.Rows | undefined
   let sentAt = yield* Clock.currentTimeMillis
   const everyMillis = Duration.toMillis(Duration.fromInputUnsafe(every))
@@ -203,7 +203,7 @@ const online = Effect.fnUntraced(function* (upload: Upload.Upload, { every, file
   }
   // A failure is met again by the next `write`, which reports it and waits.
   yield* Effect.sleep(every).pipe(
-    Effect.andThen(Effect.suspend(() => (rows === undefined ? Effect.void : turn.withPermits(1)(Effect.ignore(send))))),
+    Effect.andThen(Effect.suspend(() => (rows === undefined ? Effect.void : lock.withPermits(1)(Effect.ignore(send))))),
     Effect.forever,
     Effect.forkScoped
   )
@@ -215,13 +215,13 @@ const online = Effect.fnUntraced(function* (upload: Upload.Upload, { every, file
         // Before the entries are taken, so that a second attempt takes none twice.
         if (upload.waiting() > maxWaiting || now - sentAt >= everyMillis) yield* send
         for (const entry of entries) push(into.add(entry))
-      }).pipe(turn.withPermits(1), Effect.mapError(failing)),
+      }).pipe(lock.withPermits(1), Effect.mapError(failing)),
     finish: (exit: number) =>
       Effect.gen(function* () {
         push((yield* begin).end())
         yield* upload.send
         yield* upload.complete(exit)
         return { place: (yield* upload.connect).place, rows: upload.rows() }
-      }).pipe(turn.withPermits(1), Effect.mapError(failing))
+      }).pipe(lock.withPermits(1), Effect.mapError(failing))
   }
 })

@@ -24,13 +24,16 @@ export const find = ({ scores, tokens }: Pick<ScoredGroup, "scores" | "tokens">)
     .map((same) => ({ rollouts: same.length, spread: Math.max(...same) - Math.min(...same) }))
 }
 
-const sum = (some: ReadonlyArray<Equals>): number => some.reduce((total, { rollouts }) => total + rollouts, 0)
+const rolloutsOf = (answers: ReadonlyArray<Equals>): number =>
+  answers.reduce((total, { rollouts }) => total + rollouts, 0)
 
 /** A model as judge varies slightly on the same answer: that is not a contradiction. */
-const far = 0.5
+const minSpreadShare = 0.5
 
 /** The share of equal rollouts whose scores differ by half of `range` or more; undefined if none. */
 export const contradicting = (all: ReadonlyArray<Equals>, range: number): number | undefined => {
-  const equal = sum(all)
-  return equal === 0 ? undefined : sum(all.filter(({ spread }) => spread > 0 && spread >= far * range)) / equal
+  const equal = rolloutsOf(all)
+  return equal === 0
+    ? undefined
+    : rolloutsOf(all.filter(({ spread }) => spread > 0 && spread >= minSpreadShare * range)) / equal
 }

@@ -27,7 +27,7 @@ const isTaken = Predicate.isTagged("AlreadyExists")
 const encoder = new TextEncoder()
 
 /** Opens the first free variant of `wanted`; closed with the scope. */
-export const open = Effect.fn("GroupFile.open")(function* (wanted: string) {
+export const open = Effect.fn("GroupFile.open")(function* (target: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const failing = (file: string) => (cause: unknown) =>
@@ -36,9 +36,9 @@ export const open = Effect.fn("GroupFile.open")(function* (wanted: string) {
       message: `cannot write groups to ${file}: ${Reason.of(cause)}`,
       cause
     })
-  yield* fs.makeDirectory(path.dirname(wanted), { recursive: true }).pipe(Effect.mapError(failing(wanted)))
-  const { dir, ext, name } = path.parse(wanted)
-  const candidate = (number: number): string => (number === 0 ? wanted : path.join(dir, `${name}_${number}${ext}`))
+  yield* fs.makeDirectory(path.dirname(target), { recursive: true }).pipe(Effect.mapError(failing(target)))
+  const { dir, ext, name } = path.parse(target)
+  const candidate = (number: number): string => (number === 0 ? target : path.join(dir, `${name}_${number}${ext}`))
   // "ax" fails if the file exists: two programs that start together get different files.
   const claim = (number: number): Effect.Effect<readonly [string, FileSystem.File], GroupFileError, Scope.Scope> => {
     const file = candidate(number)

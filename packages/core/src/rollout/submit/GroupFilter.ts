@@ -48,11 +48,11 @@ export interface FilterOptions {
 }
 
 /** The group to send, or the reason it is dropped. */
-export const filter = (given: ScoredGroup, options: FilterOptions): Result.Result<ScoredGroup, DropReason> => {
+export const filter = (input: ScoredGroup, options: FilterOptions): Result.Result<ScoredGroup, DropReason> => {
   const { tokenizer } = options
-  const { tokens } = given
+  const { tokens } = input
   const group: ScoredGroup =
-    tokenizer === undefined ? given : { ...given, groupOverrides: { tokenizer, ...given.groupOverrides } }
+    tokenizer === undefined ? input : { ...input, groupOverrides: { tokenizer, ...input.groupOverrides } }
   if (tokens.length !== expectedSize(group, options.groupSize)) return Result.fail("wrong_size")
   if (tokens.some((sequence) => sequence.length === 0)) return Result.fail("no_tokens")
   if (!isAligned(group)) return Result.fail("misaligned")

@@ -33,7 +33,7 @@ export const recover = Effect.fnUntraced(function* (directory: string, lineage: 
   const segments: Array<Segment> = []
   const recovered: Array<Recovered[number]> = []
   let sequence = 0
-  const leaveAside = (file: string, suffix: string, warning: string) =>
+  const moveAside = (file: string, suffix: string, warning: string) =>
     Effect.mapError(fs.rename(file, `${file}.${suffix}`), failing(file)).pipe(
       Effect.andThen(Effect.logWarning(warning, { file: `${file}.${suffix}` }))
     )
@@ -49,11 +49,11 @@ export const recover = Effect.fnUntraced(function* (directory: string, lineage: 
       continue
     }
     if (segment.lineage === undefined) {
-      yield* leaveAside(file, "damaged", "moved an unreadable spool file aside; its items will be rolled out again")
+      yield* moveAside(file, "damaged", "moved an unreadable spool file aside; its items will be rolled out again")
       continue
     }
     if ((yield* SpoolRecord.lineageOf(segment.lineage, file)) !== lineage) {
-      yield* leaveAside(file, "stale", "moved spooled groups of another run aside")
+      yield* moveAside(file, "stale", "moved spooled groups of another run aside")
       continue
     }
     for (const record of segment.records) {

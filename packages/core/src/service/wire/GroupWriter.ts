@@ -33,10 +33,10 @@ export function* pieces(group: LabelledGroup): Generator<Uint8Array<ArrayBuffer>
   let at = 0
 
   /** Ensures space for `wanted` bytes; yields the full chunk. */
-  function* room(wanted: number) {
-    if (at + wanted <= bytes.length) return
+  function* room(needed: number) {
+    if (at + needed <= bytes.length) return
     if (at > 0) yield bytes.subarray(0, at)
-    bytes = new Uint8Array(Math.max(wanted, pieceBytes + slack))
+    bytes = new Uint8Array(Math.max(needed, pieceBytes + slack))
     at = 0
   }
 

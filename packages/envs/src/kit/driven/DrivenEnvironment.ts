@@ -92,7 +92,7 @@ export const make = Effect.fn("DrivenEnvironment.make")(function* (
       DrivenEpisode.start(work, (rolledOut) => Effect.sync(() => requeued.push(...rolledOut.requeued))),
       named
     )
-    return { first, step: (said) => Effect.mapError(step(said), named) }
+    return { first, step: (answer) => Effect.mapError(step(answer), named) }
   })
   const check = Effect.gen(function* () {
     const { scoresPerEpisode: which } = environment

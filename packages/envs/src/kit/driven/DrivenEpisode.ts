@@ -44,7 +44,7 @@ export interface DrivenEpisode {
   /** The first question; the end, if the environment requests nothing. */
   readonly first: Turn
   /** Answers the current question, and returns what follows. */
-  readonly step: (said: OutsidePolicy.Said) => Effect.Effect<Turn, DrivenError>
+  readonly step: (reply: OutsidePolicy.Said) => Effect.Effect<Turn, DrivenError>
 }
 
 const broken = (message: string) => new DrivenError({ isRefused: false, message })
@@ -109,19 +109,19 @@ export const start = Effect.fn("DrivenEpisode.start")(function* (
     })
   )
   let standing: OutsidePolicy.Question | undefined
-  let asked: ReadonlyArray<Message> = []
+  let seen: ReadonlyArray<Message> = []
   const question = Effect.map(Queue.take(asking.questions), (next): Turn => {
     standing = next
-    const messages = newIn(next.messages, asked)
-    asked = next.messages
+    const messages = newIn(next.messages, seen)
+    seen = next.messages
     return { isOver: false, messages, chat: next.messages, tools: next.tools }
   })
   const following = Effect.raceFirst(question, ended)
-  const step = Effect.fn("DrivenEpisode.step")(function* (said: OutsidePolicy.Said) {
+  const step = Effect.fn("DrivenEpisode.step")(function* (reply: OutsidePolicy.Said) {
     if (standing === undefined) return yield* broken("the episode is over: call reset to start another one")
     const { answer } = standing
     standing = undefined
-    yield* answer(said)
+    yield* answer(reply)
     return yield* following
   })
   return { first: yield* following, step }

@@ -24,7 +24,7 @@ export interface Question {
   readonly messages: ReadonlyArray<Message>
   /** Available tools, in the form of chat requests. */
   readonly tools: ReadonlyArray<unknown>
-  readonly answer: (said: Said) => Effect.Effect<void>
+  readonly answer: (answer: Said) => Effect.Effect<void>
 }
 
 /** The destination of one episode's questions. */
@@ -60,13 +60,13 @@ const ask = Effect.fnUntraced(function* (
   const { n = 1 } = request
   if (n !== 1)
     return yield* refuse(asking, `it requests ${n} completions at the same time, but an outside policy returns one`)
-  const said = yield* Deferred.make<Said>()
+  const answer = yield* Deferred.make<Said>()
   yield* Queue.offer(asking.questions, {
     messages,
     tools,
-    answer: (given) => Effect.asVoid(Deferred.succeed(said, given))
+    answer: (input) => Effect.asVoid(Deferred.succeed(answer, input))
   })
-  return answerOf(yield* Deferred.await(said))
+  return answerOf(yield* Deferred.await(answer))
 })
 
 const answerOf = ({ text: content, toolCalls = [] }: Said): Answer => ({

@@ -31,8 +31,8 @@ const count = (text: string, pattern: RegExp): number => Array.from(text.matchAl
 const relations = ["less than", "at least"] as const
 type Relation = (typeof relations)[number]
 
-const holds = (number: number, relation: Relation, wanted: number): boolean =>
-  relation === "less than" ? number < wanted : number >= wanted
+const holds = (number: number, relation: Relation, target: number): boolean =>
+  relation === "less than" ? number < target : number >= target
 
 /** Counts lines that begin with a mark, after any white space and empty lines. */
 const linesBeginning = (text: string, begins: (rest: string) => boolean, reach: number): number => {
@@ -80,7 +80,7 @@ const highlights = (text: string): number =>
   Array.from(text.matchAll(/\*[^\n*]*\*/g)).filter(([part]) => trimmedOf(part, "*").trim() !== "").length +
   Array.from(text.matchAll(/\*\*[^\n*]*\*\*/g)).filter(([part]) => part.slice(2, -2).trim() !== "").length
 
-const isParagraphs = (text: string, wanted: number): boolean => {
+const isParagraphs = (text: string, target: number): boolean => {
   const parts = text.split(/\s?\*\*\*\s?/)
   let number = parts.length
   for (const [at, part] of parts.entries()) {
@@ -88,7 +88,7 @@ const isParagraphs = (text: string, wanted: number): boolean => {
     if (at !== 0 && at !== parts.length - 1) return false
     number--
   }
-  return number === wanted
+  return number === target
 }
 
 const hasPostscript = (text: string, marker: string): boolean => {
@@ -129,11 +129,11 @@ const firstWordOf = (paragraph: string): string => {
   return (/^[^.,?!'"]*/.exec(start)?.[0] ?? "").toLowerCase()
 }
 
-const isNthParagraph = (text: string, number: number, nth: number, wanted: string): boolean => {
+const isNthParagraph = (text: string, number: number, nth: number, target: string): boolean => {
   const paragraphs = text.split("\n\n")
   const full = paragraphs.filter((part) => part.trim() !== "").length
   const paragraph = (paragraphs[nth - 1] ?? "").trim()
-  return nth <= full && paragraph !== "" && full === number && firstWordOf(paragraph) === wanted
+  return nth <= full && paragraph !== "" && full === number && firstWordOf(paragraph) === target
 }
 
 const isTwo = (text: string): boolean => {
@@ -169,7 +169,7 @@ interface Given {
 
 class Missing extends Error {}
 
-const given = (id: string, args: Arguments): Given => {
+const input = (id: string, args: Arguments): Given => {
   const need = <A>(name: string, is: (value: unknown) => value is A, what: string): A => {
     const value = typeof args[name] === "bigint" ? Number(args[name]) : args[name]
     if (is(value)) return value
@@ -200,80 +200,80 @@ const checks: { readonly [id: string]: (args: Given, detect: Detect) => Check } 
     const patterns = texts("keywords").map((one) => patternOf(one))
     return (text) => patterns.every((pattern) => text.search(pattern) !== -1)
   },
-  "keywords:frequency": ({ number, relation: related, text: given }) => {
-    const [pattern, wanted, relation] = [patternOf(given("keyword").trim()), number("frequency"), related("relation")]
-    return (text) => holds(count(text, pattern), relation, wanted)
+  "keywords:frequency": ({ number, relation: related, text: input }) => {
+    const [pattern, target, relation] = [patternOf(input("keyword").trim()), number("frequency"), related("relation")]
+    return (text) => holds(count(text, pattern), relation, target)
   },
   "keywords:forbidden_words": ({ texts }) => {
     const patterns = texts("forbidden_words").map((one) => patternOf(one, boundary))
     return (text) => patterns.every((pattern) => text.search(pattern) === -1)
   },
-  "keywords:letter_frequency": ({ number, relation: related, text: given }) => {
-    const [letter, wanted, relation] = [
-      given("letter").trim().toLowerCase(),
+  "keywords:letter_frequency": ({ number, relation: related, text: input }) => {
+    const [letter, target, relation] = [
+      input("letter").trim().toLowerCase(),
       number("let_frequency"),
       related("let_relation")
     ]
-    return (text) => holds(text.toLowerCase().split(letter).length - 1, relation, wanted)
+    return (text) => holds(text.toLowerCase().split(letter).length - 1, relation, target)
   },
-  "language:response_language": ({ text: given }, detect) => {
-    const language = given("language")
+  "language:response_language": ({ text: input }, detect) => {
+    const language = input("language")
     return (text) => isIn(detect, text, language)
   },
   "length_constraints:number_sentences": ({ number, relation: related }) => {
-    const [wanted, relation] = [number("num_sentences"), related("relation")]
-    return (text) => holds(Punkt.countSentences(text), relation, wanted)
+    const [target, relation] = [number("num_sentences"), related("relation")]
+    return (text) => holds(Punkt.countSentences(text), relation, target)
   },
   "length_constraints:number_paragraphs": ({ number }) => {
-    const wanted = number("num_paragraphs")
-    return (text) => isParagraphs(text, wanted)
+    const target = number("num_paragraphs")
+    return (text) => isParagraphs(text, target)
   },
   "length_constraints:number_words": ({ number, relation: related }) => {
-    const [wanted, relation] = [number("num_words"), related("relation")]
-    return (text) => holds(count(text, /[\p{L}\p{N}_]+/gu), relation, wanted)
+    const [target, relation] = [number("num_words"), related("relation")]
+    return (text) => holds(count(text, /[\p{L}\p{N}_]+/gu), relation, target)
   },
-  "length_constraints:nth_paragraph_first_word": ({ number, text: given }) => {
-    const [wanted, nth, first] = [number("num_paragraphs"), number("nth_paragraph"), given("first_word").toLowerCase()]
-    return (text) => isNthParagraph(text, wanted, nth, first)
+  "length_constraints:nth_paragraph_first_word": ({ number, text: input }) => {
+    const [target, nth, first] = [number("num_paragraphs"), number("nth_paragraph"), input("first_word").toLowerCase()]
+    return (text) => isNthParagraph(text, target, nth, first)
   },
   "detectable_content:number_placeholders": ({ number }) => {
-    const wanted = number("num_placeholders")
-    return (text) => placeholders(text) >= wanted
+    const target = number("num_placeholders")
+    return (text) => placeholders(text) >= target
   },
-  "detectable_content:postscript": ({ text: given }) => {
-    const marker = given("postscript_marker").trim()
+  "detectable_content:postscript": ({ text: input }) => {
+    const marker = input("postscript_marker").trim()
     return (text) => hasPostscript(text, marker)
   },
   "detectable_format:number_bullet_lists": ({ number }) => {
-    const wanted = number("num_bullets")
-    return (text) => linesBeginning(text, isStar, 2) + linesBeginning(text, isDash, 1) === wanted
+    const target = number("num_bullets")
+    return (text) => linesBeginning(text, isStar, 2) + linesBeginning(text, isDash, 1) === target
   },
   "detectable_format:constrained_response": () => (text) => constrained.some((one) => text.trim().includes(one)),
   "detectable_format:number_highlighted_sections": ({ number }) => {
-    const wanted = number("num_highlights")
-    return (text) => highlights(text) >= wanted
+    const target = number("num_highlights")
+    return (text) => highlights(text) >= target
   },
-  "detectable_format:multiple_sections": ({ number, text: given }) => {
-    const wanted = number("num_sections")
-    const mark = new RegExp(String.raw`${patternOf(given("section_spliter").trim()).source}\s?\d`, "gu")
-    return (text) => count(text, mark) >= wanted
+  "detectable_format:multiple_sections": ({ number, text: input }) => {
+    const target = number("num_sections")
+    const mark = new RegExp(String.raw`${patternOf(input("section_spliter").trim()).source}\s?\d`, "gu")
+    return (text) => count(text, mark) >= target
   },
   "detectable_format:json_format": () => (text) => isJson(withoutFence(text)),
   "detectable_format:title": () => hasTitle,
   "combination:two_responses": () => isTwo,
-  "combination:repeat_prompt": ({ text: given }) => {
-    const prompt = given("prompt_to_repeat").trim().toLowerCase()
+  "combination:repeat_prompt": ({ text: input }) => {
+    const prompt = input("prompt_to_repeat").trim().toLowerCase()
     return (text) => text.trim().toLowerCase().startsWith(prompt)
   },
-  "startend:end_checker": ({ text: given }) => {
-    const end = given("end_phrase").trim().toLowerCase()
+  "startend:end_checker": ({ text: input }) => {
+    const end = input("end_phrase").trim().toLowerCase()
     return (text) => trimmedOf(text.trim(), '"').toLowerCase().endsWith(end)
   },
   "startend:quotation": () => (text) =>
     text.trim().length > 1 && text.trim().startsWith('"') && text.trim().endsWith('"'),
   "change_case:capital_word_frequency": ({ number, relation: related }) => {
-    const [wanted, relation] = [number("capital_frequency"), related("capital_relation")]
-    return (text) => holds(Tokens.of(text).filter(isUpper).length, relation, wanted)
+    const [target, relation] = [number("capital_frequency"), related("capital_relation")]
+    return (text) => holds(Tokens.of(text).filter(isUpper).length, relation, target)
   },
   "change_case:english_capital": (_, detect) => (text) => isUpper(text) && isIn(detect, text, "en"),
   "change_case:english_lowercase": (_, detect) => (text) => isLower(text) && isIn(detect, text, "en"),
@@ -287,7 +287,7 @@ export const make = (id: string, args: Arguments, detect: Detect): Result.Result
     return Result.fail(`unknown instruction ${JSON.stringify(id)}; known: ${Object.keys(checks).join(", ")}`)
   }
   return Result.mapError(
-    Result.try(() => known(given(id, args), detect)),
+    Result.try(() => known(input(id, args), detect)),
     (error) => (error instanceof Error ? error.message : String(error))
   )
 }

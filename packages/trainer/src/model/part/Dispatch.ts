@@ -51,15 +51,15 @@ const defineRows = (graph: Graph, choices: Dim, experts: number): void => {
 }
 
 /** `chosen` int64 (N, k), values below `experts`; `name` distinguishes the mixtures of a graph. */
-export const make = (graph: Graph, chosen: Value, experts: number, name: string): Dispatch =>
+export const make = (graph: Graph, selected: Value, experts: number, name: string): Dispatch =>
   graph.outside(() => {
-    const [tokens, perToken] = chosen.shape as [Dim, number]
+    const [tokens, perToken] = selected.shape as [Dim, number]
     const all = graph.dimMul(tokens, perToken)
     defineRows(graph, all, experts)
     const size = graph.dim(rowsOfBlock)
     const length = graph.reshape(graph.dim(all), [])
     const numbers = range(graph, all)
-    const flat = graph.reshape(chosen, [all])
+    const flat = graph.reshape(selected, [all])
     const signature = { dtype: "int64", shape: [all] } as const
     // Choices of one expert stay in token order.
     const keys = graph.add(graph.mul(flat, length), numbers)

@@ -91,7 +91,7 @@ export const make = (transport: Transport.Transport, patience: Patience.Patience
   const poll = Effect.fnUntraced(function* <A>(requestId: string, kind: Kind<A>) {
     let allowMetadataOnly = true
     let badRequests = 0
-    let told: string | undefined
+    let lastMessage: string | undefined
     for (let iteration = 0; ; iteration++) {
       const ask: Transport.Ask = {
         method: "POST",
@@ -117,7 +117,7 @@ export const make = (transport: Transport.Transport, patience: Patience.Patience
         allowMetadataOnly = false
       } else if (special !== undefined || answered.status === 408) {
         const state = special?.queueState ?? "active"
-        if (state !== "active" && state !== told) {
+        if (state !== "active" && state !== lastMessage) {
           yield* Effect.logInfo("the server requeued the request", {
             server,
             request: kind.name,
@@ -125,7 +125,7 @@ export const make = (transport: Transport.Transport, patience: Patience.Patience
             ...(special?.queueStateReason && { because: special.queueStateReason })
           })
         }
-        told = state
+        lastMessage = state
         badRequests = 0
         // Servers hold the poll until there is news; this limits the rate for one that does not.
         yield* Effect.sleep("50 millis")

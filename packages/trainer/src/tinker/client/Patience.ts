@@ -16,7 +16,7 @@ export interface Patience {
 }
 
 /** A server is restarted, or a region moved, within minutes; a bill is paid within an hour. */
-export const usual: Patience = { unavailableMillis: 600_000, unpaidMillis: 3_600_000, pauseMillis: 10_000 }
+export const defaults: Patience = { unavailableMillis: 600_000, unpaidMillis: 3_600_000, pauseMillis: 10_000 }
 
 /** Time limit for retrying this failure; undefined: no retry. */
 const limitOf = ({ reason }: TinkerError, patience: Patience): number | undefined => {

@@ -42,12 +42,12 @@ export interface Session {
   readonly nextSampler: () => number
 }
 
-const configOf = (given: Wire.ClientConfig): Config => ({
-  maxData: Math.max(1, given.fwdbwdMaxChunkLen ?? Wire.configDefaults.fwdbwdMaxChunkLen),
-  maxBytes: given.fwdbwdMaxChunkBytesCount ?? Wire.configDefaults.fwdbwdMaxChunkBytesCount,
-  isCompressed: given.protoCompressFwdbwd ?? Wire.configDefaults.protoCompressFwdbwd,
-  isParallel: given.parallelFwdbwdChunks ?? Wire.configDefaults.parallelFwdbwdChunks,
-  maxSamples: Math.max(1, given.sampleMaxConcurrentRequests ?? Wire.configDefaults.sampleMaxConcurrentRequests)
+const configOf = (config: Wire.ClientConfig): Config => ({
+  maxData: Math.max(1, config.fwdbwdMaxChunkLen ?? Wire.configDefaults.fwdbwdMaxChunkLen),
+  maxBytes: config.fwdbwdMaxChunkBytesCount ?? Wire.configDefaults.fwdbwdMaxChunkBytesCount,
+  isCompressed: config.protoCompressFwdbwd ?? Wire.configDefaults.protoCompressFwdbwd,
+  isParallel: config.parallelFwdbwdChunks ?? Wire.configDefaults.parallelFwdbwdChunks,
+  maxSamples: Math.max(1, config.sampleMaxConcurrentRequests ?? Wire.configDefaults.sampleMaxConcurrentRequests)
 })
 
 const modelsOf = ({ supportedModels }: Wire.Capabilities): ReadonlyArray<SupportedModel> =>
@@ -64,7 +64,7 @@ export const post = <A, I>(path: string, codec: Schema.Codec<A, I>, value: A): T
 })
 
 /** Translates errors of the first request: other servers respond with a page, or not at all. */
-const atFirst = (error: TinkerError): TinkerError => {
+const toStartError = (error: TinkerError): TinkerError => {
   const { message, reason, server, status } = error
   if (reason === "gone" || reason === "malformed" || (reason === "refused" && status === 405)) {
     return new TinkerError({ reason: "stranger", server, message: `${server} is not a Tinker server: ${message}` })
@@ -77,7 +77,7 @@ const atFirst = (error: TinkerError): TinkerError => {
 const heartbeatEvery = "10 seconds"
 
 /** Shorter limit at the start: an unreachable server most likely means a wrong address. */
-const atStart = (patience: Patience.Patience): Patience.Patience => ({
+const withStartLimit = (patience: Patience.Patience): Patience.Patience => ({
   ...patience,
   unavailableMillis: Math.min(patience.unavailableMillis, 5000)
 })
@@ -118,26 +118,26 @@ export const inSession = Effect.fnUntraced(function* <A>(
 /** Starts a session; its heartbeats end with the scope. */
 export const make = Effect.fn("Session.make")(function* (
   address: Address,
-  patience: Patience.Patience = Patience.usual
+  patience: Patience.Patience = Patience.defaults
 ) {
   const transport = yield* Transport.make(address)
-  const start = Futures.make(transport, atStart(patience))
-  const given = yield* Effect.mapError(
-    start.call(
+  const startFutures = Futures.make(transport, withStartLimit(patience))
+  const config = yield* Effect.mapError(
+    startFutures.call(
       post(Paths.post.clientConfig, Wire.ClientConfigRequest, { sdkVersion: Transport.sdkVersion }),
       Wire.ClientConfig
     ),
-    atFirst
+    toStartError
   )
   const capabilities = yield* Effect.mapError(
-    start.call({ method: "GET", path: Paths.get.capabilities }, Wire.Capabilities),
-    atFirst
+    startFutures.call({ method: "GET", path: Paths.get.capabilities }, Wire.Capabilities),
+    toStartError
   )
   const futures = Futures.make(transport, patience)
   const lock = yield* Semaphore.make(1)
-  let id = yield* begin(start, address.url)
+  let id = yield* begin(startFutures, address.url)
   const beat = Effect.suspend(() =>
-    start.call(
+    startFutures.call(
       post(Paths.post.heartbeat, Wire.Heartbeat, { sessionId: id, type: "session_heartbeat" }),
       Wire.HeartbeatSeen
     )
@@ -158,7 +158,7 @@ export const make = Effect.fn("Session.make")(function* (
       Effect.gen(function* () {
         if (id === lost) id = yield* begin(futures, address.url)
       }).pipe(lock.withPermits(1)),
-    config: configOf(given),
+    config: configOf(config),
     models: modelsOf(capabilities),
     transport,
     futures,

@@ -54,14 +54,14 @@ const formOf = (output: Outputs[number]): string =>
     .toSorted()
     .join("; ")
 
-const alike = (outputs: Outputs): ReadonlyArray<Outputs> => {
+const groupByForm = (outputs: Outputs): ReadonlyArray<Outputs> => {
   const runs: Array<Array<Outputs[number]>> = []
-  let form: string | undefined
+  let lastForm: string | undefined
   for (const output of outputs) {
     const own = formOf(output)
-    if (own !== form) runs.push([])
+    if (own !== lastForm) runs.push([])
     runs.at(-1)!.push(output)
-    form = own
+    lastForm = own
   }
   return runs
 }
@@ -85,7 +85,7 @@ const recordOf = (outputs: Outputs) => {
 const toMessage = ({ kind, metrics, outputs }: Result): ForwardBackwardOutput =>
   create(ForwardBackwardOutputSchema, {
     lossFnOutputType: kind,
-    lossFnOutputs: alike(outputs).map(recordOf),
+    lossFnOutputs: groupByForm(outputs).map(recordOf),
     metrics: Object.fromEntries(metrics)
   })
 

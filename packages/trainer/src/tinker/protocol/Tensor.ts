@@ -26,7 +26,7 @@ const names: { readonly [Type in number]: string } = { 1: "float32", 2: "int64",
 const sizes: { readonly [Type in number]: number } = { 1: 4, 2: 8, 3: 4, 4: 2 }
 
 /** A copy of `bytes` in its own buffer; `slice` of Node's buffers does not copy. */
-const aligned = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer
+const copyOf = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer
 
 /** Elements of a type: int64 as int32 (they are ids), bfloat16 as float32. */
 export const readNumbers = Effect.fnUntraced(function* (bytes: Uint8Array, type: ElementType, what: string) {
@@ -35,7 +35,7 @@ export const readNumbers = Effect.fnUntraced(function* (bytes: Uint8Array, type:
   if (bytes.length % size !== 0) {
     return yield* fail(`${what} has ${bytes.length} bytes, not a whole number of ${names[type]} elements`)
   }
-  const buffer = aligned(bytes)
+  const buffer = copyOf(bytes)
   switch (type) {
     case ElementType.FLOAT32:
       return new Float32Array(buffer)
@@ -49,8 +49,8 @@ export const readNumbers = Effect.fnUntraced(function* (bytes: Uint8Array, type:
     default: {
       const halves = new Int32Array(buffer)
       const values = Int32Array.from({ length: halves.length / 2 }, (_, at) => halves[2 * at]!)
-      const wrong = values.findIndex((value, at) => halves[2 * at + 1] !== value >> 31)
-      if (wrong !== -1) return yield* fail(`element ${wrong} of ${what} does not fit 32 bits`)
+      const overflow = values.findIndex((value, at) => halves[2 * at + 1] !== value >> 31)
+      if (overflow !== -1) return yield* fail(`element ${overflow} of ${what} does not fit 32 bits`)
       return values
     }
   }
@@ -70,14 +70,15 @@ const expand = Effect.fnUntraced(function* (
   columns: Numbers,
   pad: number,
   what: string,
-  room: ElementBudget
+  budget: ElementBudget
 ) {
   const [rows = 0, width = 0] = shape
   if (shape.length !== 2 || starts.length !== rows + 1 || columns.length !== values.length) {
     return yield* fail(`${what} is a compressed matrix whose row starts and columns do not fit its shape`)
   }
-  room.left -= rows * width
-  if (room.left < 0) return yield* fail(`${what} expands to ${rows * width} elements, more than the limit of a message`)
+  budget.left -= rows * width
+  if (budget.left < 0)
+    return yield* fail(`${what} expands to ${rows * width} elements, more than the limit of a message`)
   const dense = (values instanceof Int32Array ? new Int32Array(rows * width) : new Float32Array(rows * width)).fill(pad)
   for (let row = 0; row < rows; row++) {
     const end = starts[row + 1]!
@@ -98,7 +99,7 @@ export const read = Effect.fnUntraced(function* (
   message: Message,
   what: string,
   pad = 0,
-  room: ElementBudget = { left: maxElements }
+  budget: ElementBudget = { left: maxElements }
 ) {
   const { dtype, encoding } = message
   const shape = message.shape.map(Number)
@@ -118,7 +119,14 @@ export const read = Effect.fnUntraced(function* (
       const { colIndices, crowIndices, values } = encoding.value
       const starts = yield* readNumbers(crowIndices, ElementType.INT64, `row starts of ${what}`)
       const columns = yield* readNumbers(colIndices, ElementType.INT64, `columns of ${what}`)
-      return yield* expand({ values: yield* readNumbers(values, dtype, what), shape }, starts, columns, pad, what, room)
+      return yield* expand(
+        { values: yield* readNumbers(values, dtype, what), shape },
+        starts,
+        columns,
+        pad,
+        what,
+        budget
+      )
     }
     default:
       return yield* fail(`${what} is empty`)
@@ -130,7 +138,7 @@ export const bytesOf = ({ buffer, byteLength, byteOffset }: ArrayBufferView): Ui
   new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
 
 /** As int64: the lower half, and the sign extended over the upper one. */
-const wide = (values: Int32Array): Int32Array => {
+const toInt64 = (values: Int32Array): Int32Array => {
   const halves = new Int32Array(2 * values.length)
   for (let at = 0; at < values.length; at++) {
     halves[2 * at] = values[at]!
@@ -142,7 +150,7 @@ const wide = (values: Int32Array): Int32Array => {
 /** Integers as int64, as clients send token ids; floating-point numbers as float32. */
 export const write = ({ shape, values }: Tensor): Message =>
   create(TensorSchema, {
-    encoding: { case: "dense", value: bytesOf(values instanceof Int32Array ? wide(values) : values) },
+    encoding: { case: "dense", value: bytesOf(values instanceof Int32Array ? toInt64(values) : values) },
     dtype: values instanceof Int32Array ? ElementType.INT64 : ElementType.FLOAT32,
     shape: shape.map(BigInt)
   })

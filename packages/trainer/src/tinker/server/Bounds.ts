@@ -25,11 +25,11 @@ const refuse = (message: string) => Effect.fail(new Refused({ status: 400, messa
 
 /** Fails for the first number out of bounds; omitted ones are valid. */
 export const check = (...bounds: ReadonlyArray<Bound>): Effect.Effect<void, Refused> => {
-  const broken = bounds.find(
+  const violated = bounds.find(
     ([, value, minimum, maximum]) => value !== undefined && value !== null && !(value >= minimum && value <= maximum)
   )
-  if (broken === undefined) return Effect.void
-  const [name, value, minimum, maximum] = broken
+  if (violated === undefined) return Effect.void
+  const [name, value, minimum, maximum] = violated
   return refuse(`${name}: from ${minimum} to ${maximum}, not ${value}`)
 }
 
@@ -77,9 +77,9 @@ export const sample = (
     if (isLong || (typeof stops[0] === "string" && stops.length > maxStops) || stops.length > vocabSize) {
       return yield* refuse(`stop: up to ${maxStops} strings of ${maxStopCharacters} characters, or ids of tokens`)
     }
-    const room = Math.max(1, maxSequenceTokens - length)
-    const each = Math.min(params.maxTokens ?? room, room) * (1 + (value.topkSampleLogprobs ?? 0))
-    const positions = (value.numSamples ?? 1) * each + length * (value.topkPromptLogprobs ?? 0)
+    const contextLeft = Math.max(1, maxSequenceTokens - length)
+    const perSample = Math.min(params.maxTokens ?? contextLeft, contextLeft) * (1 + (value.topkSampleLogprobs ?? 0))
+    const positions = (value.numSamples ?? 1) * perSample + length * (value.topkPromptLogprobs ?? 0)
     if (positions > maxPositions) {
       return yield* refuse(
         `num_samples, max_tokens and top-k logprobs make ${positions} numbers of one request, more than ${maxPositions}: ask for fewer samples at once`

@@ -25,16 +25,16 @@ const busy = new Refused({
 })
 
 /** Data has millions of numbers in lists; other limits are the usual ones. */
-const bounds: JsonBounds.Bounds = { ...JsonBounds.usual, values: 4_000_000 }
+const bounds: JsonBounds.Bounds = { ...JsonBounds.defaults, values: 4_000_000 }
 
 /** The body of a request declared as this type; JSON is checked against its bounds. */
-const bytesOf = (type: RegExp, wanted: string, maxBytes = Number.POSITIVE_INFINITY) =>
+const bytesOf = (type: RegExp, target: string, maxBytes = Number.POSITIVE_INFINITY) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const limit = Math.min(maxBytes, yield* MaxBytes)
-    const { "content-encoding": encoding, "content-type": given = "" } = request.headers
-    if (!type.test(given))
-      return yield* unsupported(`the body must be ${wanted}, not ${given === "" ? "unnamed" : given}`)
+    const { "content-encoding": encoding, "content-type": input = "" } = request.headers
+    if (!type.test(input))
+      return yield* unsupported(`the body must be ${target}, not ${input === "" ? "unnamed" : input}`)
     if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
       return yield* unsupported(`bodies compressed with ${encoding} are not supported`)
     }

@@ -67,8 +67,8 @@ export const request = Effect.gen(function* () {
   for (const [at, datum] of input.data.entries()) {
     const tokens = Sampling.promptTokens(datum.model_input)
     if (tokens === undefined) return yield* refused(`the model input of datum ${at} has a part that is not text`)
-    const given = Object.entries(datum.loss_fn_inputs)
-    const inputs = yield* Effect.forEach(given, ([name, tensor]) => tensorOf(tensor, name, at))
+    const source = Object.entries(datum.loss_fn_inputs)
+    const inputs = yield* Effect.forEach(source, ([name, tensor]) => tensorOf(tensor, name, at))
     data.push({ tokens: Int32Array.from(tokens), inputs: new Map(inputs) })
   }
   const request: FB.Request = {

@@ -178,9 +178,9 @@ const stepOf = (service: Service) =>
     })
   })
 
-const present = <A extends object>(given: A) =>
+const present = <A extends object>(input: A) =>
   // Nulls were just removed.
-  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined)) as {
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null && value !== undefined)) as {
     readonly [K in keyof A]?: Exclude<A[K], null | undefined>
   }
 

@@ -57,7 +57,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Graphs, never, Executor | Scope.Scope> {
   const executor = yield* Executor
   const owner = yield* Effect.scope
-  const turns = yield* Semaphore.make(1)
+  const lock = yield* Semaphore.make(1)
   const plan = MemoryPlan.choose(
     { shape: base.config, tokens: tokenBudget, rowLength: Math.min(tokenBudget, base.config.maxPositions) },
     executor.device.kind,
@@ -114,7 +114,7 @@ export const make = Effect.fnUntraced(function* (
     put: (parameters) =>
       Effect.mapError(executor.put({ dtype: "float32", shape: [parameters.length], data: parameters }), failed),
     free: (resident) => executor.free(resident),
-    turn: turns.withPermits(1),
+    turn: lock.withPermits(1),
     packing: { tokenBudget, multiple: Math.max(plan.chunks, plan.feedForwardChunks) }
   }
 })

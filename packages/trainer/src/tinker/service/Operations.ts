@@ -89,10 +89,10 @@ export const make = Effect.fnUntraced(function* ({
     const failure = wrong(
       `operation ${missing} of ${model} did not arrive within ${gapSeconds} s, and those after it depend on it`
     )
-    const given = [...early.values()]
+    const input = [...early.values()]
     early.clear()
-    next = Math.max(...given.map(({ number }) => number)) + 1
-    for (const { turn } of given) yield* Deferred.fail(turn, failure)
+    next = Math.max(...input.map(({ number }) => number)) + 1
+    for (const { turn } of input) yield* Deferred.fail(turn, failure)
   })
 
   const refusal = (number: number, bytes: number): Refused | undefined => {
@@ -106,9 +106,9 @@ export const make = Effect.fnUntraced(function* ({
 
   return {
     isBusy: () => unfinished > 0,
-    submit: ({ bytes, number: given, onFailure = () => {}, run }) =>
+    submit: ({ bytes, number: input, onFailure = () => {}, run }) =>
       Effect.gen(function* () {
-        const number = given ?? next + early.size
+        const number = input ?? next + early.size
         const id = idOf(number)
         if (futures.has(id)) return id
         const refused = refusal(number, bytes)

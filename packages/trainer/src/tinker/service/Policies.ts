@@ -24,7 +24,7 @@ export const base = "base"
 const failed = broken("the weights cannot be sampled from") as (error: EngineFailed) => OperationFailed
 
 export const make = Effect.fnUntraced(function* (engine: Engine, max: number): Effect.fn.Return<Policies> {
-  const turn = yield* Semaphore.make(1)
+  const lock = yield* Semaphore.make(1)
   /** Number of users; most recently used last. */
   const loaded = new Map<string, number>()
 
@@ -37,7 +37,7 @@ export const make = Effect.fnUntraced(function* (engine: Engine, max: number): E
 
   /** Adds a user of the weights, once they are loaded. */
   const enter = (name: string, read: Effect.Effect<Float32Array, OperationFailed>) =>
-    turn.withPermits(1)(
+    lock.withPermits(1)(
       Effect.gen(function* () {
         const users = loaded.get(name)
         if (users === undefined) yield* Effect.mapError(engine.load(name, 0, yield* read), failed)

@@ -39,10 +39,10 @@ export const ComparePage = ({ group, id, left, onChoose, right, rollouts, run }:
   const onLeft = placeOf(left, 0)
   const worst = rollouts.length - 1
   const places = [onLeft, placeOf(right, onLeft === worst ? 0 : worst)] as const
-  const chosen = (place: number) => rollouts[Math.min(rollouts.length - 1, Math.max(0, place))]!.index
+  const selected = (place: number) => rollouts[Math.min(rollouts.length - 1, Math.max(0, place))]!.index
   useShortcuts("Comparison", [
-    { keys: ["J"], label: "next rollout on the right", run: () => onChoose({ with: chosen(places[1] + 1) }) },
-    { keys: ["K"], label: "previous rollout on the right", run: () => onChoose({ with: chosen(places[1] - 1) }) }
+    { keys: ["J"], label: "next rollout on the right", run: () => onChoose({ with: selected(places[1] + 1) }) },
+    { keys: ["K"], label: "previous rollout on the right", run: () => onChoose({ with: selected(places[1] - 1) }) }
   ])
   if (pieces.isLoading && known === null) return <Loading what="text of tokens" />
   if (rollouts.length < 2) return <p className="note muted">Only one rollout in this group: nothing to compare.</p>
@@ -69,7 +69,7 @@ export const ComparePage = ({ group, id, left, onChoose, right, rollouts, run }:
 const scoreOf = ({ score }: Rollout): string => (score === null ? "no score" : `score ${number(score, 3)}`)
 
 const Side = ({
-  chosen,
+  chosen: selected,
   name,
   onChoose,
   rollouts
@@ -81,7 +81,7 @@ const Side = ({
 }) => (
   <label>
     <span>{name}</span>
-    <select value={chosen} onChange={({ target }) => onChoose(Number(target.value))}>
+    <select value={selected} onChange={({ target }) => onChoose(Number(target.value))}>
       {rollouts.map((rollout, place) => (
         <option key={rollout.index} value={rollout.index}>
           {`rollout ${rollout.index + 1}, ${scoreOf(rollout)}`}

@@ -35,8 +35,8 @@ const NumberField = ({
   const id = useId()
   const [typed, setTyped] = useState(value === null ? "" : String(value))
   const isWrong = typed.trim() !== "" && Filter.number(typed) === null
-  const [told, setTold] = useState(value)
-  if (told !== value) {
+  const [previous, setTold] = useState(value)
+  if (previous !== value) {
     setTold(value)
     if (Filter.number(typed) !== value) setTyped(value === null ? "" : String(value))
   }
@@ -56,8 +56,8 @@ const NumberField = ({
         title={isWrong ? "a number, for example 0.5 or 12" : undefined}
         onChange={({ target }) => {
           setTyped(target.value)
-          const given = Filter.number(target.value)
-          if (given !== null || target.value.trim() === "") onChange(given)
+          const source = Filter.number(target.value)
+          if (source !== null || target.value.trim() === "") onChange(source)
         }}
       />
     </>

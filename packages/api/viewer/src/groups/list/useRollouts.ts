@@ -40,14 +40,14 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
   const [pages, setPages] = useState(() => Remembered.find(list))
   const [round, setRound] = useState(pages?.round ?? 0)
   const [error, setError] = useState<{ readonly key: string; readonly error: SourceError } | null>(null)
-  const [wanted, setWanted] = useState({ key: "", rows: firstPage })
+  const [target, setWanted] = useState({ key: "", rows: firstPage })
   const [fresh, setFresh] = useState({ key: "", count: 0 })
 
   const key = `${round}:${list}`
   const isCurrent = pages !== null && pages.list === list && pages.round === round
   const loaded = isCurrent ? pages.rows.length : 0
   const next = isCurrent ? pages.next : null
-  const rowsWanted = wanted.key === key ? wanted.rows : firstPage
+  const rowsWanted = target.key === key ? target.rows : firstPage
   const needsPage = !isCurrent || (next !== null && rowsWanted > loaded)
   const hasFailed = error?.key === key
 

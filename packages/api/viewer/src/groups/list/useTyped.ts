@@ -8,18 +8,18 @@ export const useTyped = (
   onChange: (text: string) => void
 ): readonly [typed: string, type: (text: string) => void] => {
   const [typed, setTyped] = useState(text)
-  const told = useRef(text)
+  const sent = useRef(text)
   useEffect(() => {
     // The address changed by other means: back, a link, “clear”.
-    if (text !== told.current) {
-      told.current = text
+    if (text !== sent.current) {
+      sent.current = text
       setTyped(text)
     }
   }, [text])
   useEffect(() => {
-    if (typed === told.current) return
+    if (typed === sent.current) return
     const timer = setTimeout(() => {
-      told.current = typed
+      sent.current = typed
       onChange(typed)
     }, pauseMillis)
     return () => clearTimeout(timer)

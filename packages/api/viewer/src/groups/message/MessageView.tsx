@@ -68,8 +68,8 @@ const PartView = ({ part, role }: { readonly part: Part; readonly role: string }
 const Reasoning = ({ isOpen, text }: { readonly text: string; readonly isOpen: boolean }) => {
   const { unfolds } = useContext(Reading)
   const [shows, setShows] = useState(unfolds)
-  const [told, setTold] = useState(unfolds)
-  if (told !== unfolds) {
+  const [previous, setTold] = useState(unfolds)
+  if (previous !== unfolds) {
     setTold(unfolds)
     setShows(unfolds)
   }

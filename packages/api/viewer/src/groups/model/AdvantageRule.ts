@@ -5,10 +5,10 @@
 import * as ScoreAdvantage from "@atropos/core/reward/ScoreAdvantage"
 import type { AdvantageRecipe } from "../../source/Wire.ts"
 
-const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
+const defaults: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
 
 const ruleOf = (recipe: AdvantageRecipe | null): ScoreAdvantage.Rule =>
-  recipe === null ? usual : { baseline: recipe.baseline, advantageScale: recipe.advantage_scale }
+  recipe === null ? defaults : { baseline: recipe.baseline, advantageScale: recipe.advantage_scale }
 
 /** False if the loss uses no advantages, the program has a custom function, or the whole batch is needed. */
 const isKnown = (recipe: AdvantageRecipe | null): boolean =>

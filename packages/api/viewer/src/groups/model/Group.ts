@@ -96,10 +96,10 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
   const rollouts = Array.from({ length: size }, (_, index): Rollout => {
     const own = fields(overrides[index])
     const isZero = Boolean(own["set_advantage_to_zero"])
-    const given = advantages[index] ?? null
-    const perToken = isZero || given === null || given.length <= 1 ? null : given
+    const input = advantages[index] ?? null
+    const perToken = isZero || input === null || input.length <= 1 ? null : input
     // A row of one entry applies to the whole sequence.
-    const ofSequence = given?.length === 1 ? given[0]! : (ofScores?.[index] ?? null)
+    const ofSequence = input?.length === 1 ? input[0]! : (ofScores?.[index] ?? null)
     const chat = list(chats[index])
     const teacherIds = list(list(value["distill_token_ids"])[index])
     return {
@@ -150,11 +150,11 @@ export const ordered = (group: Group): ReadonlyArray<Rollout> =>
 export const sharedMessages = ({ rollouts }: Group): number => {
   const chats = rollouts.map(({ messages }) => (messages ?? []).map(({ raw }) => raw))
   const max = Math.min(...chats.map((chat) => chat.length)) - 1
-  const given = Prompt.lengthOf(
+  const input = Prompt.lengthOf(
     chats,
     rollouts.map(({ mask }) => mask)
   )
-  return Math.max(0, Math.min(max, given))
+  return Math.max(0, Math.min(max, input))
 }
 
 export const hasReasoning = ({ rollouts }: Group): boolean =>

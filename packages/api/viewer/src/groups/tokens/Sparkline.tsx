@@ -14,8 +14,8 @@ interface Stretch {
 }
 
 /** The least likely trained token of each bucket; null if none was sampled. */
-export const stretchesOf = ({ length, token }: TokenModel, wanted: number): ReadonlyArray<Stretch | null> => {
-  const count = Math.min(wanted, length)
+export const stretchesOf = ({ length, token }: TokenModel, target: number): ReadonlyArray<Stretch | null> => {
+  const count = Math.min(target, length)
   const all: Array<Stretch | null> = Array.from({ length: count }, () => null)
   for (let index = 0; index < length; index++) {
     const { isTrained, logprob } = token(index)

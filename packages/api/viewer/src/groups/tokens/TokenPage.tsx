@@ -100,9 +100,9 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
   const pieces = usePieces(run, group, rollout)
   const model = useMemo(() => TokenModel.make(rollout, pieces.value ?? {}), [rollout, pieces.value])
   const choices = useMemo(() => available(model), [model])
-  const [chosen, setChosen] = useState<Colouring>("logprob")
+  const [selected, setChosen] = useState<Colouring>("logprob")
   const [hovered, setHovered] = useState<number | null>(null)
-  const colouring = choices.includes(chosen) ? chosen : (choices[0] ?? "mask")
+  const colouring = choices.includes(selected) ? selected : (choices[0] ?? "mask")
   if (pieces.value === null || pieces.isStale) {
     return pieces.error === null ? <Loading what="tokens" /> : <Failure error={pieces.error} onRetry={pieces.reload} />
   }

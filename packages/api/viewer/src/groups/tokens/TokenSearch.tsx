@@ -14,10 +14,10 @@ const folded = (text: string): string => {
 }
 
 /** The first tokens of all matches, in order. Matches do not span tokens without text. */
-export const find = ({ length, token }: TokenModel, wanted: string): ReadonlyArray<number> => {
-  if (wanted === "") return []
-  if (/^#\d+$/.test(wanted)) {
-    const id = Number(wanted.slice(1))
+export const find = ({ length, token }: TokenModel, expected: string): ReadonlyArray<number> => {
+  if (expected === "") return []
+  if (/^#\d+$/.test(expected)) {
+    const id = Number(expected.slice(1))
     return Array.from({ length }, (_, index) => index).filter((index) => token(index).id === id)
   }
   const parts: Array<string> = []
@@ -30,7 +30,7 @@ export const find = ({ length, token }: TokenModel, wanted: string): ReadonlyArr
     at += part.length
   }
   const text = parts.join("")
-  const needle = folded(wanted)
+  const needle = folded(expected)
   const found: Array<number> = []
   let index = 0
   for (let place = text.indexOf(needle); place >= 0; place = text.indexOf(needle, place + 1)) {

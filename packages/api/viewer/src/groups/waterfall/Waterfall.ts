@@ -73,13 +73,13 @@ const ofTimings = ({ scored, turns }: Timings, rollout: Rollout): Waterfall => {
   return {
     index: rollout.index,
     before: span("environment", 0, turns[0]!.asked),
-    turns: turns.map(({ answered, asked, sent }, place) => {
+    turns: turns.map(({ answered, asked: request, sent }, place) => {
       const next = turns[place + 1]
       const kind = tools[turns.length - 1 - place] === true ? "tools" : "environment"
       return {
         number: place + 1,
         spans: [
-          ...span("waiting", asked, sent),
+          ...span("waiting", request, sent),
           ...span("generating", sent, answered),
           ...(next === undefined ? [] : span(kind, answered, next.asked))
         ],
@@ -111,7 +111,7 @@ export const total = (spans: ReadonlyArray<Span>, kind: Kind): number =>
 const percent = (part: number, whole: number): string => `${Math.round((100 * part) / whole)}%`
 
 /** A rollout's time in a sentence, the largest share first. */
-export const told = (waterfall: Waterfall, written: (seconds: number) => string): string => {
+export const summarize = (waterfall: Waterfall, written: (seconds: number) => string): string => {
   const spans = spansOf(waterfall)
   const shares = kinds
     .map((kind) => ({ kind, millis: total(spans, kind) }))

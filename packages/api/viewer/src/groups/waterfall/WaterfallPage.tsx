@@ -37,7 +37,7 @@ const GroupLanes = ({ all, current, onChoose }: GroupLanesProps) => {
             type="button"
             className="quiet small"
             aria-pressed={own.index === current}
-            title={Waterfall.told(own, duration)}
+            title={Waterfall.summarize(own, duration)}
             onClick={() => onChoose(own.index)}
           >
             rollout {own.index + 1}
@@ -100,7 +100,7 @@ export const WaterfallPage = ({ current, id, onChoose, rollouts }: WaterfallPage
           <p className="muted">No timings recorded for this rollout.</p>
         ) : (
           <>
-            <p>{Waterfall.told(one, duration)}</p>
+            <p>{Waterfall.summarize(one, duration)}</p>
             <TurnTable waterfall={one} />
             <SaveMenu name={names.rollout} table={() => tableOf(one)} picture={draw(names.rollout)} />
           </>

@@ -64,7 +64,7 @@ export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
         ...pieces(text).map((piece) => say(index, { tool_calls: [{ index: at, function: { arguments: piece } }] }))
       ]
     })
-  const said = { content: "", reasoning: "" }
+  const streamed = { content: "", reasoning: "" }
   let hasBegun = false
   const opening = (): ReadonlyArray<string> => {
     if (hasBegun) return []
@@ -75,8 +75,8 @@ export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
     begin: opening,
     alive: comment,
     delta: ({ content = "", reasoning = "" }) => {
-      said.content += content
-      said.reasoning += reasoning
+      streamed.content += content
+      streamed.reasoning += reasoning
       return [
         ...opening(),
         ...(reasoning === "" ? [] : [say(0, { reasoning_content: reasoning })]),
@@ -85,7 +85,7 @@ export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
     },
     end: (answered) => [
       ...answered.choices.flatMap((choice, index) => {
-        const [thought, spoken] = index === 0 ? [said.reasoning.length, said.content.length] : [0, 0]
+        const [thought, spoken] = index === 0 ? [streamed.reasoning.length, streamed.content.length] : [0, 0]
         return [
           ...(index === 0 && hasBegun ? [] : [begin(index)]),
           ...pieces(reasoningOf(choice).slice(thought)).map((piece) => say(index, { reasoning_content: piece })),

@@ -18,8 +18,8 @@ interface Read {
 
 export const dialect: Dialect<Read> = {
   name: "chat",
-  decode: Effect.fnUntraced(function* (given) {
-    const body = yield* Parameters.withoutNulls(given)
+  decode: Effect.fnUntraced(function* (input) {
+    const body = yield* Parameters.withoutNulls(input)
     const { ignored, isStreamed, isUsageAsked, sampling, constraints } = yield* Parameters.read(body)
     const { forced, ignored: ofTools, toolChoice, tools } = yield* Tools.read(body)
     const messages = yield* Messages.messagesOf(body["messages"])

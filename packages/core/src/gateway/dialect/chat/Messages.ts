@@ -21,36 +21,36 @@ export const messagesOf = Effect.fnUntraced(function* (value: unknown) {
   }
   if (value.length > maxMessages) return yield* invalid("messages", `at most ${maxMessages}, got ${value.length}`)
   const messages: Array<Message> = []
-  for (const [index, given] of value.entries()) messages.push(yield* messageOf(given, `messages[${index}]`))
+  for (const [index, input] of value.entries()) messages.push(yield* messageOf(input, `messages[${index}]`))
   return messages
 })
 
-const messageOf = (given: unknown, at: string): Effect.Effect<Message, Failure> => {
-  if (!Predicate.isReadonlyObject(given))
-    return Effect.fail(invalid(at, `expected an object, got ${describeValue(given)}`))
-  switch (given["role"]) {
+const messageOf = (input: unknown, at: string): Effect.Effect<Message, Failure> => {
+  if (!Predicate.isReadonlyObject(input))
+    return Effect.fail(invalid(at, `expected an object, got ${describeValue(input)}`))
+  switch (input["role"]) {
     case "system":
     case "developer":
-      return Effect.flatMap(contentOf(given["content"], `${at}.content`), (content) =>
-        named("system", content, given, at)
+      return Effect.flatMap(contentOf(input["content"], `${at}.content`), (content) =>
+        named("system", content, input, at)
       )
     case "user":
-      return Effect.flatMap(contentOf(given["content"], `${at}.content`, true), (content) =>
-        named("user", content, given, at)
+      return Effect.flatMap(contentOf(input["content"], `${at}.content`, true), (content) =>
+        named("user", content, input, at)
       )
     case "assistant":
-      return assistantOf(given, at)
+      return assistantOf(input, at)
     case "tool":
-      return toolResultOf(given, at)
+      return toolResultOf(input, at)
     case "function":
-      return Effect.flatMap(contentOf(given["content"] ?? "", `${at}.content`), (content) =>
-        named("tool", content, given, at)
+      return Effect.flatMap(contentOf(input["content"] ?? "", `${at}.content`), (content) =>
+        named("tool", content, input, at)
       )
     default:
       return Effect.fail(
         invalid(
           `${at}.role`,
-          `expected system, developer, user, assistant, tool or function, got ${describeValue(given["role"])}`
+          `expected system, developer, user, assistant, tool or function, got ${describeValue(input["role"])}`
         )
       )
   }
@@ -109,9 +109,9 @@ const imageOf = (image: unknown, at: string): Effect.Effect<ContentPart, Failure
   })
 }
 
-const assistantOf = Effect.fnUntraced(function* (given: Given, at: string) {
+const assistantOf = Effect.fnUntraced(function* (input: Given, at: string) {
   for (const key of ["refusal", "audio"]) {
-    const value = given[key]
+    const value = input[key]
     if (value !== undefined && value !== null && value !== "") {
       return yield* unsupported(
         `${at}.${key}`,
@@ -119,14 +119,14 @@ const assistantOf = Effect.fnUntraced(function* (given: Given, at: string) {
       )
     }
   }
-  const { content, name } = given
+  const { content, name } = input
   const isSilent = content === undefined || content === null
-  const reasoning = given["reasoning_content"] ?? given["reasoning"] ?? undefined
+  const reasoning = input["reasoning_content"] ?? input["reasoning"] ?? undefined
   const text = isSilent ? "" : yield* contentOf(content, `${at}.content`)
   if (typeof text !== "string") return yield* unsupported(`${at}.content`, "must be text in an assistant message")
-  const toolCalls = yield* toolCallsOf(given, at)
+  const toolCalls = yield* toolCallsOf(input, at)
   // An answer with nothing, or only reasoning, has null.
-  if (content === undefined && toolCalls.length === 0 && given["tool_calls"] === undefined && reasoning === undefined) {
+  if (content === undefined && toolCalls.length === 0 && input["tool_calls"] === undefined && reasoning === undefined) {
     return yield* invalid(`${at}.content`, "is required in an assistant message without tool_calls")
   }
   if (reasoning !== undefined && typeof reasoning !== "string") {
@@ -136,8 +136,8 @@ const assistantOf = Effect.fnUntraced(function* (given: Given, at: string) {
   return typeof name === "string" ? Object.assign(message, { name }) : message
 })
 
-const toolCallsOf = Effect.fnUntraced(function* (given: Given, at: string) {
-  const { function_call: single, tool_calls: several } = given
+const toolCallsOf = Effect.fnUntraced(function* (input: Given, at: string) {
+  const { function_call: single, tool_calls: several } = input
   const calls: Array<ToolCall> = []
   if (several !== undefined && several !== null) {
     if (!Array.isArray(several))
@@ -169,12 +169,12 @@ const toolCallOf = (call: unknown, at: string): Effect.Effect<ToolCall, Failure>
   return Effect.succeed(Normalize.toolCall(id, name, text))
 }
 
-const toolResultOf = Effect.fnUntraced(function* (given: Given, at: string) {
-  const { name, tool_call_id: id } = given
+const toolResultOf = Effect.fnUntraced(function* (input: Given, at: string) {
+  const { name, tool_call_id: id } = input
   if (typeof id !== "string") {
     return yield* invalid(`${at}.tool_call_id`, `expected the id of the answered call, got ${describeValue(id)}`)
   }
-  const content = yield* contentOf(given["content"], `${at}.content`)
+  const content = yield* contentOf(input["content"], `${at}.content`)
   const message: Message = { role: "tool", content, tool_call_id: id }
   return typeof name === "string" ? Object.assign(message, { name }) : message
 })

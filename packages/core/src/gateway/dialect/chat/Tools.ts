@@ -23,12 +23,12 @@ export interface Tools {
 const maxTools = 1024
 
 export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Tools, Failure> {
-  const { tool_choice: choice = "auto", tools: given = [] } = body
-  if (!Array.isArray(given)) return yield* invalid("tools", `expected a list of tools, got ${describeValue(given)}`)
-  if (given.length > maxTools) return yield* invalid("tools", `at most ${maxTools}, got ${given.length}`)
+  const { tool_choice: choice = "auto", tools: input = [] } = body
+  if (!Array.isArray(input)) return yield* invalid("tools", `expected a list of tools, got ${describeValue(input)}`)
+  if (input.length > maxTools) return yield* invalid("tools", `at most ${maxTools}, got ${input.length}`)
   const tools: Array<unknown> = []
   const ignored = new Set<string>()
-  for (const [index, one] of given.entries()) {
+  for (const [index, one] of input.entries()) {
     const type = Predicate.isReadonlyObject(one) ? one["type"] : undefined
     if (HostedTools.isHosted(type)) {
       ignored.add(`tools.${type}`)

@@ -59,70 +59,70 @@ export const list = (content: unknown, param: string): Effect.Effect<ReadonlyArr
 }
 
 /** Records the keys of a block without meaning for the model. */
-const passOver = (given: Block, known: ReadonlyArray<string>, ignored: Ignored): void => {
-  for (const key of Object.keys(given)) {
-    if (key !== "type" && !known.includes(key) && given[key] !== null) ignored.add(`${given.type}.${key}`)
+const passOver = (block: Block, known: ReadonlyArray<string>, ignored: Ignored): void => {
+  for (const key of Object.keys(block)) {
+    if (key !== "type" && !known.includes(key) && block[key] !== null) ignored.add(`${block.type}.${key}`)
   }
 }
 
 /** A string of a block. Not decoded by a schema, because a long history has many. */
-const stringOf = (given: Block, key: string, param: string): Effect.Effect<string, Failure> => {
-  const value = given[key]
+const stringOf = (block: Block, key: string, param: string): Effect.Effect<string, Failure> => {
+  const value = block[key]
   return typeof value === "string"
     ? Effect.succeed(value)
     : Effect.fail(MessagesErrors.invalid(`${param}.${key}`, "must be a string"))
 }
 
-export const text = (given: Block, param: string, ignored: Ignored): Effect.Effect<string, Failure> => {
-  passOver(given, ["text"], ignored)
-  return stringOf(given, "text", param)
+export const text = (block: Block, param: string, ignored: Ignored): Effect.Effect<string, Failure> => {
+  passOver(block, ["text"], ignored)
+  return stringOf(block, "text", param)
 }
 
-export const thinking = (given: Block, param: string, ignored: Ignored): Effect.Effect<string, Failure> => {
-  passOver(given, ["thinking", "signature"], ignored)
-  return stringOf(given, "thinking", param)
+export const thinking = (block: Block, param: string, ignored: Ignored): Effect.Effect<string, Failure> => {
+  passOver(block, ["thinking", "signature"], ignored)
+  return stringOf(block, "thinking", param)
 }
 
-const image = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
-  const source = given["source"]
+const image = Effect.fnUntraced(function* (block: Block, param: string, ignored: Ignored) {
+  const source = block["source"]
   if (Predicate.isReadonlyObject(source) && source["type"] === "file") {
     return yield* MessagesErrors.unsupported(
       `${param}.source`,
       "uploaded files are not supported: send the image as base64 or url"
     )
   }
-  passOver(given, ["source"], ignored)
-  const { source: from } = yield* readSource(given, param)
+  passOver(block, ["source"], ignored)
+  const { source: from } = yield* readSource(block, param)
   const url = from.type === "url" ? from.url : `data:${from.media_type};base64,${from.data}`
   return { type: "image_url", image_url: { url } } satisfies ContentPart
 })
 
 /** Text or an image, in a message of a user or a tool. */
-export const part = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
-  switch (given.type) {
+export const part = Effect.fnUntraced(function* (block: Block, param: string, ignored: Ignored) {
+  switch (block.type) {
     case "text":
-      return { type: "text", text: yield* text(given, param, ignored) } satisfies ContentPart
+      return { type: "text", text: yield* text(block, param, ignored) } satisfies ContentPart
     case "image":
-      return yield* image(given, param, ignored)
+      return yield* image(block, param, ignored)
     case "tool_reference":
       // The result of a search for tools, which are all in the prompt.
-      passOver(given, ["tool_name"], ignored)
+      passOver(block, ["tool_name"], ignored)
       return {
         type: "text",
-        text: `The tool ${yield* stringOf(given, "tool_name", param)} is available.`
+        text: `The tool ${yield* stringOf(block, "tool_name", param)} is available.`
       } satisfies ContentPart
     default:
       return yield* MessagesErrors.unsupported(
         param,
-        `blocks of type "${given.type}" are not supported; use text and image blocks`
+        `blocks of type "${block.type}" are not supported; use text and image blocks`
       )
   }
 })
 
-export const toolResult = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
-  const { content = null, is_error: isError } = given
-  passOver(given, ["tool_use_id", "content", ...(isError === true ? [] : ["is_error"])], ignored)
-  const id = yield* stringOf(given, "tool_use_id", param)
+export const toolResult = Effect.fnUntraced(function* (block: Block, param: string, ignored: Ignored) {
+  const { content = null, is_error: isError } = block
+  passOver(block, ["tool_use_id", "content", ...(isError === true ? [] : ["is_error"])], ignored)
+  const id = yield* stringOf(block, "tool_use_id", param)
   if (typeof content === "string") return { role: "tool", content, tool_call_id: id } satisfies Message
   const blocks = yield* list(content ?? "", `${param}.content`)
   const parts = yield* Effect.forEach(blocks, (one, index) => part(one, `${param}.content.${index}`, ignored))
@@ -130,10 +130,10 @@ export const toolResult = Effect.fnUntraced(function* (given: Block, param: stri
 })
 
 /** A call by the assistant, as sent back. */
-export const toolUse = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
-  passOver(given, ["id", "name", "input", "caller"], ignored)
-  const id = yield* stringOf(given, "id", param)
-  const name = yield* stringOf(given, "name", param)
-  if (given["input"] === undefined) return yield* MessagesErrors.invalid(`${param}.input`, "must be an object")
-  return Normalize.toolCall(id, name, MessagesInput.write(given["input"]))
+export const toolUse = Effect.fnUntraced(function* (block: Block, param: string, ignored: Ignored) {
+  passOver(block, ["id", "name", "input", "caller"], ignored)
+  const id = yield* stringOf(block, "id", param)
+  const name = yield* stringOf(block, "name", param)
+  if (block["input"] === undefined) return yield* MessagesErrors.invalid(`${param}.input`, "must be an object")
+  return Normalize.toolCall(id, name, MessagesInput.write(block["input"]))
 })

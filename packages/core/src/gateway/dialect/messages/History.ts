@@ -96,11 +96,11 @@ const assistantTurn = Effect.fnUntraced(function* (content: unknown, param: stri
   return { role: "assistant", param, text, thinking, calls } satisfies AssistantTurn
 })
 
-const turnOf = Effect.fnUntraced(function* (given: unknown, param: string, ignored: Ignored) {
-  if (!Predicate.isReadonlyObject(given)) {
+const turnOf = Effect.fnUntraced(function* (input: unknown, param: string, ignored: Ignored) {
+  if (!Predicate.isReadonlyObject(input)) {
     return yield* MessagesErrors.invalid(param, "must be an object with role and content")
   }
-  const { content, role, ...rest } = given
+  const { content, role, ...rest } = input
   const stranger = Object.keys(rest).find((key) => rest[key] !== null)
   if (stranger !== undefined) {
     return yield* MessagesErrors.unsupported(`${param}.${stranger}`, "unknown key: a message has only role and content")
@@ -177,8 +177,8 @@ export const read = Effect.fnUntraced(function* (
     return yield* MessagesErrors.invalid("messages", "a list of at least one message is required")
   }
   const turns: Array<Turn> = []
-  for (const [index, given] of messages.entries()) {
-    const turn = yield* turnOf(given, `messages.${index}`, ignored)
+  for (const [index, input] of messages.entries()) {
+    const turn = yield* turnOf(input, `messages.${index}`, ignored)
     if (!(yield* joined(turns.at(-1), turn))) turns.push(turn)
   }
   yield* checkResults(undefined, turns[0])

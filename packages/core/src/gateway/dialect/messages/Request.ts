@@ -108,38 +108,38 @@ const checkWishes = Effect.fnUntraced(function* ({ output_config: config, thinki
 })
 
 /** Records ignored parameters and rejects unknown ones. */
-const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
-  for (const key of Object.keys(given)) {
+const check = Effect.fnUntraced(function* (input: Given, ignored: Ignored) {
+  for (const key of Object.keys(input)) {
     if (ofOthers.includes(key) || ofHistory.includes(key) || ofSampling.includes(key)) continue
     const why = instead.get(key) ?? UnknownParameters.refusal(key, (name) => ofSampling.includes(name))
     if (why !== undefined) return yield* MessagesErrors.unsupported(key, why)
     ignored.add(key)
   }
-  yield* checkEdits(given, ignored)
-  yield* checkWishes(given, ignored)
+  yield* checkEdits(input, ignored)
+  yield* checkWishes(input, ignored)
 })
 
-const conversation = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
-  const { messages, system } = given
-  const tools = yield* MessagesTools.read(given["tools"], ignored)
-  const { toolChoice, constraints: chosen } = yield* MessagesTools.choice(given["tool_choice"], tools.length > 0)
-  const { output_config: config } = given
+const conversation = Effect.fnUntraced(function* (input: Given, ignored: Ignored) {
+  const { messages, system } = input
+  const tools = yield* MessagesTools.read(input["tools"], ignored)
+  const { toolChoice, constraints: selected } = yield* MessagesTools.choice(input["tool_choice"], tools.length > 0)
+  const { output_config: config } = input
   const format = Predicate.isReadonlyObject(config) ? config["format"] : undefined
   return {
     messages: yield* MessagesHistory.read({ messages, system }, ignored),
     ...(tools.length > 0 && { tools }),
     ...(toolChoice !== undefined && { toolChoice }),
     ...OutputConstraints.of([
-      ...chosen,
+      ...selected,
       Predicate.isReadonlyObject(format) ? OutputConstraints.jsonSchema("output_config.format", format) : undefined
     ])
   } satisfies ChatRequest
 })
 
-const sampling = Effect.fnUntraced(function* (given: Given) {
-  const { stop_sequences: stops, temperature, top_k: topK, top_p: topP } = given
+const sampling = Effect.fnUntraced(function* (input: Given) {
+  const { stop_sequences: stops, temperature, top_k: topK, top_p: topP } = input
   return {
-    maxTokens: yield* reads.max_tokens(given["max_tokens"], "max_tokens"),
+    maxTokens: yield* reads.max_tokens(input["max_tokens"], "max_tokens"),
     ...(temperature !== undefined && { temperature: yield* reads.temperature(temperature, "temperature") }),
     ...(topP !== undefined && { topP: yield* reads.top_p(topP, "top_p") }),
     ...(topK !== undefined && { topK: yield* reads.top_k(topK, "top_k") }),
@@ -148,15 +148,15 @@ const sampling = Effect.fnUntraced(function* (given: Given) {
 })
 
 export const read = Effect.fnUntraced(function* (body: unknown) {
-  const given = yield* present(body)
+  const input = yield* present(body)
   const ignored: Ignored = new Set()
-  yield* check(given, ignored)
-  yield* reads.model(given["model"], "model")
-  const options = yield* sampling(given)
+  yield* check(input, ignored)
+  yield* reads.model(input["model"], "model")
+  const options = yield* sampling(input)
   const parsed: Body = { stops: options.stop ?? [] }
   return {
-    request: { ...(yield* conversation(given, ignored)), ...options } satisfies ChatRequest,
-    isStreamed: yield* reads.stream(given["stream"] ?? false, "stream"),
+    request: { ...(yield* conversation(input, ignored)), ...options } satisfies ChatRequest,
+    isStreamed: yield* reads.stream(input["stream"] ?? false, "stream"),
     ignored: [...ignored],
     body: parsed
   }
@@ -164,8 +164,8 @@ export const read = Effect.fnUntraced(function* (body: unknown) {
 
 /** A request to count a prompt's tokens: without the parameters of the answer. */
 export const count = Effect.fnUntraced(function* (body: unknown) {
-  const given = yield* present(body)
+  const input = yield* present(body)
   const ignored: Ignored = new Set()
-  yield* check(given, ignored)
-  return yield* conversation(given, ignored)
+  yield* check(input, ignored)
+  return yield* conversation(input, ignored)
 })

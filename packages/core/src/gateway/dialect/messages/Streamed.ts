@@ -19,10 +19,10 @@ const textOf = ({ block }: MessagesAnswer.Written): string =>
   block.type === "text" ? block.text : block.type === "thinking" ? block.thinking : ""
 
 /** The part of a block that was not streamed yet. */
-const rest = (written: MessagesAnswer.Written, said: number): MessagesAnswer.Written => {
+const rest = (written: MessagesAnswer.Written, streamed: number): MessagesAnswer.Written => {
   const { block } = written
-  if (block.type === "text") return { block: { ...block, text: block.text.slice(said) } }
-  return block.type === "thinking" ? { block: { ...block, thinking: block.thinking.slice(said) } } : written
+  if (block.type === "text") return { block: { ...block, text: block.text.slice(streamed) } }
+  return block.type === "thinking" ? { block: { ...block, thinking: block.thinking.slice(streamed) } } : written
 }
 
 const blockOf = (kind: "text" | "thinking", text: string, id: string): MessagesAnswer.ContentBlock =>
@@ -31,7 +31,7 @@ const blockOf = (kind: "text" | "thinking", text: string, id: string): MessagesA
 export const make = (head: Head, partsOf: (answered: Answered) => Parts): Streamed => {
   let hasBegun = false
   /** Blocks begun, with the number of characters streamed; all except the last are closed. */
-  const said: Array<{ readonly kind: "text" | "thinking"; length: number }> = []
+  const streamed: Array<{ readonly kind: "text" | "thinking"; length: number }> = []
 
   const start = (promptTokens: number): ReadonlyArray<string> => {
     if (hasBegun) return []
@@ -47,8 +47,8 @@ export const make = (head: Head, partsOf: (answered: Answered) => Parts): Stream
 
   /** Reasoning ends with its signature. */
   const closeLast = (): ReadonlyArray<string> => {
-    const index = said.length - 1
-    const last = said[index]
+    const index = streamed.length - 1
+    const last = streamed[index]
     if (last === undefined) return []
     const signed =
       last.kind === "thinking" ? MessagesEvents.grow(index, { block: blockOf("thinking", "", head.id) }) : []
@@ -58,13 +58,13 @@ export const make = (head: Head, partsOf: (answered: Answered) => Parts): Stream
   const say = (kind: "text" | "thinking", text: string): ReadonlyArray<string> => {
     if (text === "") return []
     const frames: Array<string> = []
-    if (said.at(-1)?.kind !== kind) {
+    if (streamed.at(-1)?.kind !== kind) {
       frames.push(...closeLast())
-      said.push({ kind, length: 0 })
-      frames.push(MessagesEvents.open(said.length - 1, blockOf(kind, text, head.id)))
+      streamed.push({ kind, length: 0 })
+      frames.push(MessagesEvents.open(streamed.length - 1, blockOf(kind, text, head.id)))
     }
-    const index = said.length - 1
-    said[index]!.length += text.length
+    const index = streamed.length - 1
+    streamed[index]!.length += text.length
     return [...frames, ...MessagesEvents.growing(index, kind, text)]
   }
 
@@ -74,11 +74,11 @@ export const make = (head: Head, partsOf: (answered: Answered) => Parts): Stream
     delta: ({ content = "", reasoning = "" }) => [...start(0), ...say("thinking", reasoning), ...say("text", content)],
     end: (answered) => {
       const { blocks, ended, usage } = partsOf(answered)
-      const begun = said.length
+      const begun = streamed.length
       return [
         ...start(answered.usage.promptTokens),
         ...blocks.flatMap((written, index) => {
-          const known = said[index]
+          const known = streamed[index]
           if (known === undefined || index >= begun) return MessagesEvents.whole(index, written)
           // Earlier ones were closed when the next one began.
           if (index < begun - 1 && textOf(written).length === known.length) return []

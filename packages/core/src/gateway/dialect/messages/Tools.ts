@@ -44,8 +44,8 @@ const known = [
 const isDirect = (callers: unknown): boolean =>
   callers === undefined || callers === null || (Array.isArray(callers) && callers.includes("direct"))
 
-const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored: Ignored) {
-  const fields = Predicate.isReadonlyObject(given) ? given : {}
+const tool = Effect.fnUntraced(function* (input: unknown, param: string, ignored: Ignored) {
+  const fields = Predicate.isReadonlyObject(input) ? input : {}
   const type = fields["type"]
   if (type !== undefined && type !== null && type !== "custom") {
     return yield* MessagesErrors.unsupported(
@@ -61,7 +61,7 @@ const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored
     )
   }
   if (fields["defer_loading"] === true) ignored.add("tools.defer_loading")
-  const { description, input_schema: parameters, name } = yield* readTool(given, param)
+  const { description, input_schema: parameters, name } = yield* readTool(input, param)
   for (const key of Object.keys(fields)) {
     if (!known.includes(key) && fields[key] !== null) ignored.add(`tools.${key}`)
   }
@@ -72,11 +72,11 @@ const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored
 })
 
 /** The tools in OpenAI's form, as used by chat templates. */
-export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignored) {
-  if (given === undefined || given === null) return []
-  if (!Array.isArray(given)) return yield* MessagesErrors.invalid("tools", "must be a list of tools")
+export const read = Effect.fnUntraced(function* (input: unknown, ignored: Ignored) {
+  if (input === undefined || input === null) return []
+  if (!Array.isArray(input)) return yield* MessagesErrors.invalid("tools", "must be a list of tools")
   const tools = new Map<string, unknown>()
-  for (const [index, one] of given.entries()) {
+  for (const [index, one] of input.entries()) {
     const type = Predicate.isReadonlyObject(one) ? one["type"] : undefined
     if (HostedTools.isHosted(type)) {
       ignored.add(`tools.${type}`)
@@ -98,9 +98,9 @@ export interface Chosen {
 }
 
 /** The effective tool choice, and its output constraints. */
-export const choice = Effect.fnUntraced(function* (given: unknown, hasTools: boolean) {
-  if (given === undefined || given === null) return { toolChoice: undefined, constraints: [] } satisfies Chosen
-  const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(given, "tool_choice")
+export const choice = Effect.fnUntraced(function* (input: unknown, hasTools: boolean) {
+  if (input === undefined || input === null) return { toolChoice: undefined, constraints: [] } satisfies Chosen
+  const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(input, "tool_choice")
   const isForced = type === "any" || type === "tool"
   if (type === "tool" && typeof name !== "string") {
     return yield* MessagesErrors.invalid("tool_choice.name", "must be the name of a tool")

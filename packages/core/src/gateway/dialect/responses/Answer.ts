@@ -21,13 +21,13 @@ const incompleteReasons: { readonly [finishReason: string]: string } = {
   content_filter: "content_filter"
 }
 
-export const make = (asked: Asked, answered: Answered): Response => {
+export const make = (request: Asked, answered: Answered): Response => {
   const [choice] = answered.choices
   const reason = incompleteReasons[choice?.finishReason ?? "stop"]
   const isComplete = reason === undefined
   const { completionTokens, promptTokens } = answered.usage
   return {
-    ...frame(asked, answered),
+    ...frame(request, answered),
     status: isComplete ? "completed" : "incomplete",
     completed_at: isComplete ? answered.createdAt : null,
     incomplete_details: isComplete ? null : { reason },
@@ -35,7 +35,7 @@ export const make = (asked: Asked, answered: Answered): Response => {
       choice === undefined
         ? []
         : ResponsesItems.make({
-            ...itemOptions(asked, answered.id),
+            ...itemOptions(request, answered.id),
             message: choice.message,
             isCut: !isComplete
           }),
@@ -49,7 +49,7 @@ export const make = (asked: Asked, answered: Answered): Response => {
   }
 }
 
-export const begun = (asked: Asked, head: Head): Response => frame(asked, head)
+export const begun = (request: Asked, head: Head): Response => frame(request, head)
 
 /** Options of an answer's items, in addition to its message. */
 export const itemOptions = ({ names, parameters: { include = [], reasoning } }: Asked, answer: string) => ({

@@ -20,11 +20,11 @@ interface Event {
 export type Respond = (answered: Answered) => ResponsesAnswer.Response
 
 /** Reasoning is sent in one piece when the text begins; text is streamed. */
-export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => {
+export const stream = (request: Asked, head: Head, respond: Respond): Streamed => {
   let count = 0
   const write = (events: ReadonlyArray<Event>): ReadonlyArray<string> =>
     events.map(({ type, ...fields }) => Frames.frame({ type, sequence_number: count++, ...fields }, type))
-  const begun = ResponsesAnswer.begun(asked, head)
+  const begun = ResponsesAnswer.begun(request, head)
   const beginning = (): ReadonlyArray<Event> =>
     count > 0
       ? []
@@ -32,22 +32,25 @@ export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => 
           { type: "response.created", response: begun },
           { type: "response.in_progress", response: begun }
         ]
-  const said = { content: "", reasoning: "" }
+  const streamed = { content: "", reasoning: "" }
   /** The reasoning sent before the text, and the message's position. */
-  const place = (): ItemPosition => ({ ...messagePlace(head.id, said.reasoning === "" ? 0 : 1) })
+  const place = (): ItemPosition => ({ ...messagePlace(head.id, streamed.reasoning === "" ? 0 : 1) })
 
   const words = (text: string): ReadonlyArray<Event> => {
     const at = place()
     const opening =
-      said.content === ""
+      streamed.content === ""
         ? [
-            ...ResponsesItems.make({ ...ResponsesAnswer.itemOptions(asked, head.id), ...reasoned(said.reasoning) })
+            ...ResponsesItems.make({
+              ...ResponsesAnswer.itemOptions(request, head.id),
+              ...reasoned(streamed.reasoning)
+            })
               .filter(({ type }) => type === "reasoning")
               .flatMap(ofItem),
             ...openMessage(at)
           ]
         : []
-    said.content += text
+    streamed.content += text
     return [...opening, ...deltas("response.output_text.delta", text, { ...at, content_index: 0, logprobs: [] })]
   }
 
@@ -55,12 +58,12 @@ export const stream = (asked: Asked, head: Head, respond: Respond): Streamed => 
     begin: () => write(beginning()),
     alive: Frames.comment,
     delta: ({ content = "", reasoning = "" }) => {
-      said.reasoning += reasoning
+      streamed.reasoning += reasoning
       return write([...beginning(), ...(content === "" ? [] : words(content))])
     },
     end: (answered) => {
       const response = respond(answered)
-      const { content, reasoning } = said
+      const { content, reasoning } = streamed
       const growth = response.output.flatMap((item, at) => {
         if (content === "") return ofItem(item, at)
         if (item.type === "message") return closeMessage(item, at, content.length)
@@ -99,11 +102,11 @@ const openMessage = (place: ItemPosition): ReadonlyArray<Event> => [
 ]
 
 /** The events after the first `said` characters of a message. */
-const closeMessage = (item: ResponsesItems.MessageItem, at: number, said: number): ReadonlyArray<Event> => {
+const closeMessage = (item: ResponsesItems.MessageItem, at: number, streamed: number): ReadonlyArray<Event> => {
   const place = { item_id: item.id, output_index: at, content_index: 0 }
   const [part = textPart("")] = item.content
   return [
-    ...deltas("response.output_text.delta", part.text.slice(said), { ...place, logprobs: [] }),
+    ...deltas("response.output_text.delta", part.text.slice(streamed), { ...place, logprobs: [] }),
     { type: "response.output_text.done", ...place, logprobs: [], text: part.text },
     { type: "response.content_part.done", ...place, part },
     { type: "response.output_item.done", output_index: at, item }

@@ -86,15 +86,17 @@ export const decode = Effect.fnUntraced(function* (
       )
     }
     const isCustom = type === "custom"
-    const { description, name, ...given } = isCustom ? yield* readCustom(tool, param) : yield* readFunction(tool, param)
-    if ("strict" in given && given.strict === true) ignored.add("tools.strict")
-    if ("format" in given && given.format !== undefined) ignored.add("tools.format")
+    const { description, name, ...source } = isCustom
+      ? yield* readCustom(tool, param)
+      : yield* readFunction(tool, param)
+    if ("strict" in source && source.strict === true) ignored.add("tools.strict")
+    if ("format" in source && source.format !== undefined) ignored.add("tools.format")
     const shown = nameOf(name, namespace)
     if (names.has(shown)) return yield* OpenAiFailure.invalid(`${param}.name`, `two tools are named ${shown}`)
     if (isCustom || namespace !== undefined) {
       names.set(shown, { name, isCustom, ...(namespace !== undefined && { namespace }) })
     }
-    const parameters = isCustom ? inputSchema : "parameters" in given ? given.parameters : undefined
+    const parameters = isCustom ? inputSchema : "parameters" in source ? source.parameters : undefined
     tools.push(
       Normalize.tool({
         name: shown,

@@ -21,33 +21,33 @@ export interface Transcript {
   readonly messages: () => ReadonlyArray<Message>
 }
 
-interface Spoken {
+interface AssistantMessage {
   answer: string | undefined
   reasoning: string | undefined
   content: string | undefined
   readonly calls: Array<{ readonly call: ToolCall; readonly ordinal: number | undefined }>
 }
 
-type Entry = { readonly spoken: Spoken } | { readonly message: Message }
+type Entry = { readonly spoken: AssistantMessage } | { readonly message: Message }
 
 /** A transcript that continues the given messages. */
 export const make = (start: ReadonlyArray<Message>): Transcript => {
   const entries: Array<Entry> = []
 
   /** The assistant's last message, as long as only outputs of its calls follow. */
-  let last: Spoken | undefined
-  let isLast = false
+  let last: AssistantMessage | undefined
+  let isNewest = false
 
   const add = (message: Message): void => {
     entries.push({ message })
-    isLast = false
+    isNewest = false
     if (message.role !== "tool") last = undefined
   }
 
   const say = (part: Part): void => {
-    if (last === undefined || !belongs(part, last, isLast)) {
+    if (last === undefined || !belongs(part, last, isNewest)) {
       last = { answer: undefined, reasoning: undefined, content: undefined, calls: [] }
-      isLast = true
+      isNewest = true
       entries.push({ spoken: last })
     }
     last.answer ??= part.place?.answer
@@ -66,14 +66,14 @@ export const make = (start: ReadonlyArray<Message>): Transcript => {
 }
 
 /** True if a part belongs to the same answer as the last message. */
-const belongs = ({ content, place, reasoning }: Part, spoken: Spoken, isLast: boolean): boolean => {
-  if (content !== undefined && spoken.content !== undefined) return false
-  if (place !== undefined && spoken.answer !== undefined) return place.answer === spoken.answer
+const belongs = ({ content, place, reasoning }: Part, open: AssistantMessage, isNewest: boolean): boolean => {
+  if (content !== undefined && open.content !== undefined) return false
+  if (place !== undefined && open.answer !== undefined) return place.answer === open.answer
   // Without ids, a message continues until the next reasoning, text or output.
-  return isLast && (reasoning === undefined || (spoken.content === undefined && spoken.calls.length === 0))
+  return isNewest && (reasoning === undefined || (open.content === undefined && open.calls.length === 0))
 }
 
-const messageOf = ({ calls, content = "", reasoning }: Spoken): Message => {
+const messageOf = ({ calls, content = "", reasoning }: AssistantMessage): Message => {
   const isOrdered = calls.every(({ ordinal }) => ordinal !== undefined)
   const ordered = isOrdered ? calls.toSorted((a, b) => (a.ordinal ?? 0) - (b.ordinal ?? 0)) : calls
   return Normalize.assistant({
