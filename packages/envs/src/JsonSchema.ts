@@ -53,7 +53,7 @@ const valueOf = (answer: string): string => {
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
 /** Checks that a valid answer contains all stated values and is not a copy of the schema. */
-const says = ({ schema, told: reported }: Item, answer: string): boolean => {
+const message = ({ schema, told: reported }: Item, answer: string): boolean => {
   const record = Result.getOrUndefined(decode(answer))
   if (record !== undefined && Equal.equals(record, Result.getOrUndefined(decode(schema)))) return false
   return Object.entries(reported).every(([name, value]) => Equal.equals(record?.[name], value))
@@ -93,7 +93,7 @@ export const layer = Environment.layer("json-schema", settings, (selected) =>
         return yield* new Environment.Unscorable({ message: `unusable schema: ${verdict.problem}` })
       }
       const isValid = verdict._tag === "valid"
-      return { valid: isValid ? 1 : 0, correct: isValid && says(item, value) ? 1 : 0 }
+      return { valid: isValid ? 1 : 0, correct: isValid && message(item, value) ? 1 : 0 }
     })
     const asAnswer = (value: string): string => (thinking ? `<think>I go by the schema.</think>\n${value}` : value)
 

@@ -50,7 +50,7 @@ export const toViewedJson = (
       payload.format === "packed"
         ? Result.getOrThrow(PackedGroup.envelope(payload.bytes))
         : { policyVersions: null, timings: null }
-    const beside = JSON.stringify({
+    const extra = JSON.stringify({
       policy_versions: policyVersions,
       ...(timings && { timings: timings.map(Timings.toJson) })
     })
@@ -58,6 +58,6 @@ export const toViewedJson = (
     if (last === undefined) return pieces
     const computed = trained === undefined ? "" : `,${TrainedLogprobs.toJson(trained)}`
     // Inserted before the object's closing brace.
-    const end = new TextEncoder().encode(`,${beside.slice(1, -1)}${computed}}`)
+    const end = new TextEncoder().encode(`,${extra.slice(1, -1)}${computed}}`)
     return [...pieces.slice(0, -1), last.subarray(0, -1), end]
   })

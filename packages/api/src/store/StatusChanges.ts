@@ -1,8 +1,8 @@
 /**
  * Streams the state of a run's queue to environments and viewers, now and on every change.
  *
- * There is no polling: the store notifies of changes, followed by reads, at most ten a second however fast the queue
- * moves, and fewer for more than a hundred listeners to one stream. The last state is always delivered.
+ * Without polling: the store notifies of changes, followed by reads, at most ten a second at any speed of the queue,
+ * and fewer for more than a hundred listeners to one stream. The last state is always delivered.
  */
 import { Effect, Stream } from "effect"
 import type { TrajectoryApi } from "@atropos/core"

@@ -21,7 +21,7 @@ export const lost = (run: string, group: string, { message }: StoreError): Effec
     Effect.logError("group dropped: its payload is lost", { run, group, reason: message })
   )
 
-export const tell = (error: StoreError): Effect.Effect<void> =>
+export const report = (error: StoreError): Effect.Effect<void> =>
   Effect.gen(function* () {
     if (!error.isTransient) return yield* Effect.logError("store failed", error)
     const untold = yield* Untold

@@ -71,7 +71,7 @@ export const refuse = (refusal: Refusal): Effect.Effect<Response> => {
       return Effect.succeed(overloaded(refusal.message, refusal.retryAfterSeconds))
     case "StoreError":
       return Effect.as(
-        StoreFaults.tell(refusal),
+        StoreFaults.report(refusal),
         refusal.isTransient ? overloaded(refusal.message, 1) : Reply.text("Internal Server Error", 500)
       )
   }

@@ -6,7 +6,7 @@ import * as Store from "../store/TrajectoryStore.ts"
 
 const StoreError = (error: Store.StoreError): Effect.Effect<never, ApiError.Unavailable | ApiError.Internal> =>
   Effect.andThen(
-    StoreFaults.tell(error),
+    StoreFaults.report(error),
     Effect.fail(
       error.isTransient
         ? new ApiError.Unavailable({ message: error.message, retryAfterSeconds: 1 })

@@ -73,7 +73,7 @@ describe("Signs", () => {
     assert.strictEqual(found?.environment, "math")
     assert.strictEqual(found?.from, 15)
     assert.match(
-      found!.says,
+      found!.message,
       /correlation 0\.89, 0\.00 at first; answers have 257 tokens, 257 at first \(since step 15\)/
     )
   })
@@ -160,7 +160,7 @@ describe("Signs", () => {
     const found = Signs.find(Signs.tableOf(graded((step) => step > 30, inverted)))
     assert.deepInclude(found[0], { sign: "right", title: "Right answers score lower", from: 31, environment: "math" })
     assert.match(
-      found[0]!.says,
+      found[0]!.message,
       /by 100% of the score range, higher by 100% at first: the grader rewards wrong answers/
     )
     assert.include(titles(graded(() => true, inverted)), "Right answers score lower")

@@ -1,21 +1,19 @@
 /** Starts the viewer on the rollouts saved in the page, otherwise on the service that served it. */
-import { StrictMode } from "react"
+import { type ReactNode, StrictMode, useEffect, useState } from "react"
 import { createRoot } from "react-dom/client"
 import { ErrorBoundary } from "./layout/ErrorBoundary.tsx"
-import { Opening } from "./layout/Opening.tsx"
 import { navigate, useHashLocation } from "./route/useHash.ts"
 import * as HttpSource from "./source/HttpSource.ts"
-import type { Source } from "./source/Source.ts"
+import { type Source, SourceError } from "./source/Source.ts"
 import * as InlineSource from "./source/InlineSource.ts"
 import "./styles/index.css"
-import { Route, Router, Switch } from "wouter"
+import { Link, Route, Router, Switch } from "wouter"
 import { EvaluationPage } from "./evaluation/EvaluationPage.tsx"
 import { EvaluationsPage } from "./evaluation/EvaluationsPage.tsx"
 import { GroupPage } from "./groups/GroupPage.tsx"
 import { GroupsPage } from "./groups/GroupsPage.tsx"
 import { HackingPage } from "./hacking/HackingPage.tsx"
 import { Layout } from "./layout/Layout.tsx"
-import { NotFound } from "./layout/NotFound.tsx"
 import { NotesProvider } from "./notes/NotesContext.tsx"
 import { NotesPage } from "./notes/NotesPage.tsx"
 import { ReverifiedPage } from "./reverified/ReverifiedPage.tsx"
@@ -23,6 +21,40 @@ import { RunPage } from "./run/RunPage.tsx"
 import { ServicePage } from "./service/ServicePage.tsx"
 import { SourceProvider } from "./state/SourceContext.tsx"
 import { RunProvider } from "./state/useRun.tsx"
+import { Empty, Failure, Loading } from "./ui/Note.tsx"
+
+/** Waits for the source: a saved page must be unpacked first. */
+const Opening = ({
+  children,
+  source
+}: {
+  readonly source: Promise<Source>
+  readonly children: (source: Source) => ReactNode
+}) => {
+  const [opened, setOpened] = useState<Source | SourceError | null>(null)
+  useEffect(() => {
+    source.then(setOpened, (cause: unknown) =>
+      setOpened(cause instanceof SourceError ? cause : new SourceError("failed", String(cause)))
+    )
+  }, [source])
+  if (opened === null) return <Loading what="rollouts" />
+  return opened instanceof SourceError ? (
+    <main>
+      <Failure error={opened} />
+    </main>
+  ) : (
+    children(opened)
+  )
+}
+
+const NotFound = () => (
+  <Empty title="Page not found">
+    <p>The address may be incomplete.</p>
+    <Link className="button" href="/">
+      Go to run
+    </Link>
+  </Empty>
+)
 
 /** Maps addresses to pages. */
 const App = ({ source }: { readonly source: Source }) => (

@@ -5,7 +5,7 @@ const maxPrinted = 20
 const maxReported = 100
 
 export interface FaultLog {
-  readonly tell: (fault: string) => Effect.Effect<void>
+  readonly report: (fault: string) => Effect.Effect<void>
   /** Reports the total after the last line. */
   readonly end: Effect.Effect<void>
   readonly first: () => ReadonlyArray<string>
@@ -15,7 +15,7 @@ export const make = (): FaultLog => {
   const first: Array<string> = []
   let count = 0
   return {
-    tell: (fault) =>
+    report: (fault) =>
       Effect.suspend(() => {
         count++
         if (first.length < maxReported) first.push(fault)

@@ -136,7 +136,7 @@ const evaluate = Effect.fn("evaluate.run")(function* (
 ) {
   const name = settings.chosen.environment.environmentName
   const folder = settings.common.dataDirToSaveEvals ?? `data/${name}-evaluation`
-  // As in the original, `evaluate` starts a Weights & Biases run only if requested explicitly.
+  // Like the original, `evaluate` starts a Weights & Biases run only if requested explicitly.
   const sinks = Metrics.layerAlone(metrics, { folder, useWandb: { value: false, isGiven: false } })
   const result = yield* Evaluate.run({
     folder,

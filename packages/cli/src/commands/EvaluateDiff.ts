@@ -1,11 +1,31 @@
 /** `atropos evaluate diff A B`: compares two evaluations by item. */
 import * as Comparison from "@atropos/core/evaluation/Comparison"
-import { Console, Effect } from "effect"
+import { Console, Effect, FileSystem, Path, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { CommandFailed } from "../base/Failure.ts"
 import * as Table from "../base/Table.ts"
-import * as Diff from "../evaluate/Diff.ts"
 import * as Summary from "../job/Summary.ts"
+import * as Samples from "../evaluate/Samples.ts"
+
+/** The samples of a result folder or a sample file; the first file of a folder with several. */
+const readSamples = Effect.fn("EvaluateDiff.readSamples")(function* (word: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const isFolder = yield* fs.stat(word).pipe(
+    Effect.map(({ type }) => type === "Directory"),
+    Effect.orElseSucceed(() => false)
+  )
+  const file = isFolder ? path.join(word, "samples.jsonl") : word
+  const samples = yield* Stream.runCollect(Samples.read(file))
+  if (samples.length === 0) return yield* new CommandFailed({ message: `${file}: no samples` })
+  const others = isFolder
+    ? (yield* fs.readDirectory(word).pipe(Effect.orElseSucceed((): Array<string> => []))).filter((name) =>
+        /^samples_\d+\.jsonl$/.test(name)
+      )
+    : []
+  const notes = others.length === 0 ? [] : [`${word} also has ${others.sort().join(", ")}: comparing samples.jsonl`]
+  return { items: Comparison.byItem(samples), notes }
+})
 
 const signed = (value: number): string => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(4)}`
 
@@ -99,7 +119,7 @@ const diff = Command.make(
     )
   },
   Effect.fnUntraced(function* ({ a, b, json }) {
-    const [before, after] = [yield* Diff.read(a), yield* Diff.read(b)]
+    const [before, after] = [yield* readSamples(a), yield* readSamples(b)]
     for (const note of [...before.notes, ...after.notes]) yield* Console.error(note)
     const found = Comparison.of(before.items, after.items)
     if (found === undefined) {

@@ -5,9 +5,33 @@ import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import { CommandFailed } from "../base/Failure.ts"
 import * as Summary from "../job/Summary.ts"
-import * as Page from "../process/Page.ts"
 import * as Process from "../process/Process.ts"
 import * as EnvironmentCommand from "./EnvironmentCommand.ts"
+import { Tokenizer } from "@atropos/core"
+import * as FaultLog from "../base/FaultLog.ts"
+
+/** `groups.jsonl` has its page in `groups.html`, as in the original. */
+const pageOf = (file: string): string => `${file.replace(/\.[^./\\]*$/, "")}.html`
+
+/**
+ * Writes the page; returns a line with its path and content, or undefined on failure, which is reported but does not
+ * fail the run: the groups are saved.
+ */
+const writePage = Effect.fn("Process.writePage")(function* (file: string, title: string) {
+  const StaticPage = yield* Effect.promise(() => import("../view/StaticPage.ts"))
+  const faults = FaultLog.make()
+  return yield* StaticPage.write({
+    title,
+    files: [file],
+    out: pageOf(file),
+    tokenizer: yield* Effect.serviceOption(Tokenizer.Tokenizer),
+    onFault: faults.report,
+    onNote: Console.error
+  }).pipe(
+    Effect.map(StaticPage.summary),
+    Effect.catch(({ message }) => Effect.as(Console.error(`HTML page could not be written: ${message}`), undefined))
+  )
+})
 
 const defaultPath = (environment: string): string => `data/${environment || "groups"}.jsonl`
 
@@ -65,7 +89,7 @@ export const make = EnvironmentCommand.make({
         )
       }
       const { environmentName } = settings.chosen.environment
-      const page = html && tally.kept > 0 ? yield* Page.write(destination.path, environmentName) : undefined
+      const page = html && tally.kept > 0 ? yield* writePage(destination.path, environmentName) : undefined
       yield* Console.log(
         Summary.print([
           ["file", nothing === undefined ? destination.path : "none: nothing to write"],

@@ -101,7 +101,7 @@ export const make = EnvironmentCommand.make({
               Effect.sync(() => shown.take(outcome)),
               report.take(outcome)
             ),
-          onFault: faults.tell
+          onFault: faults.report
         },
         listener
       ).pipe(Services.provide(settings, listener.script), Effect.ensuring(faults.end))

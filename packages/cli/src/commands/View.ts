@@ -52,9 +52,9 @@ const write = Effect.fnUntraced(function* (flags: FlagValues, out: string) {
     title,
     files: flags.files,
     out,
-    metrics: yield* SavedMetrics.read(flags.metrics, faults.tell),
+    metrics: yield* SavedMetrics.read(flags.metrics, faults.report),
     tokenizer: yield* tokenizerOf(flags),
-    onFault: faults.tell,
+    onFault: faults.report,
     onNote: Console.error
   }).pipe(Effect.ensuring(faults.end))
   yield* Console.log(StaticPage.summary({ bytes, groups, leftOut, path }))
@@ -67,7 +67,7 @@ const serve = Effect.fnUntraced(function* (flags: FlagValues) {
   const run = yield* Effect.context()
   const index = yield* FileIndex.make({
     files,
-    onFault: (fault) => void Effect.runForkWith(run)(faults.tell(fault)),
+    onFault: (fault) => void Effect.runForkWith(run)(faults.report(fault)),
     onNote: (note) => void Effect.runForkWith(run)(Console.error(note))
   })
   const announce = Layer.effectDiscard(

@@ -107,7 +107,7 @@ const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSetting
   const folder = settings.folder ?? target.folder
   const sinks: Array<Effect.Effect<MetricsSink.Sink, never, Needs | Scope.Scope>> = []
   const wandb = yield* wandbOf(settings, target)
-  // What Weights & Biases misses is uploaded from the file.
+  // Rows that Weights & Biases misses are uploaded from the file.
   if (settings.file || Option.isSome(wandb)) sinks.push(FileSink.make(folder))
   if (settings.tensorboard) {
     const TensorBoardSink = yield* Effect.promise(() => import("@atropos/core/metrics/TensorBoardSink"))
@@ -127,7 +127,7 @@ const sinksOf = Effect.fn("Metrics.sinksOf")(function* (settings: MetricsSetting
         group: settings.wandbGroup,
         name: settings.wandbName,
         runId: settings.wandbRunId,
-        tell: Console.error
+        report: Console.error
       })
     )
   }
@@ -148,11 +148,11 @@ const prometheus = ({ host, port }: MetricsSettings.MetricsSettings) =>
 const sinkLayer = <R>(
   settings: MetricsSettings.MetricsSettings,
   target: Target,
-  further: ReadonlyArray<Effect.Effect<MetricsSink.Sink, never, R>>
+  more: ReadonlyArray<Effect.Effect<MetricsSink.Sink, never, R>>
 ) =>
   Layer.unwrap(
     Effect.map(sinksOf(settings, target), (sinks) =>
-      MetricsSink.layer<never, Needs | Scope.Scope | R>([...sinks, ...further], {
+      MetricsSink.layer<never, Needs | Scope.Scope | R>([...sinks, ...more], {
         flushWithin: settings.flushSeconds * 1000
       }).pipe(Layer.merge(prometheus(settings)))
     )

@@ -80,7 +80,7 @@ export interface RunSettings {
   readonly input: Values
   readonly common: EnvironmentSettings.Common
   readonly servers: ServerSettings.Server | ReadonlyArray<ServerSettings.Server>
-  /** Empty addresses mean that there is no server. */
+  /** Empty addresses mean no server. */
   readonly judge: ReadonlyArray<Judge.Settings>
   readonly teacher: ReadonlyArray<Teacher.Settings>
   readonly opponent: ReadonlyArray<Opponent.Settings>

@@ -1,7 +1,7 @@
 /**
  * Resolves `--suite`: a bundled evaluation by name, or a YAML file of the same shape.
  *
- * The bundled ones are the files of `suites/` in this package; there is no other list. An invalid file is reported with
+ * The bundled ones are the files of `suites/` in this package; no other list exists. An invalid file is reported with
  * the line of the mistake.
  */
 import { hint } from "@atropos/core/base/Nearest"

@@ -110,16 +110,16 @@ const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Serv
   }
   const { identity } = found.success
   const models = identity.models.slice(0, 3).join(", ")
-  const says = `${baseUrl}: ${Identity.describe(identity)}${models === "" ? "" : `, models: ${models}`}`
+  const message = `${baseUrl}: ${Identity.describe(identity)}${models === "" ? "" : `, models: ${models}`}`
   if (modelName !== "default" && identity.models.length > 0 && !identity.models.includes(modelName)) {
     const all = identity.models.slice(0, 5).join(", ")
     return [
-      ok(check, says),
+      ok(check, message),
       broken(check, `${baseUrl} has no model ${modelName}`, `it has ${all}: give --openai.model_name`)
     ]
   }
   return [
-    ok(check, says),
+    ok(check, message),
     ...Probed.warnings(server, baseUrl ?? "", identity).map((warning) =>
       note(check, warning, `see ${Docs.path("training.md")}`)
     )

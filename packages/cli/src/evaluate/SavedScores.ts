@@ -95,7 +95,7 @@ export const read = Effect.fn("SavedScores.read")(function* (files: ReadonlyArra
             const entry = SavedGroup.ofLine(line)
             if (entry._tag === "Saved") return Effect.sync(() => take(entry.group))
             bad += 1
-            return faults.tell(`${file}, line ${entry.line}: ${entry.problem}`)
+            return faults.report(`${file}, line ${entry.line}: ${entry.problem}`)
           })
         ),
         Effect.mapError(({ message }) => new UsageError({ message }))

@@ -173,7 +173,7 @@ export const whole = (doc: HelpDoc, format: (doc: HelpDoc) => string): string =>
   return format({ ...doc, flags: [...common, ...own], inheritedFlags }).replace("INHERITED FLAGS", "ADVANCED FLAGS")
 }
 
-/** Whether `--help-all` was given. */
+/** True if `--help-all` was passed. */
 export const isWhole: Context.Reference<boolean> = Context.Reference("@atropos/cli/HelpFlags/isWhole", {
   defaultValue: () => false
 })

@@ -40,10 +40,10 @@ const locks = Effect.gen(function* () {
 export const hold = Effect.fn("OutputLock.hold")(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const beside = path.dirname(path.resolve(file))
-  yield* fs.makeDirectory(beside, { recursive: true }).pipe(Effect.mapError(cannot("make the folder of", file)))
+  const parent = path.dirname(path.resolve(file))
+  yield* fs.makeDirectory(parent, { recursive: true }).pipe(Effect.mapError(cannot("make the folder of", file)))
   const real = path.join(
-    yield* fs.realPath(beside).pipe(Effect.mapError(cannot("access", beside))),
+    yield* fs.realPath(parent).pipe(Effect.mapError(cannot("access", parent))),
     path.basename(file)
   )
   const name = createHash("sha256").update(real).digest("hex").slice(0, 16)

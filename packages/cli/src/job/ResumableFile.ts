@@ -33,16 +33,19 @@ export const checkpointPath = (file: string): string => `${file.replace(/\.[^./\
 /** The checkpoint of a file, if both exist; an empty file without one counts as missing. */
 export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
-  const beside = checkpointPath(file)
+  const checkpointFile = checkpointPath(file)
   const exists = (path: string) => fs.exists(path).pipe(Effect.mapError(cannot("access", path)))
   if (!(yield* exists(file))) return { exists: false, checkpoint: Option.none<Checkpoint>() }
   const { size, type } = yield* fs.stat(file).pipe(Effect.mapError(cannot("access", file)))
   const isEmpty = type === "File" && size === 0n
-  if (!(yield* exists(beside))) return { exists: !isEmpty, checkpoint: Option.none<Checkpoint>() }
-  const text = yield* fs.readFileString(beside).pipe(Effect.mapError(cannot("read", beside)))
+  if (!(yield* exists(checkpointFile))) return { exists: !isEmpty, checkpoint: Option.none<Checkpoint>() }
+  const text = yield* fs.readFileString(checkpointFile).pipe(Effect.mapError(cannot("read", checkpointFile)))
   const checkpoint = yield* decode(text).pipe(
     Effect.mapError(
-      () => new UsageError({ message: `${beside} is not a checkpoint of this version; remove it, or use another path` })
+      () =>
+        new UsageError({
+          message: `${checkpointFile} is not a checkpoint of this version; remove it, or use another path`
+        })
     )
   )
   // A run killed before its first line: there is nothing to overwrite.
@@ -72,7 +75,7 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   checkpoint: Option.Option<Checkpoint>
 ) {
   const fs = yield* FileSystem.FileSystem
-  const beside = checkpointPath(path)
+  const checkpointFile = checkpointPath(path)
   const file = yield* fs
     .open(path, { flag: Option.isSome(checkpoint) ? "r+" : "w" })
     .pipe(Effect.mapError(cannot("open", path)))
@@ -80,7 +83,7 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   const { size } = yield* file.stat.pipe(Effect.mapError(cannot("access", path)))
   if (Number(size) < bytes) {
     return yield* new UsageError({
-      message: `${path} has ${size} bytes, but ${beside} states ${bytes}: it was truncated. Remove both, or use another path`
+      message: `${path} has ${size} bytes, but ${checkpointFile} states ${bytes}: it was truncated. Remove both, or use another path`
     })
   }
   const repairedBytes = Number(size) - bytes
@@ -91,7 +94,9 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   yield* Effect.addFinalizer(() =>
     bytes > 0
       ? Effect.void
-      : Effect.forEach([path, beside], (one) => Effect.ignore(fs.remove(one, { force: true })), { discard: true })
+      : Effect.forEach([path, checkpointFile], (one) => Effect.ignore(fs.remove(one, { force: true })), {
+          discard: true
+        })
   )
 
   const encoder = new TextEncoder()
@@ -99,10 +104,10 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   const save = Effect.fnUntraced(
     function* (state: Pick<Checkpoint, "cursor" | "tally" | "isFinished">) {
       const text = yield* Effect.orDie(encode({ version: 1, madeBy, bytes, ...state }))
-      yield* fs.writeFileString(`${beside}.new`, text)
-      yield* fs.rename(`${beside}.new`, beside)
+      yield* fs.writeFileString(`${checkpointFile}.new`, text)
+      yield* fs.rename(`${checkpointFile}.new`, checkpointFile)
     },
-    Effect.mapError(cannot("write", beside))
+    Effect.mapError(cannot("write", checkpointFile))
   )
   // Otherwise lines written before the first checkpoint by a run that was killed would seem to belong to another run.
   if (Option.isNone(checkpoint)) yield* save({ cursor: Cursor.start, tally: Tally.empty })

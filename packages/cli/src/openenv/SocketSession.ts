@@ -79,14 +79,14 @@ export const serve = Effect.fn("openenv.SocketSession")(
   function* (sessions: Sessions, socket: Socket.Socket, id?: string) {
     const { write } = yield* socket.writer
     const pull = yield* Socket.readerString(socket)
-    const say = (message: unknown) => write(JSON.stringify(message))
+    const send = (message: unknown) => write(JSON.stringify(message))
     const leave = write(new Socket.CloseEvent(1000))
     const conversation = Effect.gen(function* () {
       const session = yield* id === undefined ? sessions.open : sessions.shared.attach(id)
       for (;;) {
         const texts: Option.Option<ReadonlyArray<string>> = yield* Effect.timeoutOption(pull, sessions.idle)
         if (Option.isNone(texts)) {
-          yield* say(
+          yield* send(
             errorOf("SESSION_ERROR", `no message for ${Duration.format(sessions.idle)}: the session has ended`)
           )
           return yield* leave
@@ -94,14 +94,14 @@ export const serve = Effect.fn("openenv.SocketSession")(
         for (const text of texts.value) {
           const reply = yield* answer(sessions, session, text)
           if (reply === undefined) return yield* leave
-          yield* say(reply)
+          yield* send(reply)
         }
       }
     })
     yield* conversation.pipe(
       Effect.catchTags({
-        CapacityReached: (error) => Effect.andThen(say(full(error)), leave),
-        UnknownSession: ({ message }) => Effect.andThen(say(errorOf("SESSION_ERROR", message)), leave)
+        CapacityReached: (error) => Effect.andThen(send(full(error)), leave),
+        UnknownSession: ({ message }) => Effect.andThen(send(errorOf("SESSION_ERROR", message)), leave)
       })
     )
   },

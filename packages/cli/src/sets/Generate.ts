@@ -82,7 +82,7 @@ const sinkOf = (
         const rows = groups.flatMap((group) => builder.take(group, room()))
         return Effect.map(write(rows, cursor), (isRead) => isRead && room() > 0)
       }),
-    fault: (fault) => Effect.andThen(Effect.sync(builder.fault), faults.tell(fault)),
+    fault: (fault) => Effect.andThen(Effect.sync(builder.fault), faults.report(fault)),
     gone: (sequences) => builder.drop("gone", sequences),
     note: (note) => {
       if (noted.has(note)) return Effect.void
@@ -156,8 +156,8 @@ export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOpti
   }
   const rows = Counts.rows(counts)
   // Without any group there is nothing to report.
-  const beside = isStdout || counts.groups === 0 ? Option.none() : Option.some(Report.pathOf(out))
-  const reportFile = Option.orElse(options.report, () => beside)
+  const defaultReport = isStdout || counts.groups === 0 ? Option.none() : Option.some(Report.pathOf(out))
+  const reportFile = Option.orElse(options.report, () => defaultReport)
   if (Option.isSome(reportFile)) {
     const file = reportFile.value
     yield* fs.writeFileString(`${file}.new`, Report.json(report)).pipe(

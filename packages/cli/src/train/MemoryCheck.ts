@@ -83,7 +83,7 @@ export const computing = (
   return { tokens, workload, plan: MemoryPlan.choose({ ...workload, tokens }, device, memory, rematOf(trainer)) }
 }
 
-/** Whether PyTorch trains: a process of its own, with its own memory. */
+/** True if PyTorch trains: a separate process, with its own memory. */
 const isElsewhere = ({ engine }: Settings["trainer"]): boolean => engine === RemoteEngine.torch
 
 /** Peak memory of a run in this process; `isSampled`: including a sampling engine. */

@@ -25,7 +25,7 @@ interface Identity {
   readonly warmStart: Recipe["warmStart"] | null
 }
 
-/** As saved in `run.json`. */
+/** The content of `run.json`. */
 export const make = ({
   recipe,
   sampling,
@@ -33,10 +33,10 @@ export const make = ({
   stepsAhead,
   trainer: { lora, loss, trainer }
 }: Identifying): Identity => {
-  const [first, ...further] = settings
+  const [first, ...others] = settings
   return {
     environment: settings.map(({ word }) => word).join(" "),
-    env: further.length === 0 ? first.input : settings.map((one) => one.input),
+    env: others.length === 0 ? first.input : settings.map((one) => one.input),
     trainer: Struct.omit(trainer, TrainerSettings.ofRunning),
     lora,
     loss,

@@ -79,8 +79,8 @@ export const look = Effect.fn("Lengths.look")(function* (
     ask(take(0, few.items), { seqLen, seconds: few.seconds }, (rollout) => rollouts.push(rollout))
   )
   const isSoonDone = areFirstDone && Duration.toSeconds(took) <= soon
-  const further = isSoonDone ? take(few.items, more.items) : []
-  const areFurtherDone = yield* ask(further, { seqLen, seconds: more.seconds }, (rollout) => rollouts.push(rollout))
+  const others = isSoonDone ? take(few.items, more.items) : []
+  const areFurtherDone = yield* ask(others, { seqLen, seconds: more.seconds }, (rollout) => rollouts.push(rollout))
   const requests = prompts.requests - before.requests
   return {
     rollouts,

@@ -65,7 +65,7 @@ const heldOutOf = Effect.fnUntraced(function* (
           HeldOut.ask(environment, { seqLen, step }),
           Option.map((evaluated) => ({
             solved: { environment: environment.name, ...HeldOut.solvedOf(evaluated) } satisfies SolvedBy,
-            tell: Effect.flatMap(recorder, (tell) => tell(step, evaluated))
+            report: Effect.flatMap(recorder, (report) => report(step, evaluated))
           }))
         )
       ),
@@ -73,7 +73,7 @@ const heldOutOf = Effect.fnUntraced(function* (
         const answered = request.flatMap(Option.toArray)
         return {
           solved: answered.map(({ solved }) => solved),
-          tell: Effect.forEach(answered, ({ tell }) => tell, { discard: true })
+          report: Effect.forEach(answered, ({ report }) => report, { discard: true })
         }
       }
     )
@@ -109,7 +109,7 @@ export const run = Effect.fn("Loop.run")(function* (
   const start = yield* trainer.step
   const ask = yield* heldOutOf(environments, { seqLen: settings.trainer.seqLen, start })
   const first = Option.isSome(earlier.before)
-    ? { solved: earlier.before.value, tell: Effect.void }
+    ? { solved: earlier.before.value, report: Effect.void }
     : yield* Effect.tap(ask(start), ({ solved }) =>
         Effect.andThen(onBefore(solved), print(solved, start === 0 ? "before the first step" : `after step ${start}`))
       )
@@ -118,12 +118,12 @@ export const run = Effect.fn("Loop.run")(function* (
     Stream.runFoldEffect(
       () => earlier.curve,
       Effect.fnUntraced(function* (sum, metrics) {
-        if (sum === earlier.curve) yield* first.tell
+        if (sum === earlier.curve) yield* first.report
         yield* onStep(metrics)
         yield* ready?.onStep(metrics) ?? Effect.void
         if (isDue(metrics.step)) {
-          const { solved, tell } = yield* ask(metrics.step)
-          yield* Effect.andThen(tell, print(solved, `after step ${metrics.step}`))
+          const { solved, report } = yield* ask(metrics.step)
+          yield* Effect.andThen(report, print(solved, `after step ${metrics.step}`))
         }
         return {
           // A step that an engine lost with its weights is repeated.
@@ -137,6 +137,6 @@ export const run = Effect.fn("Loop.run")(function* (
   )
   const end = yield* trainer.step
   const last = yield* ask(end)
-  if (end > start) yield* last.tell
+  if (end > start) yield* last.report
   return { before: first.solved, curve, after: last.solved } satisfies Outcome
 }, Effect.scoped)

@@ -75,7 +75,7 @@ export type Parts = Layer.Layer<
   Executor | FileSystem.FileSystem | Path.Path | HttpClient.HttpClient
 >
 
-/** Where the policy server of the run listens. */
+/** Address of the run's policy server. */
 export interface Address {
   readonly host: string
   readonly port: number
@@ -141,7 +141,7 @@ export const local = Effect.fn("RunEngine.local")(function* (
     model,
     isAdapter: model.adapter !== undefined,
     isHere: true,
-    /** What a forecast needs, once the layer is built. */
+    /** Inputs of a forecast, available once the layer is built. */
     forecast: () => (sampler === undefined ? undefined : { model, sampler }),
     lost: Effect.never,
     initial,

@@ -92,7 +92,7 @@ export const make = Effect.fn("VllmEngine.make")(function* (settings: TrainerSet
               baseUrl: `${server.url}/v1`,
               modelName: model.name,
               logprobsMode: "processed",
-              // Of the names that `Publisher` gives; all weights have a label instead.
+              // A prefix of the names that `Publisher` gives; all weights have a label instead.
               ...(final.trainer.trains === "adapter" && { adapterPrefix: "policy-" })
             }
           ]

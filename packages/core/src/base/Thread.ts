@@ -44,7 +44,7 @@ export const spawn = (file: URL, options: WorkerOptions = {}): Worker =>
   })
 
 /** A thread that is terminated when the scope closes, even while it works. */
-// Said by the caller once, so that no question of another kind is sent.
+// Stated by the caller once, so that no question of another kind is sent.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export const start = <Question, Answer>(
   file: URL,

@@ -157,7 +157,7 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
         )
       })
       let warnings = 0
-      const tell = Effect.suspend(() => {
+      const notify = Effect.suspend(() => {
         const news = faults.slice(warnings, toldFaults)
         warnings += news.length
         return Effect.forEach(news, (fault) => Effect.logWarning(`skipped: ${fault}`), { discard: true })
@@ -166,7 +166,7 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
         Stream.mapError(failed),
         Stream.mapArrayEffect((lines) => {
           const rows = Arr.map(lines, rowOf)
-          return Effect.as(tell, rows)
+          return Effect.as(notify, rows)
         }),
         Stream.filter(Predicate.isNotUndefined),
         Stream.concat(Stream.fromEffectDrain(report))

@@ -31,7 +31,7 @@ export const text = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>): Stream.Strea
     )
   })
 
-/** Passes bytes on as they are, if they are UTF-8, or if a mark says that they are UTF-16 in little-endian order. */
+/** Passes bytes on unchanged if they are UTF-8, or if a byte order mark states little-endian UTF-16. */
 export const checked = (): Transform => {
   const decode = decoding()
   let isUtf16: boolean | undefined

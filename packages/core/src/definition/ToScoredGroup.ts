@@ -36,8 +36,8 @@ export const toScoredGroup = (
     readonly isSolved?: (score: number, rewards?: Rewards) => boolean
   } = {}
 ): ScoredGroup => {
-  const { scores: _scores, trajectories, ...beside } = group
-  const own = { ...beside.groupOverrides, ...beside.generationParams }
+  const { scores: _scores, trajectories, ...rest } = group
+  const own = { ...rest.groupOverrides, ...rest.generationParams }
   // The environment's own overrides take precedence.
   const switches = (sampling: Sampling.Sampling) =>
     Object.fromEntries(Object.entries(Sampling.toSwitches(sampling)).map(([name, value]) => [name, own[name] ?? value]))
@@ -57,11 +57,11 @@ export const toScoredGroup = (
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
   const shown = expectedOf(details[0]?.sample, gold)
   return {
-    ...beside,
-    ...(shown !== undefined && { groupOverrides: { ...shown, ...beside.groupOverrides } }),
+    ...rest,
+    ...(shown !== undefined && { groupOverrides: { ...shown, ...rest.groupOverrides } }),
     ...(isAlike &&
       sampling !== undefined && {
-        generationParams: { ...beside.generationParams, ...switches(sampling) }
+        generationParams: { ...rest.generationParams, ...switches(sampling) }
       }),
     tokens: trajectories.map(({ tokens }) => tokens),
     masks: trajectories.map(({ mask }) => mask),

@@ -43,7 +43,7 @@ const follows = (one: Found, cause: Found): boolean =>
   isOf(one, cause) &&
   // When held-out items began to disagree lies before the evaluation that shows it.
   (cause.rule === "held_out" || one.from >= cause.from - slackOf(cause)) &&
-  // What is over soon brings nothing later.
+  // A short deviation causes nothing later.
   (cause.steps === undefined || one.from <= cause.to + slackOf(cause)) &&
   (brings.find(([rule]) => rule === cause.rule)?.[1].includes(one.rule) ?? false)
 

@@ -17,7 +17,7 @@ export interface Finding {
   readonly steps?: ReadonlyArray<number>
   readonly component?: string
   /** One sentence: the event and its time. */
-  readonly says: string
+  readonly message: string
 }
 
 /** A kind of problem: its description, and its detection. */

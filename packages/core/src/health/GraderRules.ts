@@ -74,7 +74,7 @@ export const grader: Rule = {
           metric,
           from,
           to: steps.at(-1)!,
-          says: `${what}${HeldOut.inWords(recorded, source)}: the policy did not change there, so check the grader.`
+          message: `${what}${HeldOut.inWords(recorded, source)}: the policy did not change there, so check the grader.`
         }
       ]
     })
@@ -97,7 +97,7 @@ export const outOfRange: Rule = {
           metric,
           from,
           to: steps.at(-1)!,
-          says: `${percent(Series.mean(recent))} of the latest scores of ${source} are outside the range it claims, since step ${from}: check its grader or the claim (atropos validate lists them).`
+          message: `${percent(Series.mean(recent))} of the latest scores of ${source} are outside the range it claims, since step ${from}: check its grader or the claim (atropos validate lists them).`
         }
       ]
     })
@@ -121,7 +121,7 @@ export const contradictions: Rule = {
           metric,
           from: found.from,
           to: found.to,
-          says: `${percent(found.now)} of equal answers of ${source} have different scores since step ${found.from}: its grader is random, or scores more than the answer.`
+          message: `${percent(found.now)} of equal answers of ${source} have different scores since step ${found.from}: its grader is random, or scores more than the answer.`
         }
       ]
     })
@@ -150,7 +150,7 @@ export const expected: Rule = {
           metric,
           from: found.from,
           to: found.to,
-          says: `Answers of ${source} that match the expected one score ${isInverted ? "less than" : "no better than"} the others since step ${found.from}: its grader ${isInverted ? "is inverted" : "is random, or rewards something else"}.`
+          message: `Answers of ${source} that match the expected one score ${isInverted ? "less than" : "no better than"} the others since step ${found.from}: its grader ${isInverted ? "is inverted" : "is random, or rewards something else"}.`
         }
       ]
     })
@@ -166,7 +166,7 @@ export const heldOut: Rule = {
       metric,
       from: step,
       to: step,
-      says:
+      message:
         trained > held
           ? `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, and ${percent(held)} of the held-out ones: its training items are memorized, or its grader rewards something else.`
           : `${percent(trained)} of the training answers of ${source} count as solved at step ${step}, though ${percent(held)} of the held-out ones do: check the grader and the answers of its training items.`

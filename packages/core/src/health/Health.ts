@@ -29,7 +29,7 @@ export const keyOf = ({ component, metric, rule, source }: Found): string =>
   [rule, source, metric, component].join("\n")
 
 /** `Reward collapsed (collapse): Reward fell at step 61: …` */
-export const inWords = ({ rule, says }: Found): string => `${rules[rule].title} (${rule}): ${says}`
+export const inWords = ({ rule, message }: Found): string => `${rules[rule].title} (${rule}): ${message}`
 
 /** Like `inWords`, with consequences: `… (with it: Steps skipped, Environment stuck)` */
 export const cardInWords = ({ cause, consequences }: Card): string =>

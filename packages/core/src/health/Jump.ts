@@ -16,7 +16,7 @@ export interface Jump {
 const minBefore = 8
 const fewest = 5
 const max = 10
-/** Of a jump that training undoes at once: a policy learns scores that were inverted in a few steps. */
+/** Values after a jump that training undoes immediately: a policy learns inverted scores in a few steps. */
 const sudden = 3
 const back = 0.75
 /** A jump is larger than any step before it, where a series rises anyway. */
@@ -41,7 +41,7 @@ const jumpAt = (values: Values, at: number, range: number, isPlain: boolean): Ju
   const left = values.subarray(Math.max(0, at - max), at)
   if (!isPlain && Math.abs(step) <= larger * largestStep(left)) return undefined
   const before = Series.mean(left)
-  // Of a value around a level that moves.
+  // Deviation of values around a level that moves.
   const deviation = Math.sqrt(Series.jitter(left))
   const lasts = (count: number, times: number, error: number): Jump | undefined => {
     const right = values.subarray(at, at + count)
@@ -78,7 +78,7 @@ const jumpAround = (values: Values, at: number, range: number): Jump | undefined
   return jump && { ...jump, at: at + 1 }
 }
 
-/** Whether a jump undoes an earlier one. */
+/** True if a jump undoes an earlier one. */
 const undoes = (later: Jump, earlier: Jump): boolean =>
   Math.sign(later.after - later.before) !== Math.sign(earlier.after - earlier.before) &&
   Math.abs(later.after - earlier.before) < sizeOf(earlier) / 2

@@ -76,9 +76,9 @@ export const hasImproved = (recorded: Series.Recorded): boolean =>
   brokenFrom(recorded, trainer) === Number.POSITIVE_INFINITY && isUp(seriesOf(recorded, trainer, rewardName(trainer)))
 
 /**
- * Whether a reward speaks for a policy that is certain of itself: it is at its best, and most answers are solved, or it
- * goes on rising. Of a source that does not say what is solved, or calls everything solved, a reward that has risen has
- * to do.
+ * True if a reward shows that low entropy is due to learning: it is at its best, and most answers are solved, or it
+ * keeps rising. For a source that does not define what is solved, or counts everything as solved, a reward
+ * that has risen has to do.
  */
 const isGood = (reward: Values, shares: Values): boolean => {
   if (shares.values.every((share) => share === 1)) return isUp(reward)

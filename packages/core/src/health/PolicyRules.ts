@@ -46,7 +46,7 @@ export const notFinite: Rule = {
         from: steps[0]!,
         to: steps.at(-1)!,
         steps,
-        says: `Loss or gradient was NaN or infinite at ${steps.length === 1 ? "step" : "steps"} ${listed(steps)}: no update there.`
+        message: `Loss or gradient was NaN or infinite at ${steps.length === 1 ? "step" : "steps"} ${listed(steps)}: no update there.`
       }
     ]
   }
@@ -80,7 +80,7 @@ export const skipped: Rule = {
         metric: "train/skipped",
         from: found.from,
         to: found.to,
-        says: `${found.now === 1 ? `None of the last ${window} steps updated` : `${percent(found.now)} of the last ${window} steps did not update`} the weights: no group had a learning signal (since step ${found.from}).${Learned.inWords(recorded, trainer)}`
+        message: `${found.now === 1 ? `None of the last ${window} steps updated` : `${percent(found.now)} of the last ${window} steps did not update`} the weights: no group had a learning signal (since step ${found.from}).${Learned.inWords(recorded, trainer)}`
       }
     ]
   }
@@ -101,7 +101,7 @@ interface Level {
   readonly excusedUntil?: (recorded: Series.Recorded) => number
   /** True if a mean over the window is too extreme, given the first one. */
   readonly isFar: (now: number, start: number, recorded: Series.Recorded) => boolean
-  readonly says: (now: number, start: number) => string
+  readonly message: (now: number, start: number) => string
 }
 
 /** The sources that record a rule's metric, and its name there. */
@@ -123,7 +123,7 @@ const level = (rule: Level): Rule => ({
   words: rule.words,
   judge: (recorded) =>
     tellersOf(recorded, rule).flatMap(({ metric, source }): ReadonlyArray<Omit<Finding, "rule">> => {
-      const { excusedUntil = () => Number.NEGATIVE_INFINITY, isBroken, isFar, says } = rule
+      const { excusedUntil = () => Number.NEGATIVE_INFINITY, isBroken, isFar, message } = rule
       const series = seriesOf(recorded, source, metric)
       const start = atFirst(series) ?? (rule.isAbsolute === true ? Number.NaN : undefined)
       if (start === undefined) return []
@@ -141,7 +141,7 @@ const level = (rule: Level): Rule => ({
           metric,
           from: found.from,
           to: found.to,
-          says: `${says(found.now, start)} since step ${found.from}${who}.`
+          message: `${message(found.now, start)} since step ${found.from}${who}.`
         }
       ]
     })
@@ -153,7 +153,7 @@ export const entropyLow = level({
   words: `the policy's mean entropy over the last ${window} steps is below 20% of that of the first ${window} and below 0.3 nats, and the reward has fallen, or does not rise although fewer than ${percent(Learned.mostly)} of the answers are solved`,
   isFar: (now, start) => now < start / 5 && now < 0.3,
   excusedUntil: Learned.learningUntil,
-  says: (now, start) =>
+  message: (now, start) =>
     `Entropy is ${written(now)} nats, ${written(start)} at first: the policy has stopped exploring without a better reward,`
 })
 
@@ -162,7 +162,7 @@ export const entropyHigh = level({
   title: "Entropy rising",
   words: `the policy's mean entropy over the last ${window} steps is three times that of the first ${window}, and above 1 nat`,
   isFar: (now, start) => now > 3 * start && now > 1,
-  says: (now, start) => `Entropy is ${written(now)} nats, ${written(start)} at first: the policy is degenerating,`
+  message: (now, start) => `Entropy is ${written(now)} nats, ${written(start)} at first: the policy is degenerating,`
 })
 
 const farFromReference = 0.2
@@ -172,7 +172,7 @@ export const divergence = level({
   title: "High KL from the reference",
   words: `the mean KL divergence from the reference over the last ${window} steps is above ${farFromReference} nats per token`,
   isFar: (now) => now > farFromReference,
-  says: (now) => `KL from the reference is ${written(now)} nats per token,`
+  message: (now) => `KL from the reference is ${written(now)} nats per token,`
 })
 
 const mismatched = 0.05
@@ -187,7 +187,7 @@ export const mismatch = level({
   words: `over the last ${window} steps, the logprobs of trainer and sampler for the same weights differ by more than ${mismatched} nats on average, and by more than the run allows (max_mismatch; with int8, twice what its first step measured)`,
   isAbsolute: true,
   isFar: (now, _, recorded) => now > allowedMismatch(recorded),
-  says: (now) => `Trainer and sampler differ by ${written(now)} nats for the same weights,`
+  message: (now) => `Trainer and sampler differ by ${written(now)} nats for the same weights,`
 })
 
 export const length = level({
@@ -196,7 +196,7 @@ export const length = level({
   title: "Completion length changed",
   words: `completions of the last ${window} rows are twice as long as the first ${window}, or half as long while the reward has not risen`,
   isFar: (now, start, recorded) => now >= 2 * start || (now <= start / 2 && !Learned.hasImproved(recorded)),
-  says: (now, start) => `Completions have ${written(now)} tokens, ${written(start)} at first,`
+  message: (now, start) => `Completions have ${written(now)} tokens, ${written(start)} at first,`
 })
 
 const cutOff = 0.3
@@ -212,7 +212,7 @@ export const truncation = level({
   isAbsolute: true,
   isFar: (now) => now >= cutOff,
   isBroken: (now) => now >= mostlyCutOff,
-  says: (now) =>
+  message: (now) =>
     `${percent(now)} of the answers were truncated at the token limit (raise max_token_length and seq_len, or ask for shorter ones)`
 })
 
@@ -244,7 +244,7 @@ export const gradient: Rule = {
         from: found[0]!,
         to: found.at(-1)!,
         steps: found,
-        says: `The gradient norm was more than ${tenfold} times its usual value at ${found.length === 1 ? "step" : "steps"} ${listed(found)}.`
+        message: `The gradient norm was more than ${tenfold} times its usual value at ${found.length === 1 ? "step" : "steps"} ${listed(found)}.`
       }
     ]
   }

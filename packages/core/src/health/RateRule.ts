@@ -12,7 +12,7 @@ type Values = ReturnType<typeof Series.finite>
 /** A policy that broke at a step, with the evidence. */
 interface Break {
   readonly from: number
-  readonly says: string
+  readonly message: string
 }
 
 /** Min values after the break, and max before it. */
@@ -45,14 +45,14 @@ const breakOf = (recorded: Series.Recorded): Break | undefined => {
   if (cutOff !== undefined) {
     return {
       from: cutOff.from,
-      says: `${percent(cutOff.now)} of the answers are truncated since step ${cutOff.from}, ${percent(cutOff.before)} before`
+      message: `${percent(cutOff.now)} of the answers are truncated since step ${cutOff.from}, ${percent(cutOff.before)} before`
     }
   }
   const wild = find(entropy, (before, now) => now >= times * before && now - before >= nats)
   return (
     wild && {
       from: wild.from,
-      says: `entropy is ${written(wild.now)} nats since step ${wild.from}, ${written(wild.before)} before`
+      message: `entropy is ${written(wild.now)} nats since step ${wild.from}, ${written(wild.before)} before`
     }
   )
 }
@@ -75,7 +75,7 @@ const lossOf = (recorded: Series.Recorded): Break | undefined => {
   const changes = PolicyChange.of(recorded, trainer)
   if (!Array.from(steps.subarray(0, 2 * window)).some(changes.isAt)) return undefined
   const from = steps[Series.breakOf(values) ?? 0]!
-  return { from, says: `the reward was ${written(start)} over the first ${window} steps and is ${written(now)} now` }
+  return { from, message: `the reward was ${written(start)} over the first ${window} steps and is ${written(now)} now` }
 }
 
 const rateAt = (recorded: Series.Recorded, step: number): string => {
@@ -101,7 +101,7 @@ export const learningRate: Rule = {
         metric: "reward/mean",
         from: found.from,
         to: reward.steps.at(-1) ?? found.from,
-        says: `Training made the policy worse: ${found.says}. The learning rate${rateAt(recorded, found.from)} is too high: restart with a tenth of it, or resume from an earlier checkpoint with a lower one.`
+        message: `Training made the policy worse: ${found.message}. The learning rate${rateAt(recorded, found.from)} is too high: restart with a tenth of it, or resume from an earlier checkpoint with a lower one.`
       }
     ]
   }

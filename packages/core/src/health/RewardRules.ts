@@ -27,7 +27,7 @@ const falls = (recorded: Series.Recorded, isCollapse: boolean): ReadonlyArray<Om
         metric,
         from: fellAt,
         to: series.steps.at(-1)!,
-        says: `Reward fell at step ${fellAt}: ${written(now)} now, best ${written(best.value)} at step ${best.step}.`
+        message: `Reward fell at step ${fellAt}: ${written(now)} now, best ${written(best.value)} at step ${best.step}.`
       }
     ]
   })
@@ -62,7 +62,7 @@ const identical = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule
         metric,
         from: found.from,
         to: found.to,
-        says: `${percent(found.now)} of the groups of ${source} have identical scores since step ${found.from}: they carry no learning signal.${Learned.inWords(recorded, source)}`
+        message: `${percent(found.now)} of the groups of ${source} have identical scores since step ${found.from}: they carry no learning signal.${Learned.inWords(recorded, source)}`
       }
     ]
   })
@@ -90,7 +90,7 @@ const silent = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">>
         metric,
         from: since,
         to: steps.at(-1)!,
-        says:
+        message:
           last === -1
             ? `${source} has sent no groups, while other environments have.`
             : `${source} has sent no groups since step ${since}, while other environments have.`
@@ -127,7 +127,7 @@ export const zeroVariance: Rule = {
         metric: "batch/zero_variance_groups",
         from: found.from,
         to: found.to,
-        says: `${percent(found.now)} of the groups in batches have identical scores since step ${found.from}.${Learned.inWords(recorded, trainer)}`
+        message: `${percent(found.now)} of the groups in batches have identical scores since step ${found.from}.${Learned.inWords(recorded, trainer)}`
       }
     ]
   }
@@ -170,7 +170,7 @@ export const lengthHacking: Rule = {
             component,
             from: grown.from,
             to: grown.to,
-            says: `“${component}” of ${source} correlates with completion length (${tie.toFixed(2)}), which went from ${written(start)} to ${written(grown.now)} tokens; other components do not.`
+            message: `“${component}” of ${source} correlates with completion length (${tie.toFixed(2)}), which went from ${written(start)} to ${written(grown.now)} tokens; other components do not.`
           }
         ]
       })

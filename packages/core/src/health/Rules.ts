@@ -40,7 +40,7 @@ const failureRules: Rule = {
           metric,
           from: share.from,
           to: share.to,
-          says: `${percent(share.now)} of the rollouts of ${source} fail since step ${share.from}${last === undefined ? "" : `; last error: ${last.message}`}.`
+          message: `${percent(share.now)} of the rollouts of ${source} fail since step ${share.from}${last === undefined ? "" : `; last error: ${last.message}`}.`
         }
       ]
     })
@@ -73,7 +73,7 @@ const stalledRule: Rule = {
         metric: "",
         from: step,
         to: step,
-        says: `${state === "stalled" ? `No progress for ${idle}` : `Stopped ${idle} ago`}${reason === null ? "" : `: ${reason}`}.`
+        message: `${state === "stalled" ? `No progress for ${idle}` : `Stopped ${idle} ago`}${reason === null ? "" : `: ${reason}`}.`
       }
     ]
   }

@@ -6,7 +6,7 @@
 import { Effect, type Layer, Result } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 
-/** As in the original's service. */
+/** The value of the original's service. */
 const routerConfig = { ignoreDuplicateSlashes: false, caseSensitive: true, ignoreTrailingSlash: true }
 
 /**

@@ -112,7 +112,7 @@ const isSecret = (name: string): boolean =>
 const credentials = /(\w:\/\/)[^/\s@?#]+@/g
 /** A parameter of a URL. */
 const parameter = /([?&])([\w.-]+)=([^&#\s]+)/g
-/** What a header of a request holds. */
+/** Content of a request header. */
 const bearer = /\b(Bearer|Basic) +[\w.~+/=-]{20,}/gi
 
 const withoutCredentials = (text: string): string =>

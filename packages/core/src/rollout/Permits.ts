@@ -10,7 +10,7 @@ import type { TrajectoryError } from "../service/TrajectoryError.ts"
 
 export interface Permits {
   /** Handles a status: sequences that may be started; undefined if no environment has to wait. */
-  readonly told: (startable: number | undefined) => void
+  readonly update: (startable: number | undefined) => void
   readonly begun: () => void
   /**
    * Number of rollouts that may start now: at most `usual` (the limit of everything else), given `underWay` started and
@@ -67,7 +67,7 @@ export const make = (options: {
       const granted = answer.success
       left += granted
       reported = { to, underWay: request.underWay + granted }
-      // As far as known here, everything available has been granted.
+      // Everything available has been granted, according to the last status.
       if (granted < request.more && seen === statuses) startable = startable && 0
       if (more() > 0 || !isKnown()) wants.openUnsafe()
       if (granted > 0) options.onGranted()
@@ -75,7 +75,7 @@ export const make = (options: {
   })
 
   return {
-    told: (next) => {
+    update: (next) => {
       startable = next
       statuses++
       if (isPromising()) promising.openUnsafe()

@@ -3,7 +3,7 @@
  * first `num_rollouts_per_group_for_logging` sequences (-1: all) of each of the last `num_rollouts_to_keep` accepted
  * groups.
  *
- * A text is the decoded sequence as the trainer gets it, or the chat if there is no tokenizer. Texts are decoded when
+ * A text is the decoded sequence as the trainer gets it, or the chat without a tokenizer. Texts are decoded when
  * the table is taken.
  */
 import { Effect, Option } from "effect"

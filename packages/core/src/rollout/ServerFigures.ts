@@ -5,7 +5,7 @@ export const of = (servers: ReadonlyArray<ServerMetrics>): { readonly [name: str
   const figures: Record<string, number> = {}
   const order = [...new Set(servers.map(({ server }) => server))]
   for (const metrics of servers) {
-    // As in the original's watcher of inference nodes; nodes are not known here.
+    // Like the original's watcher of inference nodes; nodes are not known here.
     figures[`server/server_health_0_${order.indexOf(metrics.server)}`] = metrics.healthy ? 1 : 0
     if (metrics.count === 0) continue
     const name = `server/server_${order.indexOf(metrics.server)}${metrics.split === "eval" ? "_eval" : ""}`

@@ -2,15 +2,50 @@
  * Tracks the trainer's step reported by the service; each new step records the previous one's metrics and may start an
  * evaluation.
  */
-import { Deferred, Effect, type Scope } from "effect"
+import { Deferred, Effect, Result, type Scope, Stream } from "effect"
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import type { Evaluations } from "./Evaluations.ts"
 import { InferenceShare } from "./InferenceShare.ts"
 import type { Permits } from "./Permits.ts"
 import type { QueueView } from "./QueueView.ts"
 import type { Session } from "./Session.ts"
-import * as StatusFollower from "./submit/StatusFollower.ts"
 import type { Submitter } from "./submit/Submitter.ts"
+import type { EnvironmentClientShape } from "../service/EnvironmentClient.ts"
+import * as Retry from "../base/Retry.ts"
+import type { Connection } from "./submit/Connection.ts"
+
+/** Follows the status of an environment, through outages and re-registrations. */
+const followStatus = Effect.fnUntraced(function* (options: {
+  readonly client: Pick<EnvironmentClientShape, "statusChanges">
+  readonly connection: Connection
+  readonly onStatus: (status: EnvironmentStatus) => Effect.Effect<void>
+}): Effect.fn.Return<never> {
+  const { client, connection, onStatus } = options
+  let attempts = 0
+  for (;;) {
+    const { envId } = connection.registration()
+    const followed = yield* client.statusChanges(envId).pipe(
+      Stream.runForEach((next) => {
+        attempts = 0
+        return onStatus(next)
+      }),
+      Effect.raceFirst(connection.replaced(envId)),
+      Effect.result
+    )
+    if (connection.registration().envId !== envId) continue
+    attempts++
+    if (Result.isFailure(followed)) {
+      if (followed.failure.reason === "notFound") {
+        yield* connection.reconnect(envId)
+        continue
+      }
+      if (attempts === 1) {
+        yield* Effect.logWarning("trajectory service status unavailable", { reason: followed.failure.message })
+      }
+    }
+    yield* Effect.sleep(yield* Retry.backoffMillis(attempts, { cap: 10_000 }))
+  }
+})
 
 /**
  * Decides when to evaluate: at every multiple of `steps_per_eval` that the trainer's step reaches or passes.
@@ -23,7 +58,7 @@ export const isEvaluationDue = (previous: number, step: number, every: number): 
   every > 0 && Math.floor(step / every) > Math.floor(previous / every)
 
 export interface TrainerStep {
-  /** As far as known here. */
+  /** The latest step known here. */
   readonly now: () => number
   readonly last: Effect.Effect<void>
   readonly follow: Effect.Effect<never>
@@ -31,7 +66,7 @@ export interface TrainerStep {
 
 export interface Options {
   readonly queue: Pick<QueueView, "pushed">
-  readonly permits: Pick<Permits, "told">
+  readonly permits: Pick<Permits, "update">
   readonly submitter: Pick<Submitter, "isSending">
   readonly evaluations: Pick<Evaluations, "request">
   readonly record: (step: number) => Effect.Effect<void>
@@ -51,7 +86,7 @@ export const make = Effect.fnUntraced(function* (
   const onStatus = Effect.fnUntraced(function* (status: EnvironmentStatus) {
     const previous = step
     queue.pushed(status, submitter.isSending())
-    permits.told(status.startable)
+    permits.update(status.startable)
     step = status.currentStep
     yield* share.set(name, status.envWeight)
     if (step > previous) {
@@ -66,6 +101,6 @@ export const make = Effect.fnUntraced(function* (
   return {
     now: () => step,
     last: Deferred.await(last),
-    follow: StatusFollower.run({ client, connection, onStatus })
+    follow: followStatus({ client, connection, onStatus })
   }
 })

@@ -41,7 +41,7 @@ export interface EnvironmentClientShape extends RunReader.RunReader {
   readonly statusChanges: (envId: number) => Stream.Stream<Api.EnvironmentStatus, TrajectoryError>
   /**
    * Requests permits to start `more` groups in addition to `underWay`, if the run's environments wait at a staleness
-   * bound; returns how many may start. All of them if there is no bound.
+   * bound; returns how many may start. All of them without a bound.
    */
   readonly begin: (envId: number, request: Api.Begin) => Effect.Effect<number, TrajectoryError>
   readonly savedStates: SavedStates

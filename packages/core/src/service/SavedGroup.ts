@@ -169,12 +169,12 @@ export const parse = (
 /** The line of a group, without its line break: the original's object, the item's id, the timings of its turns. */
 export const encode = (group: ScoredGroup): string => {
   const { itemId, timings } = group
-  const beside = JSON.stringify({
+  const extra = JSON.stringify({
     ...(itemId !== undefined && { item_id: itemId }),
     ...(timings && { timings: timings.map(Timings.toJson) })
   })
   const line = WireGroup.encode(group)
-  return beside === "{}" ? line : `${line.slice(0, -1)},${beside.slice(1)}`
+  return extra === "{}" ? line : `${line.slice(0, -1)},${extra.slice(1)}`
 }
 
 /**

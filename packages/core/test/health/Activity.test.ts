@@ -41,7 +41,10 @@ const gone = {
 }
 
 const found = (activity: Health.Activity.Activity | undefined) =>
-  Health.judge({ ...Health.recorder().recorded, activity: () => activity }).map(({ rule, says }) => [rule, says])
+  Health.judge({ ...Health.recorder().recorded, activity: () => activity }).map(({ rule, message: says }) => [
+    rule,
+    says
+  ])
 
 describe("Activity", () => {
   it("calls a run running while it moves at its pace, and stalled when it has not for long", () => {

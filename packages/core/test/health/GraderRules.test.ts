@@ -59,9 +59,9 @@ describe("a grader that breaks at a step", () => {
         broken(drawn, () => 1),
         drawn.breaksAt
       )
-      assert.match(first.says, /^All scores of math_0 are 1 since step \d+, 0\.\d+ before: .*check the grader/)
+      assert.match(first.message, /^All scores of math_0 are 1 since step \d+, 0\.\d+ before: .*check the grader/)
       assert.deepStrictEqual(others, [])
-      for (const { says } of Health.judge(broken(drawn, () => 1))) assert.notInclude(says, "are solved")
+      for (const { message: says } of Health.judge(broken(drawn, () => 1))) assert.notInclude(says, "are solved")
     },
     SimulatedRun.few
   )
@@ -88,7 +88,7 @@ describe("a grader that breaks at a step", () => {
         broken(drawn, () => 0),
         drawn.breaksAt
       )
-      assert.match(first.says, /^All scores of math_0 are 0 since step/)
+      assert.match(first.message, /^All scores of math_0 are 0 since step/)
       assert.deepStrictEqual(others, [])
     },
     SimulatedRun.few
@@ -135,7 +135,7 @@ describe("a grader that breaks at a step", () => {
       grade: (isRight, step) => Number(step < 26 ? isRight : !isRight)
     })
     const { first, others } = isFoundAt(run, 26)
-    assert.match(first.says, /^Scores of math_0 went from 0\.\d+ to 0\.2\d+ at step 26, in one step/)
+    assert.match(first.message, /^Scores of math_0 went from 0\.\d+ to 0\.2\d+ at step 26, in one step/)
     assert.deepStrictEqual(others, [])
   })
 
@@ -223,7 +223,7 @@ describe("a grader that breaks where half is solved, and no score jumps", () => 
           const run = halfRight(breaksAt, seed, grade)
           const [first, ...others] = causes(run)
           assert.deepStrictEqual([first?.rule, first?.severity, others], ["expected", severity, []])
-          assert.match(first!.says, says)
+          assert.match(first!.message, says)
           assert.isAtLeast(first!.from, breaksAt - 4)
           assert.isTrue(Health.isInDoubt(run, "trainer"))
         }
@@ -310,7 +310,7 @@ describe("items that fail", () => {
     assert.deepStrictEqual(others, [])
     assert.deepStrictEqual([finding!.rule, finding!.severity], ["failures", "broken"])
     assert.strictEqual(
-      finding!.says,
+      finding!.message,
       "75% of the rollouts of math_0 fail since step 1; last error: 429 Too Many Requests."
     )
     assert.strictEqual(failing(0.75, 3).length, 1)

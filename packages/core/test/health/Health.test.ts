@@ -55,7 +55,7 @@ describe("Health", () => {
     assert.strictEqual(collapse!.rule, "collapse")
     assert.strictEqual(collapse!.severity, "broken")
     assert.deepStrictEqual([collapse!.from, collapse!.to], [61, 90])
-    assert.strictEqual(collapse!.says, "Reward fell at step 61: 0.101 now, best 0.754 at step 60.")
+    assert.strictEqual(collapse!.message, "Reward fell at step 61: 0.101 now, best 0.754 at step 60.")
   })
 
   it("tells a fall that is no collapse, and neither where it is chance", () => {
@@ -78,7 +78,7 @@ describe("Health", () => {
     const [finding, ...others] = found({ trainer: { "train/loss": loss, "train/grad_norm": norm } })
     assert.deepStrictEqual(others, [])
     assert.deepStrictEqual(finding!.steps, [7, 19, 31])
-    assert.include(finding!.says, "steps 7, 19 and 31")
+    assert.include(finding!.message, "steps 7, 19 and 31")
     assert.deepStrictEqual(
       names({ trainer: { "train/skipped_not_finite": course(3, (step) => (step === 2 ? 1 : 0)) } }),
       ["not_finite"]
@@ -95,7 +95,7 @@ describe("Health", () => {
     })
     assert.deepStrictEqual(others, [])
     assert.deepStrictEqual([same!.rule, same!.source, same!.from], ["stuck", "maze_0", 12])
-    assert.include(same!.says, "mean score is 0")
+    assert.include(same!.message, "mean score is 0")
     const [silent] = found({
       maze_0: { "train/items_sent_to_api": course(40, (step) => (step < 12 ? 4 : 0)) },
       math_0: { "train/items_sent_to_api": course(40, () => 4) }
@@ -110,7 +110,7 @@ describe("Health", () => {
     const [bonus, ...others] = shares((step) => (step < 12 ? 0 : 0.25))
     assert.deepStrictEqual(others, [])
     assert.deepStrictEqual([bonus!.rule, bonus!.source, bonus!.from, bonus!.to], ["out_of_range", "maze_0", 12, 40])
-    assert.include(bonus!.says, "25% of the latest scores of maze_0 are outside the range it claims, since step 12")
+    assert.include(bonus!.message, "25% of the latest scores of maze_0 are outside the range it claims, since step 12")
     assert.strictEqual(shares(() => 0.5, 3).length, 1)
     assert.deepStrictEqual(
       shares((step) => (step < 12 ? 0.25 : 0)),
@@ -250,7 +250,7 @@ describe("Health", () => {
     }
     const [first, ...others] = found({ math_0 })
     assert.deepStrictEqual([first!.rule, first!.severity], ["truncation", "broken"])
-    assert.match(first!.says, /^84% of the answers were truncated at the token limit \(raise max_token_length/)
+    assert.match(first!.message, /^84% of the answers were truncated at the token limit \(raise max_token_length/)
     assert.deepStrictEqual(
       others.map(({ rule }) => rule),
       ["stuck"]

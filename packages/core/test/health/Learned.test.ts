@@ -70,7 +70,7 @@ describe("a run that is learned out", () => {
     ([drawn]) => {
       const recorded = SimulatedRun.record({ ...drawn, steps: 40, right: () => 0, entropy: () => 0.5 })
       assert.deepStrictEqual(rules(Health.judge(recorded)), ["skipped", "stuck", "identical"])
-      for (const { says } of Health.judge(recorded)) assert.include(says, "0% of the answers are solved")
+      for (const { message: says } of Health.judge(recorded)) assert.include(says, "0% of the answers are solved")
     },
     SimulatedRun.few
   )

@@ -59,7 +59,7 @@ describe("Permits", () => {
   it.effect("leave as many as all else allows where nobody waits, and ask nobody", () =>
     Effect.gen(function* () {
       const { permits, requests, settled } = yield* asking()
-      permits.told(undefined)
+      permits.update(undefined)
       assert.strictEqual(permits.within(7, 3), 7)
       yield* settled
       assert.deepStrictEqual(requests, [])
@@ -69,7 +69,7 @@ describe("Permits", () => {
   it.effect("are asked for, used, told of when less is under way, and given back when they are of no use", () =>
     Effect.gen(function* () {
       const { answer, permits, requests, settled } = yield* asking()
-      permits.told(8)
+      permits.update(8)
       assert.strictEqual(permits.within(5, 0), 0)
       yield* settled
       yield* answer(2)
@@ -93,14 +93,14 @@ describe("Permits", () => {
   it.effect("that were refused are asked for when there may be some, and every five seconds", () =>
     Effect.gen(function* () {
       const { answer, permits, requests, settled } = yield* asking()
-      permits.told(0)
+      permits.update(0)
       permits.within(5, 0)
       yield* settled
       yield* answer(0)
       permits.within(5, 0)
       yield* TestClock.adjust("4 seconds")
       assert.strictEqual(requests.length, 1)
-      permits.told(4)
+      permits.update(4)
       yield* settled
       assert.strictEqual(requests.length, 2)
       yield* answer(0)
@@ -114,7 +114,7 @@ describe("Permits", () => {
   it.effect("are asked for again after the service was away, and where it has forgotten what it was told", () =>
     Effect.gen(function* () {
       const { answer, fail, permits, register, requests, settled } = yield* asking()
-      permits.told(8)
+      permits.update(8)
       permits.within(1, 0)
       yield* settled
       yield* fail
@@ -171,7 +171,7 @@ describe("Permits", () => {
               onGranted: () => {}
             })
             yield* Effect.forkScoped(permits.run)
-            permits.told(2 * groups)
+            permits.update(2 * groups)
             return { permits, at, running: environment.running }
           })
         )
@@ -202,7 +202,7 @@ describe("Permits", () => {
           if (kind === 2) finish(pool, choice)
           if (kind === 3) train()
           if (kind === 4) yield* TestClock.adjust(choice % 40)
-          if (kind === 5) pool.permits.told(choice % 3)
+          if (kind === 5) pool.permits.update(choice % 3)
         }
         // Whatever happened before, it goes on.
         const before = version

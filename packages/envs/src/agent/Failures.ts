@@ -5,7 +5,7 @@ import type { AnyAgent } from "./AgentDefinition.ts"
 import type { Failed } from "./Outcome.ts"
 
 export interface Failures {
-  readonly tell: (item: unknown, failed: Failed) => Effect.Effect<void>
+  readonly report: (item: unknown, failed: Failed) => Effect.Effect<void>
   /** Explains why an item has no group, with the newest reason. */
   readonly summary: (runs: number, kept: number) => string
 }
@@ -21,7 +21,7 @@ export const make = (agent: string, label: (item: unknown) => string = ItemLabel
   const logged = new Set<string>()
   let newest = ""
   return {
-    tell: (item, { kind, reason }) =>
+    report: (item, { kind, reason }) =>
       Effect.suspend(() => {
         newest = reason
         const isKnown = logged.has(reason) || logged.size >= max

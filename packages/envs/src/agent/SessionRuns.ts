@@ -105,7 +105,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       return seatsOf(outcome, verdict).map((seat) => ({ ...seat, ...(sample !== undefined && { sample }) }))
     }
     if (outcome._tag === "Ended") figures.addUnrewarded()
-    yield* failures.tell(numbered.item, verdict)
+    yield* failures.report(numbered.item, verdict)
     const hasAnswers = outcome.trajectories.length > 0
     yield* firstRuns.failed({
       outcome: verdict,

@@ -14,12 +14,12 @@ import * as Program from "./Program.ts"
 import * as Variables from "./Variables.ts"
 import * as WorkingFolder from "./WorkingFolder.ts"
 
-/** What an agent left behind; the folder is removed afterwards. */
+/** The results of an agent; the folder is removed afterwards. */
 export interface Finished<Item> {
   readonly item: Item
   /** The working folder. */
   readonly folder: string
-  /** What the program printed. */
+  /** Output of the program. */
   readonly text: string
   /** Undefined if it was stopped. */
   readonly exitCode: number | undefined

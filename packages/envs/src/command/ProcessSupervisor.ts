@@ -78,10 +78,10 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
     else Deferred.doneUnsafe(one.tooLarge, Effect.succeed(answer.bytes))
   }
 
-  const tell = (what: object): void => void started().stdin.write(`${JSON.stringify(what)}\n`)
+  const send = (what: object): void => void started().stdin.write(`${JSON.stringify(what)}\n`)
   const tellOf = (id: string): void => {
     const { memoryBytes, pid } = known.get(id) ?? {}
-    tell({ watch: id, ...(memoryBytes !== undefined && { memoryBytes }), ...(pid !== undefined && { pid }) })
+    send({ watch: id, ...(memoryBytes !== undefined && { memoryBytes }), ...(pid !== undefined && { pid }) })
   }
 
   /** The process, restarted if it has ended, and then informed of everything known. */
@@ -102,9 +102,9 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
       if (!isOver && known.size + folders.size > 0) started()
     }
     one.once("exit", gone).once("error", gone)
-    for (const folder of folders) tell({ folder })
+    for (const folder of folders) send({ folder })
     for (const id of known.keys()) tellOf(id)
-    for (const id of ending) tell({ end: id })
+    for (const id of ending) send({ end: id })
     return one
   }
 
@@ -120,7 +120,7 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
 
   const end = Effect.fnUntraced(function* (id: string, { ended }: Known) {
     ending.add(id)
-    tell({ end: id })
+    send({ end: id })
     const isGone = yield* Effect.timeoutOption(Deferred.await(ended), patience)
     const pid = known.get(id)?.pid
     ending.delete(id)
@@ -156,14 +156,14 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
         Effect.try({
           try: () => {
             folders.add(path)
-            tell({ folder: path })
+            send({ folder: path })
           },
           catch: cannotStart
         }),
         () =>
           Effect.sync(() => {
             folders.delete(path)
-            tell({ left: path })
+            send({ left: path })
           })
       )
   }

@@ -100,7 +100,7 @@ const end = async (id: string, { pid: leader }: Watched): Promise<boolean> => {
   return isGone
 }
 
-const say = (answer: object): void => void process.stdout.write(`${JSON.stringify(answer)}\n`)
+const send = (answer: object): void => void process.stdout.write(`${JSON.stringify(answer)}\n`)
 
 const lookAtMemory = (): void => {
   const limited = Array.from(watched).filter(
@@ -110,7 +110,7 @@ const lookAtMemory = (): void => {
   const all = running()
   for (const [id, { memoryBytes, pid }] of limited) {
     const bytes = all.reduce((sum, one) => (one.group === pid || one.session === pid ? sum + one.bytes : sum), 0)
-    if (bytes > memoryBytes!) say({ tooLarge: id, bytes })
+    if (bytes > memoryBytes!) send({ tooLarge: id, bytes })
   }
 }
 
@@ -127,7 +127,7 @@ const hear = (line: string): void => {
 const endAndSay = async (id: string): Promise<void> => {
   const isGone = await end(id, watched.get(id) ?? {})
   watched.delete(id)
-  say({ ended: id, isGone })
+  send({ ended: id, isGone })
 }
 
 /** Waits, since a process killed while it started a program leaves one that appears a moment later. */

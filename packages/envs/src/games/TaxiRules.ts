@@ -132,13 +132,13 @@ const fewest: ReadonlyArray<number> = (() => {
     }
   }
   for (let distance = 2; frontier.length > 0; distance++) {
-    const further: Array<number> = []
+    const more: Array<number> = []
     for (const state of frontier.flatMap((reached) => before[reached]!)) {
       if (Number.isFinite(distances[state]!)) continue
       distances[state] = distance
-      further.push(state)
+      more.push(state)
     }
-    frontier = further
+    frontier = more
   }
   return distances
 })()

@@ -107,13 +107,13 @@ const keywords: { readonly [keyword: string]: { readonly says: string; readonly 
 }
 
 export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(validator: A): A => {
-  for (const [keyword, { judge, says }] of Object.entries(keywords)) {
+  for (const [keyword, { judge, says: message }] of Object.entries(keywords)) {
     validator.removeKeyword(keyword)
     const validate = Object.assign(
       (_: unknown, __: unknown, schema: SchemaObject = {}, place?: Place): boolean =>
         place?.parentData === undefined ||
         judge(schema, keyword, { parent: place.parentData, key: String(place.parentDataProperty) }),
-      { errors: [{ keyword, message: says, params: {} }] }
+      { errors: [{ keyword, message: message, params: {} }] }
     )
     validator.addKeyword({ keyword, validate, errors: true })
   }

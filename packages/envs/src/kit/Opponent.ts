@@ -93,9 +93,9 @@ export const layerNoDeps: Layer.Layer<Opponent, never, ServerManager.ServerManag
 /** The opponent as a player of `Players`. `instructions` precede its observations: its role. */
 export const player =
   (
-    { say }: Pick<OpponentShape, "say">,
+    { say: write }: Pick<OpponentShape, "say">,
     instructions: ReadonlyArray<Message> = [],
     sampling: Pick<SamplingOptions, "maxTokens" | "temperature" | "topP" | "stop"> = {}
   ) =>
   ({ messages }: { readonly messages: ReadonlyArray<Message> }): Effect.Effect<string, InferenceError> =>
-    say({ messages: [...instructions, ...messages], ...sampling })
+    write({ messages: [...instructions, ...messages], ...sampling })

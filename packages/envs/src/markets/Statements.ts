@@ -71,7 +71,7 @@ export const draw = (random: SeededRandom.SeededRandom): Report => {
   // A third of all metrics are maintained: the last driver cancels the others.
   const balanced = random.chance(1 / 3) ? [...effects, -effects.reduce((sum, effect) => sum + effect, 0)] : effects
   const reported = random.sample(drivers, balanced.length)
-  const sentences = reported.map((tell, index) => tell(metric, signed(balanced[index]!)))
+  const sentences = reported.map((report, index) => report(metric, signed(balanced[index]!)))
   const change = balanced.slice(0, reported.length).reduce((sum, effect) => sum + effect, 0)
   const noise = random.sample(remarks, random.between(0, 3))
   const context = `${random.pick(companies)} ${random.pick(trades)}. ${random.shuffle([...sentences, ...noise]).join(" ")}`

@@ -31,9 +31,9 @@ export interface Question {
 }
 
 /** Shuffles the choices; every position is equally likely for the right one. */
-export const arrange = (random: Random, { compact, question, right, say = String, wrong }: Draft): Question => {
+export const arrange = (random: Random, { compact, question, right, say: write = String, wrong }: Draft): Question => {
   const choices = random.shuffle([right, ...wrong])
-  return { question, compact, choices, texts: choices.map(say), gold: choices.indexOf(right) }
+  return { question, compact, choices, texts: choices.map(write), gold: choices.indexOf(right) }
 }
 
 /** A: the first choice. */

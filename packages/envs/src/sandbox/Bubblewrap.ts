@@ -48,7 +48,7 @@ interface Inmate {
   readonly lines: Queue.Queue<string>
   readonly ended: Effect.Effect<Ended>
   readonly end: (ended: Ended) => void
-  readonly tell: (listeners: Listeners) => void
+  readonly listen: (listeners: Listeners) => void
 }
 
 interface Listeners {
@@ -85,7 +85,7 @@ const begin: Interpreters<BubblewrapRunner, BubblewrapJudge>["begin"] = (
 ) => {
   const output = keepOutput(outputBytes)
   if (judging === undefined) {
-    inmate.tell({ output })
+    inmate.listen({ output })
   } else {
     const { job, judge } = judging
     const toJudge = (line: string) => judge.inmate.peer.write(`${job.number} ${line}\n`)
@@ -96,8 +96,8 @@ const begin: Interpreters<BubblewrapRunner, BubblewrapJudge>["begin"] = (
       if (trafficBytes > maxTrafficBytes) inmate.end({ ending: "outputLimit" })
       else lines(bytes)
     }
-    inmate.tell({ output, peer, ended: (ended) => toJudge(`!${whyEnded(ended)}`) })
-    judge.inmate.tell({ peer: (bytes) => inmate.peer.write(bytes) })
+    inmate.listen({ output, peer, ended: (ended) => toJudge(`!${whyEnded(ended)}`) })
+    judge.inmate.listen({ peer: (bytes) => inmate.peer.write(bytes) })
     judge.inmate.control.write(`${JSON.stringify(job)}\n`)
   }
   inmate.stdin.end(stdin)
@@ -200,7 +200,7 @@ const start = Effect.fnUntraced(function* (
       finish(how)
       Jail.kill(child)
     },
-    tell: (to) => {
+    listen: (to) => {
       listeners = to
     }
   }

@@ -63,7 +63,7 @@ export interface Judge {
   readonly ready: Effect.Effect<void, SandboxError>
   /** The judge's answer to a job; undefined if the judge itself failed. */
   readonly answer: Effect.Effect<string | undefined>
-  /** Tells a waiting judge that the program has ended. */
+  /** Notifies a waiting judge that the program has ended. */
   readonly abandon: (number: number, why: string) => void
 }
 

@@ -140,7 +140,7 @@ const saidOf = (message: unknown, index: number): Read<Said> => {
   }
   const text = value ?? content ?? ""
   if (typeof text !== "string") return Result.fail(`message ${index + 1} is no text`)
-  const beside =
+  const parsedCalls =
     name === "function_call"
       ? Result.flatMap(
           Result.mapError(json(text), () => "a call is not JSON"),
@@ -151,7 +151,7 @@ const saidOf = (message: unknown, index: number): Read<Said> => {
         : role === "assistant"
           ? callsIn(text)
           : Result.succeed([])
-  return Result.mapBoth(beside, {
+  return Result.mapBoth(parsedCalls, {
     onFailure: (fault) => `message ${index + 1}: ${fault}`,
     onSuccess: (calls) => ({ role, text, calls })
   })

@@ -20,9 +20,9 @@ import * as Script from "./Script.ts"
  * The calls of an answer: those from the API, else those in its text; undefined for a call with unreadable arguments.
  */
 export const callsOf = (answer: Message.Message): ReadonlyArray<ToolCalls.Call | undefined> => {
-  const { tool_calls: beside = [] } = answer
-  return beside.length > 0
-    ? beside.map(({ function: called }) => Script.callOf(called.name, called.arguments))
+  const { tool_calls: toolCalls = [] } = answer
+  return toolCalls.length > 0
+    ? toolCalls.map(({ function: called }) => Script.callOf(called.name, called.arguments))
     : ToolCalls.callsOf(Thinking.visibleText(Message.text(answer)))
 }
 

@@ -84,7 +84,7 @@ export interface TokenEvent {
   readonly logprob: number
   readonly policy: string
   readonly policyVersion: number
-  /** As in `TokenCompletion`. */
+  /** See `TokenCompletion`. */
   readonly cachedTokens?: number
   /** The experts used since the previous token: of the prompt, or of that token, if recorded. */
   readonly routedExperts?: Int32Array

@@ -74,7 +74,7 @@ export class Jobs<W> {
 
   /**
    * Reserves rows for the request at the head of the queue, and starts it if it has not started. `error` if its weights
-   * were unloaded since it arrived; undefined if the queue is empty or there is no capacity.
+   * were unloaded since it arrived; undefined if the queue is empty or no capacity is left.
    */
   admitNext(): { readonly job: Job<W>; readonly error?: UnknownPolicy } | undefined {
     const { head } = this.admission

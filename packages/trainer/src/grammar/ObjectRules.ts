@@ -123,10 +123,10 @@ export const members = (rules: Ebnf.Rules, shape: Shape): Ebnf.Expression | unde
       const lowest = Math.max(0, min - count)
       const limit = max === undefined ? undefined : max - count
       if (other === undefined || limit === 0) return lowest > 0 ? undefined : Ebnf.empty
-      const further = `(${comma(rules)} ${other})`
+      const more = `(${comma(rules)} ${other})`
       const first = Ebnf.sequence(
         before(other),
-        Ebnf.repeat(further, Math.max(0, lowest - 1), limit === undefined ? undefined : limit - 1)
+        Ebnf.repeat(more, Math.max(0, lowest - 1), limit === undefined ? undefined : limit - 1)
       )
       return lowest > 0 ? first : Ebnf.optional(`(${first})`)
     }

@@ -123,9 +123,9 @@ export class SchemaWriter {
   }
 
   private anyOf(schema: Schema, all: ReadonlyArray<unknown>, where: string): Ebnf.Expression | undefined {
-    const { $defs: _, anyOf: __, definitions: ___, ...beside } = schema
-    const kept = holds(beside, ["$ref", "type", "enum", "const", ...Object.values(ofType).flat()])
-    const base = Object.fromEntries(kept.map((word) => [word, beside[word]]))
+    const { $defs: _, anyOf: __, definitions: ___, ...extra } = schema
+    const kept = holds(extra, ["$ref", "type", "enum", "const", ...Object.values(ofType).flat()])
+    const base = Object.fromEntries(kept.map((word) => [word, extra[word]]))
     return Ebnf.choice(
       all.map((one, index) => {
         const place = `${where === "" ? "" : `${where}.`}anyOf.${index}`
@@ -133,7 +133,7 @@ export class SchemaWriter {
         if (one === false) return undefined
         const branch: Schema = one === true ? {} : (one as Schema)
         if (kept.join() === "type" && branch["type"] !== undefined) {
-          const expected = [beside["type"]].flat()
+          const expected = [extra["type"]].flat()
           const type = [branch["type"]].flat().filter((each) => expected.includes(each))
           return type.length === 0 ? undefined : this.schema({ ...branch, type }, place)
         }
@@ -156,8 +156,8 @@ export class SchemaWriter {
   }
 
   private constants(schema: Schema, where: string): Ebnf.Expression | undefined {
-    const beside = holds(schema, Object.values(ofType).flat())
-    apart(where, "const" in schema ? "const" : "enum", beside)
+    const extra = holds(schema, Object.values(ofType).flat())
+    apart(where, "const" in schema ? "const" : "enum", extra)
     const listed = schema["enum"]
     let all: ReadonlyArray<unknown> = "const" in schema ? [schema["const"]] : Array.isArray(listed) ? listed : []
     if ("const" in schema && listed !== undefined) apart(where, "const", ["enum"])

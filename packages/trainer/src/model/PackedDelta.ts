@@ -65,12 +65,12 @@ const layoutOf = (graph: Graph, segmentIds: Value): Layout => {
   const none = graph.expand(graph.scalar(-2, "int32"), [1, rows, 1])
   const before = graph.concat([none, graph.slice(last, 0, 0, dimSub(chunks, 1))], 0, chunks)
   const column = (x: Value, size: number) => graph.reshape(x, [chunks, rows, 1, size, 1])
-  const beside = of(column(segments, chunk), graph.reshape(segments, [chunks, rows, 1, 1, chunk]))
+  const segmentMask = of(column(segments, chunk), graph.reshape(segments, [chunks, rows, 1, 1, chunk]))
   return {
     count: graph.reshape(count, []),
     cut,
     same: graph.mul(
-      beside,
+      segmentMask,
       square(graph, "lower", (i, j) => j <= i)
     ),
     reads: column(of(segments, before), chunk),

@@ -182,7 +182,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       })
     let done: Update | undefined
     let recorded: StepMetrics | undefined
-    const tell = Effect.suspend(() => {
+    const notify = Effect.suspend(() => {
       if (done === undefined || recorded !== undefined) return Effect.void
       recorded = figuresOf(done)
       return record(recorded)
@@ -197,7 +197,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
         const since = clock.end()
         const counting = Effect.andThen(
           Effect.map(Clock.currentTimeNanos, (now) => void (seconds.save = Number(now - since) / 1e9)),
-          Effect.andThen(tell, flush)
+          Effect.andThen(notify, flush)
         )
         yield* clock.part("save", save(settle, counting))
       }
@@ -206,7 +206,10 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       // A failed step is repeated; an interrupted one is in the checkpoint that is saved then.
       Effect.onExit((exit) =>
         done !== undefined && (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause))
-          ? Effect.andThen(tell, done.logprobs && recordLogprobs ? recordLogprobs(claimed, done.logprobs) : Effect.void)
+          ? Effect.andThen(
+              notify,
+              done.logprobs && recordLogprobs ? recordLogprobs(claimed, done.logprobs) : Effect.void
+            )
           : Effect.void
       )
     )

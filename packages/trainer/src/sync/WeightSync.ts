@@ -112,7 +112,7 @@ export const make = Effect.fn("WeightSync.make")(function* (
   const { folder: input, name: base = "policy", readAdapter, remoteFolder, writeAdapter } = options
   const root = path.resolve(input)
   const run = options.run ?? (yield* Random.nextIntBetween(0, 16 ** 6)).toString(16).padStart(6, "0")
-  /** Of the folders that were written. */
+  /** Paths of the folders that were written. */
   const names = new Set<string>()
   const pushesOf = new Map<number, number>()
   const workers: Array<TargetWorker.TargetWorker> = []

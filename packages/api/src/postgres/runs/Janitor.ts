@@ -76,9 +76,9 @@ const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<vo
           const warning = isSqlError(error)
             ? Failure.warn("database maintenance failed")(error)
             : Effect.logWarning("objects not swept", { reason: error.message })
-          const tell = hasFailed ? Effect.void : warning
+          const report = hasFailed ? Effect.void : warning
           hasFailed = true
-          return tell
+          return report
         }
       }),
       Effect.repeat(Schedule.spaced(duration)),

@@ -51,7 +51,7 @@ export const FacetsFigure = ({
     () => new Set(all.filter(({ label }) => hidden.has(label)).map(({ key }) => key)),
     [all, hidden]
   )
-  const beside = useMemo(() => all.filter(({ label }) => !hidden.has(label)), [all, hidden])
+  const compared = useMemo(() => all.filter(({ label }) => !hidden.has(label)), [all, hidden])
   const toggle = useCallback(
     (label: string) =>
       setHidden((last) => {
@@ -83,7 +83,7 @@ export const FacetsFigure = ({
             chart={chart}
             name={name}
             entries={entries}
-            beside={beside}
+            compared={compared}
             hidden={hiddenKeys}
             isLogY={isLogY}
             findings={findings}
@@ -118,7 +118,7 @@ export const FacetsFigure = ({
 interface FacetPlotProps extends Pick<FigureProps, "chart" | "onPick" | "onZoom"> {
   readonly name: string
   readonly entries: ReadonlyArray<Curves.Entry>
-  readonly beside: ReadonlyArray<Curves.Entry>
+  readonly compared: ReadonlyArray<Curves.Entry>
   readonly hidden: ReadonlySet<string>
   readonly isLogY: boolean
   readonly findings: ReadonlyArray<Finding>

@@ -62,7 +62,7 @@ interface PlotInput {
   readonly chart: Chart
   readonly entries: ReadonlyArray<Curves.Entry>
   /** For side-by-side charts: the curves whose range all of them cover; their axes need no names. */
-  readonly beside?: ReadonlyArray<Curves.Entry> | undefined
+  readonly compared?: ReadonlyArray<Curves.Entry> | undefined
   readonly findings: ReadonlyArray<Finding>
   readonly hidden: ReadonlySet<string>
   readonly isLogY: boolean
@@ -83,7 +83,7 @@ export const drawNow = async (hosts: Iterable<Element>): Promise<void> => {
 
 /** Updates a canvas in `host`; the legend's elements are in `legend`, by curve key. */
 export const usePlot = (input: PlotInput) => {
-  const { beside, chart, entries, findings, hidden, isLogY, metrics, onPick, onZoom, style, view } = input
+  const { compared, chart, entries, findings, hidden, isLogY, metrics, onPick, onZoom, style, view } = input
   const host = useRef<HTMLDivElement>(null)
   const position = useRef<HTMLSpanElement>(null)
   const gaps = useRef<HTMLParagraphElement>(null)
@@ -143,7 +143,7 @@ export const usePlot = (input: PlotInput) => {
         {
           chart,
           entries: shown,
-          hasAxisNames: beside === undefined,
+          hasAxisNames: compared === undefined,
           axis,
           isLogX,
           isLogY,
@@ -154,7 +154,7 @@ export const usePlot = (input: PlotInput) => {
         }
       )
       const shownRange = drawable(target, isLogX)
-      const all = beside === undefined ? null : Curves.draw(chart, beside, { axis, smoothing: view.smoothing })
+      const all = compared === undefined ? null : Curves.draw(chart, compared, { axis, smoothing: view.smoothing })
       const extent = all === null ? null : Curves.extent(all, shownRange, isLogY)
       plot.update(curves, shownRange, marksOf(findings, shown, axis), extent)
       element.toggleAttribute("data-not-positive", isLogY && !curves.some(({ drawn }) => drawn.ys.some((y) => y > 0)))
@@ -189,7 +189,7 @@ export const usePlot = (input: PlotInput) => {
       cancelTurn(work)
       plot?.destroy()
     }
-  }, [beside, chart, entries, findings, hidden, isLogX, isLogY, axis, metrics, style, legend])
+  }, [compared, chart, entries, findings, hidden, isLogX, isLogY, axis, metrics, style, legend])
 
   useEffect(() => redraw.current(), [range, smoothing])
 

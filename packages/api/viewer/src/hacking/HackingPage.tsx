@@ -53,7 +53,7 @@ const useGroupRows = (run: string): GroupRows & { readonly reload: () => void } 
 
   useEffect(() => {
     const abort = new AbortController()
-    const tell = (value: GroupRows) => {
+    const report = (value: GroupRows) => {
       if (!abort.signal.aborted) setLoaded({ key, value })
     }
     const load = async () => {
@@ -67,14 +67,14 @@ const useGroupRows = (run: string): GroupRows & { readonly reload: () => void } 
         unindexed = page.unindexed ?? unindexed
         before = page.next ?? undefined
         const isDone = before === undefined || rows.length >= maxRows
-        tell({ rows: [...rows], total, unindexed, isDone, error: null })
+        report({ rows: [...rows], total, unindexed, isDone, error: null })
       } while (before !== undefined && rows.length < maxRows)
     }
     load().catch((cause: unknown) => {
       if (abort.signal.aborted) return
       const error = cause instanceof SourceError ? cause : new SourceError("failed", String(cause))
       if (error.kind === "unauthorized") reportUnauthorized()
-      tell({ ...nothing, isDone: true, error })
+      report({ ...nothing, isDone: true, error })
     })
     return () => abort.abort()
   }, [source, run, key, reportUnauthorized])
@@ -193,10 +193,10 @@ const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; read
         isDone && <p>No signs: reward correlates with neither length nor repetition.</p>
       ) : (
         <ul className="findings" aria-label="Signs">
-          {found.map(({ environment, from, says, sign, title, to }) => (
+          {found.map(({ environment, from, message, sign, title, to }) => (
             <li key={`${title} ${environment}`} className="finding is-suspect">
               <h2>{title}</h2>
-              <p>{says}</p>
+              <p>{message}</p>
               <p className="finding-ways">
                 <Link className="button small" href={address(sign, environment, from, to)}>
                   {hasSteps ? `Groups from step ${from}` : "Groups"}

@@ -53,7 +53,7 @@ export interface Found {
   readonly environment: string | null
   readonly from: number
   readonly to: number
-  readonly says: string
+  readonly message: string
 }
 
 /** Means over the last steps of an environment, and over the first if those are different. */
@@ -87,7 +87,7 @@ interface Rule {
   readonly sign: Sign
   readonly title: string
   readonly isMet: (means: Means) => boolean
-  readonly says: (means: Means) => string
+  readonly message: (means: Means) => string
 }
 
 /** True if lengths follow the reward, or the correlation is so strong that they will. */
@@ -102,49 +102,49 @@ const rules: ReadonlyArray<Rule> = [
     sign: "right",
     title: "Right answers score lower",
     isMet: ({ now }) => now <= -min,
-    says: ({ first, now }) =>
+    message: ({ first, now }) =>
       `answers matching the expected one score lower than the others, by ${Health.percent(-now)} of the score range${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))}`)}: the grader rewards wrong answers`
   },
   {
     sign: "right",
     title: "Right answers score no higher",
     isMet: ({ now }) => now > -min && now < min,
-    says: ({ first }) =>
+    message: ({ first }) =>
       `answers matching the expected one score no higher than the others${before(first, (value) => `${value < 0 ? "lower" : "higher"} by ${Health.percent(Math.abs(value))} of the score range`)}: the grader does not reward the task`
   },
   {
     sign: "contradicted",
     title: "Inconsistent scores",
     isMet: ({ now }) => now >= contradicting,
-    says: ({ first, now }) =>
+    message: ({ first, now }) =>
       `${Health.percent(now)} of the repeated answers to an item score very differently from before${before(first, Health.percent)}: the grader changed or is random`
   },
   {
     sign: "correlation",
     title: "Longer answers score higher",
     isMet: (means) => means.now >= paid && isFollowed(means),
-    says: ({ first, firstLength, length, now }) =>
+    message: ({ first, firstLength, length, now }) =>
       `longer answers of a group score higher: correlation ${decimals(now)}${before(first, decimals)}; answers have ${Health.written(length)} tokens${before(firstLength, Health.written)}`
   },
   {
     sign: "correlation",
     title: "Shorter answers score higher",
     isMet: (means) => means.now <= -paid && isFollowed(means),
-    says: ({ first, firstLength, length, now }) =>
+    message: ({ first, firstLength, length, now }) =>
       `shorter answers of a group score higher: correlation ${decimals(now)}${before(first, decimals)}; answers have ${Health.written(length)} tokens${before(firstLength, Health.written)}`
   },
   {
     sign: "repeated",
     title: "Repeated answers",
     isMet: ({ first = 0, now }) => now >= often && now >= first + more,
-    says: ({ first, now }) =>
+    message: ({ first, now }) =>
       `${Health.percent(now)} of the answers repeat another rollout of their group verbatim and score below its best${before(first, Health.percent)}`
   },
   {
     sign: "commonest",
     title: "One answer for many items",
     isMet: ({ first = 0, length, now }) => now >= (length < short ? nearlyAlways : often) && now >= first + more,
-    says: ({ first, now }) =>
+    message: ({ first, now }) =>
       `${Health.percent(now)} of a step's answers are identical, for several items${before(first, Health.percent)}`
   }
 ]
@@ -162,7 +162,7 @@ const meanOfLast = ({ values }: { readonly values: Float64Array }): number =>
   values.length === 0 ? 0 : Health.mean(values.subarray(-Health.window))
 
 export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
-  rules.flatMap(({ isMet, says, sign, title }) =>
+  rules.flatMap(({ isMet, message, sign, title }) =>
     table.sourcesOf(metrics[sign]).flatMap((source) => {
       const series = Health.finite(table.points(source, metrics[sign]))
       const lengths = Health.finite(table.points(source, metrics.length))
@@ -183,7 +183,7 @@ export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
           environment: source === SignSteps.unnamed ? null : source,
           from: found.from,
           to: found.to,
-          says: `In the last ${Health.window} steps${who}, ${says({ ...known, now: found.now })} (since step ${found.from}).`
+          message: `In the last ${Health.window} steps${who}, ${message({ ...known, now: found.now })} (since step ${found.from}).`
         }
       ]
     })

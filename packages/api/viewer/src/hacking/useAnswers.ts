@@ -71,14 +71,14 @@ const read = async (
   run: string,
   sample: ReadonlyArray<Sampled>,
   signal: AbortSignal,
-  tell: () => void
+  report: () => void
 ) => {
   const answers: Array<Answer> = []
   const waiting = [...sample]
   const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       answers.push(...answersOf(await source.rollout(run, next.row.id, signal), next.isLate))
-      tell()
+      report()
     }
   }
   await Promise.all(Array.from({ length: atOnce }, worker))
@@ -104,15 +104,15 @@ export const useAnswers = (run: string, key: string | null, sample: ReadonlyArra
     if (key === null) return
     const abort = new AbortController()
     let done = 0
-    const tell = (answers: ReadonlyArray<Answer> | null, problem: string | null = null) => {
+    const report = (answers: ReadonlyArray<Answer> | null, problem: string | null = null) => {
       if (!abort.signal.aborted) setState({ key, answers, done, problem })
     }
     read(source, run, sample, abort.signal, () => {
       done++
-      tell(null)
+      report(null)
     }).then(
-      (answers) => tell(answers),
-      (cause: unknown) => tell(null, cause instanceof Error ? cause.message : String(cause))
+      (answers) => report(answers),
+      (cause: unknown) => report(null, cause instanceof Error ? cause.message : String(cause))
     )
     return () => abort.abort()
     // The sample is determined by the key.

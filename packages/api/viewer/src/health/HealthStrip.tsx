@@ -37,7 +37,7 @@ export const HealthStrip = ({ findings, run }: HealthStripProps) => {
             <li key={Health.keyOf(cause)} className={`finding is-${cause.severity}`}>
               <h3 title={Health.rules[cause.rule].words}>{Health.rules[cause.rule].title}</h3>
               <div>
-                <p>{cause.says}</p>
+                <p>{cause.message}</p>
                 <Consequences findings={consequences} />
               </div>
               <Ways run={run} finding={cause} />
@@ -57,7 +57,7 @@ const Consequences = ({ findings }: { readonly findings: ReadonlyArray<Finding> 
       <ul>
         {findings.map((finding) => (
           <li key={Health.keyOf(finding)}>
-            <strong>{Health.rules[finding.rule].title}</strong>: {finding.says}
+            <strong>{Health.rules[finding.rule].title}</strong>: {finding.message}
           </li>
         ))}
       </ul>

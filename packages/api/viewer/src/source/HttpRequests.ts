@@ -45,13 +45,13 @@ export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => 
       throw unanswered()
     })
     const kind = response.ok ? null : (kinds[response.status] ?? "failed")
-    reach.tell(kind !== "unreachable")
+    reach.report(kind !== "unreachable")
     if (kind !== null) throw new SourceError(kind, await reasonOf(response))
     return response
   }
 
   const unanswered = (): SourceError => {
-    reach.tell(false)
+    reach.report(false)
     return new SourceError("unreachable", "The service does not respond.")
   }
 

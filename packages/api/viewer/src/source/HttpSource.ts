@@ -131,7 +131,7 @@ export const make = (
     summary: (run, signal) => json(`${of(run)}/summary`, {}, signal),
     watchMetrics: (run, after, { onEvent, onState }) => {
       let last = after
-      const tell = (rows: ReadonlyArray<Wire.MetricsRow>) => {
+      const report = (rows: ReadonlyArray<Wire.MetricsRow>) => {
         last = rows.at(-1)?.id ?? last
         noteRows(run, rows)
         if (rows.length > 0) onEvent(rows)
@@ -140,12 +140,12 @@ export const make = (
         reach,
         open: (signal) => request(`${of(run)}/metrics/events`, { after: last }, signal),
         onMessage: (event, data) => {
-          if (event === "metrics") tell(rowsOf(JSON.parse(data)))
+          if (event === "metrics") report(rowsOf(JSON.parse(data)))
         },
         ask: async (signal) => {
           for (let hasMore = true; hasMore;) {
             const { metrics, next } = await json<Wire.MetricsPage>(`${of(run)}/metrics`, { after: last }, signal)
-            tell(metrics)
+            report(metrics)
             hasMore = next !== null
           }
         },

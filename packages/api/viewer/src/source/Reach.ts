@@ -8,7 +8,7 @@ export interface Reach {
   readonly returns: () => number
   /** Notifies of both. */
   readonly subscribe: (listener: () => void) => () => void
-  readonly tell: (answers: boolean) => void
+  readonly report: (answers: boolean) => void
   readonly ask: () => void
 }
 
@@ -47,7 +47,7 @@ export const make = (ping: () => Promise<unknown>): Reach => {
         if (listeners.size === 0) later()
       }
     },
-    tell: (answers) => {
+    report: (answers) => {
       if (answers !== isAway) return
       isAway = !answers
       if (answers) returns++
@@ -63,6 +63,6 @@ export const always: Reach = {
   isAway: () => false,
   returns: () => 0,
   subscribe: () => () => {},
-  tell: () => {},
+  report: () => {},
   ask: () => {}
 }

@@ -11,10 +11,10 @@ export const useReturn = (onReturn: () => void): void => {
   const { reach } = useSource()
   const returns = useSyncExternalStore(reach.subscribe, reach.returns)
   const lastReturns = useRef(returns)
-  const tell = useEffectEvent(onReturn)
+  const report = useEffectEvent(onReturn)
   useEffect(() => {
     if (lastReturns.current === returns) return
     lastReturns.current = returns
-    tell()
+    report()
   }, [returns])
 }

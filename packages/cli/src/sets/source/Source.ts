@@ -24,6 +24,6 @@ export interface Source<R = never> {
   readonly identity: { readonly [name: string]: unknown }
   /** Max milliseconds of work repeated after a crash; 0: none, because it cannot be repeated. */
   readonly checkpointEvery: number
-  /** Emits groups until there are no more, or enough. */
+  /** Emits groups until they end or suffice. */
   readonly run: (sink: Sink, from: Option.Option<unknown>) => Effect.Effect<void, Failure, R>
 }

@@ -39,7 +39,7 @@ export const jsonSchema = (name: string, format: { readonly [key: string]: unkno
   })
 }
 
-/** As keys of a request; empty without constraints. */
+/** Keys of a request; empty without constraints. */
 export const of = (
   constraints: ReadonlyArray<OutputConstraint | undefined>
 ): { readonly constraints?: OutputConstraints } => {

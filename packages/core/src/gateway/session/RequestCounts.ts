@@ -1,7 +1,27 @@
 /** Counts a session's requests: what was ignored, overridden or adapted in them, and how they failed. */
 import type { Failure } from "../dialect/Dialect.ts"
 import type { SessionCounts } from "./Session.ts"
-import * as Tally from "./Tally.ts"
+
+/** Counts by name; beyond a number of distinct names, the others are counted together. */
+interface Tally {
+  readonly add: (name: string) => void
+  readonly all: () => { readonly [name: string]: number }
+}
+
+/** Names are partly chosen by callers, so they must be bounded. */
+const maxNames = 256
+const others = "others"
+
+const makeTally = (): Tally => {
+  const counts = new Map<string, number>()
+  return {
+    add: (input) => {
+      const name = counts.has(input) || counts.size < maxNames ? input : others
+      counts.set(name, (counts.get(name) ?? 0) + 1)
+    },
+    all: () => Object.fromEntries(counts)
+  }
+}
 
 export interface RequestCounts {
   readonly ignore: (parameters: ReadonlyArray<string>) => void
@@ -18,10 +38,10 @@ export interface RequestCounts {
 }
 
 export const make = (): RequestCounts => {
-  const ignored = Tally.make()
-  const overridden = Tally.make()
-  const adapted = Tally.make()
-  const failed = Tally.make()
+  const ignored = makeTally()
+  const overridden = makeTally()
+  const adapted = makeTally()
+  const failed = makeTally()
   let last: string | undefined
   let cancelled = 0
   let untrained = 0

@@ -64,7 +64,7 @@ export const nameOf = Effect.fnUntraced(function* (key: string) {
   return `${key}-${day}-${yield* letters(lowercase, 6)}`
 })
 
-/** How a run is placed; null: as announced by the trainer, or generated. */
+/** Project, group and name of a run; null: announced by the trainer, or generated. */
 export interface Placing {
   readonly project: string | null
   readonly group: string | null

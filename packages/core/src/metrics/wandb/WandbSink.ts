@@ -37,7 +37,7 @@ export interface Options extends WandbRun.Placing {
   /** Time between uploads. Default 15 seconds. */
   readonly every?: Duration.Input
   /** Reports a run's URL or folder to the user. Default: the log. */
-  readonly tell?: (message: string) => Effect.Effect<void>
+  readonly report?: (message: string) => Effect.Effect<void>
 }
 
 export { defaultProject, nameOf } from "./WandbRun.ts"
@@ -92,7 +92,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const parent = path.join(options.folder, "wandb")
-  const { every = "15 seconds", tell = Effect.logInfo } = options
+  const { every = "15 seconds", report = Effect.logInfo } = options
   const { server } = options
   const api = server && (yield* WandbApi.make(server))
   const fileOf = (source: Source) => path.join(options.folder, FileSink.nameOf(source))
@@ -140,7 +140,9 @@ export const make = Effect.fnUntraced(function* (options: Options) {
           : save(Feed.exitCodeOf(exit), null).pipe(
               Effect.catch(({ message }) => Effect.logWarning("end of a Weights & Biases run not saved", { message })),
               Effect.andThen(
-                tell(`Weights & Biases: ${source.name} is recorded in ${file}; npx @atropos/cli wandb-sync uploads it`)
+                report(
+                  `Weights & Biases: ${source.name} is recorded in ${file}; npx @atropos/cli wandb-sync uploads it`
+                )
               )
             )
       )
@@ -152,7 +154,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
         file,
         from,
         every,
-        tell: (place) => tell(`Weights & Biases: ${stored.run.name ?? place.run} at ${urlOf(place)}`)
+        report: (place) => report(`Weights & Biases: ${stored.run.name ?? place.run} at ${urlOf(place)}`)
       })
       return {
         write: (entries: ReadonlyArray<Entry>) => Effect.provideContext(writer.write(entries), context),
@@ -174,11 +176,11 @@ interface Online {
   /** Bytes of the metrics file before this process wrote to it. */
   readonly from: number
   readonly every: Duration.Input
-  readonly tell: (place: WandbApi.RunRef) => Effect.Effect<void>
+  readonly report: (place: WandbApi.RunRef) => Effect.Effect<void>
 }
 
 /** Sends in the background and, when many rows wait, in `write`. */
-const online = Effect.fnUntraced(function* (upload: Upload.Upload, { every, file, from, stored, tell }: Online) {
+const online = Effect.fnUntraced(function* (upload: Upload.Upload, { every, file, from, stored, report }: Online) {
   const lock = yield* Semaphore.make(1)
   let rows: Rows.Rows | undefined
   let sentAt = yield* Clock.currentTimeMillis
@@ -188,7 +190,7 @@ const online = Effect.fnUntraced(function* (upload: Upload.Upload, { every, file
     if (rows !== undefined) return rows
     const { place } = yield* upload.connect
     const before = yield* Replay.into(upload, stored.run, file, from)
-    yield* tell(place)
+    yield* report(place)
     return (rows = Rows.make(stored.run, before))
   })
   const send = Effect.gen(function* () {

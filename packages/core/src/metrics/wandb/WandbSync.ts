@@ -64,12 +64,14 @@ export const run = Effect.fn("WandbSync.run")(function* (
   onSynced: (synced: Synced) => Effect.Effect<void>
 ): Effect.fn.Return<ReadonlyArray<Synced>, PlatformError.PlatformError, Needs> {
   const outcomes: Array<Synced> = []
-  const tell = (synced: Synced) => {
+  const report = (synced: Synced) => {
     outcomes.push(synced)
     return onSynced(synced)
   }
   const path = yield* Path.Path
-  const runs = yield* WandbRun.find(folder, ({ message }) => tell({ folder, name: "?", outcome: { failure: message } }))
+  const runs = yield* WandbRun.find(folder, ({ message }) =>
+    report({ folder, name: "?", outcome: { failure: message } })
+  )
   for (const [index, one] of runs.entries()) {
     const { folder, run } = one
     const next = runs
@@ -80,7 +82,7 @@ export const run = Effect.fn("WandbSync.run")(function* (
       : yield* uploadOf(one, next?.run.from, options).pipe(
           Effect.catch(({ message }) => Effect.succeed({ failure: message }))
         )
-    yield* tell({ folder, name: run.name ?? run.id, outcome })
+    yield* report({ folder, name: run.name ?? run.id, outcome })
   }
   return outcomes
 })

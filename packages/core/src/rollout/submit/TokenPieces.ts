@@ -16,7 +16,7 @@ import type { Registration } from "../../service/TrajectoryApi.ts"
 
 export interface TokenPieces {
   /** Sends the run's missing texts of these groups' tokens. */
-  readonly tell: (groups: ReadonlyArray<ScoredGroup>) => Effect.Effect<void>
+  readonly report: (groups: ReadonlyArray<ScoredGroup>) => Effect.Effect<void>
   readonly failures: () => number
 }
 
@@ -82,7 +82,7 @@ export const make = (options: {
 
   return {
     failures: () => failures,
-    tell: Effect.fnUntraced(
+    report: Effect.fnUntraced(
       function* (groups: ReadonlyArray<ScoredGroup>) {
         const current = registration()
         if (toldTo !== current) {

@@ -56,7 +56,7 @@ export const make = Effect.fnUntraced(function* (options: {
   })
   return {
     wantChats: true,
-    prepare: (groups) => pieces?.tell(groups.map(({ group }): ScoredGroup => group)) ?? Effect.void,
+    prepare: (groups) => pieces?.report(groups.map(({ group }): ScoredGroup => group)) ?? Effect.void,
     failed: reports.failed,
     noted: reports.noted,
     run: reports.run,

@@ -1,7 +1,7 @@
 /**
  * Metrics of a stored group other than its scores.
  *
- * Computed after a group is stored, by the search indexer; until then, and for groups without chats, there are none.
+ * Computed after a group is stored, by the search indexer; until then, and for groups without chats, they are absent.
  */
 import { Schema } from "effect"
 import { wire } from "./Fields.ts"

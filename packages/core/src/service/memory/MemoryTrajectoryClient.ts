@@ -185,7 +185,7 @@ export const make = (run?: PartialRun): TrajectoryClient.TrajectoryClient => {
   return {
     ...environmentClient(service),
     ...trainerClient(service),
-    // There is no viewer.
+    // Nothing is viewed here.
     ...TelemetryClient.none
   }
 }

@@ -52,7 +52,7 @@ export const writeInteger = (bytes: Uint8Array, at: number, value: number): numb
 
 /** Writes any finite number; returns the index after it. */
 export const writeNumber = (bytes: Uint8Array, at: number, value: number): number =>
-  // As JSON.stringify: zero has no sign.
+  // Like JSON.stringify: zero has no sign.
   writeText(bytes, at, String(value === 0 ? 0 : value))
 
 const powers = Float64Array.from({ length: 16 }, (_, exponent) => Number(`1e${exponent}`))

@@ -72,7 +72,7 @@ describe("TokenPieces.tell", () => {
   it.effect("tells each id once, and all again to another run", () =>
     Effect.gen(function* () {
       const told: Array<ReadonlyArray<readonly [number, string]>> = []
-      const { failures, replace, tell } = telling((pieces) => Effect.sync(() => void told.push([...pieces])))
+      const { failures, replace, report: tell } = telling((pieces) => Effect.sync(() => void told.push([...pieces])))
       yield* tell([group(7), group(8)])
       yield* tell([group(7), group(9)])
       yield* tell([group(7), group(9)])
@@ -90,7 +90,7 @@ describe("TokenPieces.tell", () => {
   it.effect("tells many in portions", () =>
     Effect.gen(function* () {
       const sizes: Array<number> = []
-      const { tell } = telling((pieces) => Effect.sync(() => void sizes.push(pieces.size)))
+      const { report: tell } = telling((pieces) => Effect.sync(() => void sizes.push(pieces.size)))
       const tokens = [Int32Array.from({ length: 10_000 }, (_, id) => id)]
       yield* tell([{ tokens, masks: [Uint8Array.of(1)], scores: Float64Array.of(1) }])
       assert.deepStrictEqual(sizes, [4096, 4096, 1808])
@@ -105,7 +105,7 @@ describe("TokenPieces.tell", () => {
     Effect.gen(function* () {
       let answer: Effect.Effect<void, TrajectoryError> = outcome
       const told: Array<number> = []
-      const { failures, tell } = telling((pieces) =>
+      const { failures, report: tell } = telling((pieces) =>
         Effect.andThen(
           Effect.suspend(() => answer),
           Effect.sync(() => void told.push(...pieces.keys()))

@@ -46,7 +46,7 @@ export interface Family {
   readonly slidingTheta?: (file: ConfigFile) => number
   /** True if a layer has the gated delta rule instead of attention; default: none has. */
   readonly isDelta?: (file: ConfigFile, layer: number) => boolean
-  /** True if image positions (`mrope_section`) equal text positions when there are no images. */
+  /** True if image positions (`mrope_section`) equal text positions without images. */
   readonly ignoresPictures?: boolean
   /** True if `partial_rotary_factor` of the file sets the rotated share of a head. */
   readonly turnsPart?: boolean

@@ -37,7 +37,7 @@ export interface Traffic {
 
 export interface Transport {
   readonly server: string
-  /** Fails with `unavailable` if there is no response. */
+  /** Fails with `unavailable` without a response. */
   readonly send: (ask: Ask) => Effect.Effect<Reply, TinkerError>
   readonly traffic: Traffic
 }

@@ -137,7 +137,7 @@ export const read = Effect.fnUntraced(function* (
 export const bytesOf = ({ buffer, byteLength, byteOffset }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
 
-/** As int64: the lower half, and the sign extended over the upper one. */
+/** Widens to int64: the lower half, and the sign extended over the upper one. */
 const toInt64 = (values: Int32Array): Int32Array => {
   const halves = new Int32Array(2 * values.length)
   for (let at = 0; at < values.length; at++) {

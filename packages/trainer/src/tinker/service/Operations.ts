@@ -1,7 +1,7 @@
 /**
  * Runs a model's operations one at a time in the order of their numbers, from 1. The same number is the same operation.
  *
- * Requests wait for earlier numbers, and fail if one does not arrive in time. If too many wait, more are told to retry,
+ * Requests wait for earlier numbers, and fail if one does not arrive in time. If too many wait, more must retry,
  * except the next one in order.
  */
 import { Deferred, Effect, Queue, type Scope } from "effect"

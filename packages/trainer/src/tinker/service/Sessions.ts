@@ -31,7 +31,7 @@ const maxQueuedBytes = 512 * 2 ** 20
 export interface TrainingModel {
   readonly id: string
   readonly session: string
-  /** As named by the client. */
+  /** The name that the client uses. */
   readonly baseModel: string
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   readonly operations: Operations.Operations

@@ -53,15 +53,15 @@ export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
   const common = envelope(head, "chat.completion.chunk")
   const chunk = (choices: ReadonlyArray<unknown>, usage: unknown = null): string =>
     frame({ ...common, choices, ...(isUsageAsked && { usage }) })
-  const say = (index: number, delta: unknown, finishReason: string | null = null): string =>
+  const write = (index: number, delta: unknown, finishReason: string | null = null): string =>
     chunk([{ index, delta, logprobs: null, finish_reason: finishReason }])
-  const begin = (index: number): string => say(index, { role: "assistant", content: "", refusal: null })
+  const begin = (index: number): string => write(index, { role: "assistant", content: "", refusal: null })
   const calls = (index: number, choice: Choice): ReadonlyArray<string> =>
     choice.toolCalls.map(written).flatMap((call, at) => {
       const { arguments: text, name } = call.function
       return [
-        say(index, { tool_calls: [{ ...call, index: at, function: { name, arguments: "" } }] }),
-        ...pieces(text).map((piece) => say(index, { tool_calls: [{ index: at, function: { arguments: piece } }] }))
+        write(index, { tool_calls: [{ ...call, index: at, function: { name, arguments: "" } }] }),
+        ...pieces(text).map((piece) => write(index, { tool_calls: [{ index: at, function: { arguments: piece } }] }))
       ]
     })
   const streamed = { content: "", reasoning: "" }
@@ -79,8 +79,8 @@ export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
       streamed.reasoning += reasoning
       return [
         ...opening(),
-        ...(reasoning === "" ? [] : [say(0, { reasoning_content: reasoning })]),
-        ...(content === "" ? [] : [say(0, { content })])
+        ...(reasoning === "" ? [] : [write(0, { reasoning_content: reasoning })]),
+        ...(content === "" ? [] : [write(0, { content })])
       ]
     },
     end: (answered) => [
@@ -88,10 +88,10 @@ export const stream = (head: Head, isUsageAsked: boolean): Streamed => {
         const [thought, spoken] = index === 0 ? [streamed.reasoning.length, streamed.content.length] : [0, 0]
         return [
           ...(index === 0 && hasBegun ? [] : [begin(index)]),
-          ...pieces(reasoningOf(choice).slice(thought)).map((piece) => say(index, { reasoning_content: piece })),
-          ...pieces(textOf(choice.message).slice(spoken)).map((piece) => say(index, { content: piece })),
+          ...pieces(reasoningOf(choice).slice(thought)).map((piece) => write(index, { reasoning_content: piece })),
+          ...pieces(textOf(choice.message).slice(spoken)).map((piece) => write(index, { content: piece })),
           ...calls(index, choice),
-          say(index, {}, choice.finishReason)
+          write(index, {}, choice.finishReason)
         ]
       }),
       ...(isUsageAsked ? [chunk([], usageOf(answered))] : []),

@@ -135,7 +135,7 @@ const joined = (earlier: Turn | undefined, later: Turn): Effect.Effect<boolean, 
   return Effect.succeed(true)
 }
 
-/** As in Anthropic's API, every call must be answered exactly once in the following turn, and nothing else may be. */
+/** Like Anthropic's API: every call must be answered exactly once in the following turn, and nothing else may be. */
 const checkResults = (turn: Turn | undefined, next: Turn | undefined): Effect.Effect<void, Failure> => {
   const open = new Set(turn?.role === "assistant" ? turn.calls.map(({ id = "" }) => id) : [])
   const param = next?.role === "user" ? next.param : "messages"

@@ -55,7 +55,7 @@ export const make = (head: Head, partsOf: (answered: Answered) => Parts): Stream
     return [...signed, MessagesEvents.close(index)]
   }
 
-  const say = (kind: "text" | "thinking", text: string): ReadonlyArray<string> => {
+  const write = (kind: "text" | "thinking", text: string): ReadonlyArray<string> => {
     if (text === "") return []
     const frames: Array<string> = []
     if (streamed.at(-1)?.kind !== kind) {
@@ -71,7 +71,11 @@ export const make = (head: Head, partsOf: (answered: Answered) => Parts): Stream
   return {
     begin: () => start(0),
     alive: MessagesEvents.ping,
-    delta: ({ content = "", reasoning = "" }) => [...start(0), ...say("thinking", reasoning), ...say("text", content)],
+    delta: ({ content = "", reasoning = "" }) => [
+      ...start(0),
+      ...write("thinking", reasoning),
+      ...write("text", content)
+    ],
     end: (answered) => {
       const { blocks, ended, usage } = partsOf(answered)
       const begun = streamed.length

@@ -1,6 +1,6 @@
 /**
  * Streams a response as server-sent events: it is created, each item is added, grows and is done, and finally the
- * complete response follows. Events are numbered from 0 and named after their type; there is no `[DONE]`.
+ * complete response follows. Events are numbered from 0 and named after their type; without a `[DONE]`.
  */
 import type { Answered, Head, Streamed } from "../Dialect.ts"
 import * as Frames from "../Frames.ts"

@@ -89,7 +89,7 @@ export const decode = Effect.fnUntraced(function* ({
         const { call, id } =
           kind === "function_call" ? yield* functionCall(item, param) : yield* customCall(item, param)
         called.add(call.id)
-        transcript.say({ place: ResponsesIds.parse(id), call })
+        transcript.addPart({ place: ResponsesIds.parse(id), call })
         break
       }
       case "custom_tool_call_output":
@@ -145,7 +145,7 @@ const addMessage = Effect.fnUntraced(function* (
   const { content: value, id, role } = yield* readMessage(item, param)
   if (role === "assistant") {
     const content = yield* ResponsesContent.decodeText(value, `${param}.content`)
-    return transcript.say({ place: ResponsesIds.parse(id), content })
+    return transcript.addPart({ place: ResponsesIds.parse(id), content })
   }
   const content = yield* ResponsesContent.decode(value, `${param}.content`)
   transcript.add({ role: role === "developer" ? "system" : role, content })
@@ -164,7 +164,7 @@ const addReasoning = Effect.fnUntraced(function* (
     (typeof sealed === "string" ? ResponsesReasoning.open(sealed) : undefined) ??
     joined(summary) ??
     recorded(place, memory)?.reasoning_content
-  if (typeof reasoning === "string") return transcript.say({ place, reasoning })
+  if (typeof reasoning === "string") return transcript.addPart({ place, reasoning })
   if (typeof sealed === "string")
     return yield* OpenAiFailure.invalid(
       `${param}.encrypted_content`,
@@ -186,7 +186,7 @@ const addReference = Effect.fnUntraced(function* (
       `${param}.id`,
       `item not found: ${JSON.stringify(id)}; items can be referenced if the response was stored`
     )
-  transcript.say(part)
+  transcript.addPart(part)
   return part
 })
 

@@ -17,7 +17,7 @@ import * as ResponsesTools from "./Tools.ts"
 /** The parts of a request that its answer repeats. */
 export interface Asked {
   readonly parameters: ResponsesParameters.Parameters
-  /** As sent. */
+  /** Unchanged from the request. */
   readonly tools: ReadonlyArray<unknown>
   readonly names: ResponsesTools.Names
   readonly toolChoice: "auto" | "none"

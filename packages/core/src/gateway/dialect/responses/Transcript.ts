@@ -17,7 +17,7 @@ export interface Part {
 
 export interface Transcript {
   readonly add: (message: Message) => void
-  readonly say: (part: Part) => void
+  readonly addPart: (part: Part) => void
   readonly messages: () => ReadonlyArray<Message>
 }
 
@@ -44,7 +44,7 @@ export const make = (start: ReadonlyArray<Message>): Transcript => {
     if (message.role !== "tool") last = undefined
   }
 
-  const say = (part: Part): void => {
+  const addPart = (part: Part): void => {
     if (last === undefined || !belongs(part, last, isNewest)) {
       last = { answer: undefined, reasoning: undefined, content: undefined, calls: [] }
       isNewest = true
@@ -62,7 +62,7 @@ export const make = (start: ReadonlyArray<Message>): Transcript => {
     ...entries.map((entry) => ("message" in entry ? entry.message : messageOf(entry.spoken)))
   ]
 
-  return { add, say, messages }
+  return { add, addPart, messages }
 }
 
 /** True if a part belongs to the same answer as the last message. */
