@@ -72,7 +72,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the atropos command", 
     Effect.gen(function* () {
       yield* InProcess.folder
       const api = yield* InProcess.start(["api", "--port", "0"])
-      const [, url = ""] = yield* api.message(/trajectory service at (http:\S+)/)
+      const [, url = ""] = yield* api.says(/trajectory service at (http:\S+)/)
       const serving = yield* InProcess.start(
         ["serve", "--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", url]
           .concat(["--env.total_steps", "2", "--env.ensure_scores_are_not_same", "False"])

@@ -39,7 +39,7 @@ const streams = () => {
       watcher()
       return Effect.sync(() => void watchers.delete(watcher))
     })
-  return { parts, message: says, stdout: kept("stdout"), stderr: kept("stderr") }
+  return { parts, says, stdout: kept("stdout"), stderr: kept("stderr") }
 }
 
 /** Starts the command in the folder of `folder`; it is interrupted with the scope. */
@@ -47,7 +47,7 @@ export const start = Effect.fn("InProcess.start")(function* (
   words: ReadonlyArray<string>,
   env: Record<string, string> = {}
 ) {
-  const { parts, message: says, stderr, stdout } = streams()
+  const { parts, says, stderr, stdout } = streams()
   const ending: Report.Ending = { isDone: false }
   const program = Program.run(words, { stdout, stderr }, ending).pipe(Effect.provide(settings(env)))
   const fiber = yield* Effect.forkScoped(program)
@@ -63,7 +63,7 @@ export const start = Effect.fn("InProcess.start")(function* (
   return {
     ended,
     /** Waits until it has said something; dies when it ends before. */
-    message: (what: RegExp) =>
+    says: (what: RegExp) =>
       says(what).pipe(
         Effect.raceFirst(Effect.andThen(ended, silent(`it ended without ${what}`))),
         Waits.named(`${what} of ${words.join(" ")}`, () => parts.stdout + parts.stderr)

@@ -30,7 +30,7 @@ describe("atropos runs", () => {
     Effect.gen(function* () {
       yield* InProcess.folder
       const service = yield* InProcess.start(["api", "--port", "0"])
-      const [, url] = yield* service.message(/trajectory service at (http:\S+)/)
+      const [, url] = yield* service.says(/trajectory service at (http:\S+)/)
       const runs = (...words: ReadonlyArray<string>) => InProcess.run(["runs", ...words, "--api-url", url!])
       assert.strictEqual((yield* runs()).stdout, "no run\n")
       yield* register(url!, "old")

@@ -60,7 +60,7 @@ describe("atropos train", () => {
     Effect.gen(function* () {
       const cwd = yield* InProcess.folder
       const api = yield* InProcess.start(["api", "--port", "0"])
-      const [, service = ""] = yield* api.message(/trajectory service at (http:\S+)/)
+      const [, service = ""] = yield* api.says(/trajectory service at (http:\S+)/)
       const words = ["train", "--model", model, "--atropos-url", service, "--steps", "2", "--seq-len", "64"]
       const child = yield* Bin.start([...words, "--device", "cpu"], { cwd })
       const pull = yield* Stream.toPull(child.stdout.pipe(Stream.decodeText, Stream.splitLines))

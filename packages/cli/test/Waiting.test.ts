@@ -36,13 +36,11 @@ describe("who waits says for what", () => {
     Effect.gen(function* () {
       const port = yield* Ports.held
       const trainer = yield* train(`http://127.0.0.1:${port}`)
-      const [said] = yield* trainer.message(
-        /waiting for the trajectory service; start one: npx @atropos\/cli api[^}]*}/
-      )
+      const [said] = yield* trainer.says(/waiting for the trajectory service; start one: npx @atropos\/cli api[^}]*}/)
       assert.match(said, /ECONNREFUSED/)
       assert.match(said, /seconds: 3\b/)
       yield* serve(port)
-      yield* trainer.message(/waiting for a batch; start an environment: npx @atropos\/cli serve --env …/)
+      yield* trainer.says(/waiting for a batch; start an environment: npx @atropos\/cli serve --env …/)
     })
   )
 
@@ -52,9 +50,9 @@ describe("who waits says for what", () => {
       const port = yield* Ports.held
       const words = ["--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", `http://127.0.0.1:${port}`]
       const environment = yield* start("serve", ...words)
-      yield* environment.message(/waiting for the trajectory service; start one: npx @atropos\/cli api/)
+      yield* environment.says(/waiting for the trajectory service; start one: npx @atropos\/cli api/)
       yield* serve(port)
-      yield* environment.message(
+      yield* environment.says(
         /waiting for a trainer to request its first batch; start one: npx @atropos\/cli train --model …/
       )
     })
@@ -66,7 +64,7 @@ describe("who waits says for what", () => {
       Effect.gen(function* () {
         const url = yield* Ports.hangingUp
         const waiting = yield* start(verb, "--env", Bin.myEnvironment, "--openai.base_url", `${url}/v1`)
-        const [said] = yield* waiting.message(/waiting for an inference server; start one .*[^}]*}/)
+        const [said] = yield* waiting.says(/waiting for an inference server; start one .*[^}]*}/)
         assert.include(said, "npx @atropos/cli policy --model")
         assert.include(said, url)
       })

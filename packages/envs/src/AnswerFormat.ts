@@ -18,7 +18,7 @@ import * as Marker from "./dataset/Marker.ts"
 import * as Items from "./answer-format/Items.ts"
 import { read } from "./answer-format/Reading.ts"
 import { Domain, Format } from "./answer-format/Rule.ts"
-import { placeholder, sample, shown } from "./answer-format/Written.ts"
+import { exampleOf, placeholder, sample } from "./answer-format/Written.ts"
 
 const formNames = Schema.Array(Schema.String).check(
   Schema.makeFilter((names: ReadonlyArray<string>) => Items.unknownAmong(names) ?? true)
@@ -71,7 +71,7 @@ const instructions = (format: Format, thinking: boolean): string =>
       ? "Think between <think> and </think> first. Then answer in the form below: exactly once, and not while you think."
       : "Answer in the form below, exactly once.",
     `The form, in which "${placeholder}" and other words that say what belongs there are to be replaced:`,
-    shown(format.rule)
+    exampleOf(format.rule)
   ].join("\n\n")
 
 export const layer = Environment.layer("answer-format", settings, (selected) =>
@@ -160,7 +160,7 @@ export const layer = Environment.layer("answer-format", settings, (selected) =>
             "",
             asAnswer(""),
             asAnswer(gold),
-            asAnswer(shown(format.rule)),
+            asAnswer(exampleOf(format.rule)),
             asAnswer(`${right}\n${right}`),
             ...(thinking ? [right, `<think>${right}</think>`] : [])
           ]

@@ -136,10 +136,10 @@ const block = (code: string): string => `\`\`\`python\n${code}\n\`\`\``
 
 const question = ({ contest, entry, question: task, tests }: Problem.Problem, showTests: number): string => {
   if (contest !== undefined) return task
-  const shown = tests.slice(0, entry === undefined ? Math.max(1, showTests) : showTests)
+  const visible = tests.slice(0, entry === undefined ? Math.max(1, showTests) : showTests)
   return [
     entry === undefined ? task : `Complete this function.\n\n${block(task.trimEnd())}`,
-    ...(shown.length === 0 ? [] : [`It is tested like this:\n\n${block(shown.join("\n"))}`])
+    ...(visible.length === 0 ? [] : [`It is tested like this:\n\n${block(visible.join("\n"))}`])
   ].join("\n\n")
 }
 

@@ -8,7 +8,7 @@ import { composedNames, drawComposed } from "../src/answer-format/Items.ts"
 import { formats } from "../src/answer-format/Formats.ts"
 import { read } from "../src/answer-format/Reading.ts"
 import { Format } from "../src/answer-format/Rule.ts"
-import { sample, shown } from "../src/answer-format/Written.ts"
+import { exampleOf, sample } from "../src/answer-format/Written.ts"
 import { claimsHold, firstScores, heldOutLabels, itemsHold, labels, lawsHold } from "./TestItems.ts"
 
 const tables = { rows: [{ question: "What is 6 times 7?", answer: "6 · 7 = 42\n#### 42" }] }
@@ -61,7 +61,7 @@ describe("the forms of answers", () => {
     assert.strictEqual(read(rule, `Well\n${written}\nthat is all`) === undefined, isAlone, name)
     assert.isUndefined(read(rule, `${written}\n${written}`), name)
     assert.isUndefined(read(rule, answer), name)
-    assert.isUndefined(read(rule, shown(rule)), name)
+    assert.isUndefined(read(rule, exampleOf(rule)), name)
   })
 
   it.prop("are read in any text without failing", [Schema.Natural, Schema.String], ([at, text]) => {
@@ -108,7 +108,7 @@ describe("the forms of answers", () => {
   it("take a megabyte of marks in linear time", () => {
     for (const { name, rule } of all) {
       assert.isTrue(
-        Growth.isLinearIn(1_000_000, shown(rule), (text) => read(rule, text)),
+        Growth.isLinearIn(1_000_000, exampleOf(rule), (text) => read(rule, text)),
         name
       )
     }

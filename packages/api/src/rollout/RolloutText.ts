@@ -110,13 +110,13 @@ const previewOf = (rollouts: ReadonlyArray<ReadonlyArray<unknown>>, masks: unkno
     .filter(isFields)
     .map((message) => ({ role: message["role"], text: contentOf(message["content"]) }))
   const prompt = answer.slice(0, Prompt.lengthOf(rollouts, masks))
-  const shown =
+  const visible =
     prompt.findLast(({ role, text }) => role === "user" && text !== "") ??
     prompt.findLast(({ role, text }) => role !== "assistant" && text !== "") ??
     answer.find(({ role, text }) => role === "user" && text !== "") ??
     answer.find(({ text }) => text !== "")
   // Much longer than shown, since white space is collapsed.
-  const text = (shown?.text ?? "")
+  const text = (visible?.text ?? "")
     .slice(0, previewCharacters * 8)
     .replaceAll(/[\s\0]+/g, " ")
     .trim()

@@ -51,7 +51,7 @@ export const make = EnvironmentCommand.make({
       Flag.withDescription("serve other machines without tokens; only for trusted networks"),
       Flag.withDefault(false)
     ),
-    sessions: positive("sessions", "max concurrent sessions; further ones get CAPACITY_REACHED", 64),
+    sessions: positive("sessions", "max concurrent sessions; excess ones get CAPACITY_REACHED", 64),
     idle: positive("idle", "seconds without a message after which a session ends", 3600)
   },
   ownBooleans: ["allow-insecure"],

@@ -186,7 +186,7 @@ export const make: MakeCommand = () =>
             (rows) => rows > 0,
             () => "at least 1"
           ),
-          Flag.withDescription("max waiting completions; further requests must be retried later [default: 1024]"),
+          Flag.withDescription("max waiting completions; excess requests must be retried later [default: 1024]"),
           Flag.withDefault(1024)
         ),
         ...EngineFlags.sampling("-", "a new adapter arrives"),

@@ -149,9 +149,9 @@ export const make: MakeCommand = (words) =>
     const all = named.map(({ chosen: selected }) => selected)
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: the content of a config file is not known there.
-    const shown = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
+    const visible = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
     const own = ownOf(Words.argValue(words, "model"), named[0])
-    const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? own.env)
+    const env = Flags.fromFields("env.", Environments.fieldsOf(all), visible?.[0]?.env ?? own.env)
     const others = OtherServers.flags(all)
     const command = Command.make(
       name,
@@ -159,7 +159,7 @@ export const make: MakeCommand = (words) =>
         ...ownFlags,
         settings: env.flags,
         others: others.flags,
-        ...TrainerRun.flags(shown === undefined ? own : Mixture.settingsOf(shown)),
+        ...TrainerRun.flags(visible === undefined ? own : Mixture.settingsOf(visible)),
         metrics: Metrics.flags
       },
       (input) =>

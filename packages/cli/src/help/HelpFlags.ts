@@ -140,18 +140,18 @@ const brief = ({ description, ...flag }: FlagDoc): FlagDoc => ({
 export const short = (doc: HelpDoc, format: (doc: HelpDoc) => string): string => {
   const { advanced: rest, common, own } = grouped(doc)
   const { commandPath = [], examples = [], globalFlags = [], subcommands = [] } = doc
-  const pageWith = (shown: ReadonlyArray<FlagDoc>, count: number): string => {
-    const hidden = rest.length + own.length - shown.length + globalFlags.length
+  const pageWith = (visible: ReadonlyArray<FlagDoc>, count: number): string => {
+    const hidden = rest.length + own.length - visible.length + globalFlags.length
     const page = format({
       ...doc,
-      flags: [...common, ...shown].map(brief),
+      flags: [...common, ...visible].map(brief),
       inheritedFlags: [],
       globalFlags: [],
       examples: examples.slice(0, count)
     })
     const notes = [
       ...(subcommands.length > 0 ? [`Flags of a command: ${CommandLine.of("COMMAND --help")}`] : []),
-      ...(doc.flags.some(({ name }) => name === "env") && shown.length === 0
+      ...(doc.flags.some(({ name }) => name === "env") && visible.length === 0
         ? [`Settings of an environment (--env.*): ${CommandLine.of("envs NAME")}`]
         : []),
       `${hidden} more flags: ${CommandLine.of([...commandPath.slice(1), "--help-all"].join(" "))}`

@@ -135,11 +135,11 @@ export const make = Effect.fn("ProgressDisplay.make")(function* (
   const { columns } = footer
   if (!(yield* isShown) || columns === undefined) {
     const progress = yield* Progress.make({ unit: "steps", ...options })
-    const shown = ProgressFigures.make(isInDoubt)
+    const visible = ProgressFigures.make(isInDoubt)
     return {
       step: (metrics) => {
-        shown.add(metrics)
-        return progress.update(metrics.step, shown.detail)
+        visible.add(metrics)
+        return progress.update(metrics.step, visible.detail)
       }
     } satisfies Steps
   }

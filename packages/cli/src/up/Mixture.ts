@@ -19,17 +19,17 @@ export const settingsOf = (
 export const recipeOf = (recipes: Array.NonEmptyReadonlyArray<Recipe>): Recipe => {
   const [first] = recipes
   if (recipes.length === 1) return first
-  const shown = recipes.filter(({ warmStart }) => warmStart.steps > 0)
+  const visible = recipes.filter(({ warmStart }) => warmStart.steps > 0)
   const deviations = recipes.flatMap(({ embeddingDeviation }) => embeddingDeviation ?? [])
   return {
     characters: Array.dedupe(recipes.flatMap(({ characters }) => globalThis.Array.from(characters))).join(""),
     longest: Math.max(...recipes.map(({ longest }) => longest)),
     ...(deviations.length > 0 && { embeddingDeviation: Math.max(...deviations) }),
     demonstration: (index) =>
-      (shown[index % shown.length] ?? first).demonstration(Math.floor(index / Math.max(1, shown.length))),
+      (visible[index % visible.length] ?? first).demonstration(Math.floor(index / Math.max(1, visible.length))),
     warmStart: {
       ...first.warmStart,
-      steps: shown.reduce((sum, { warmStart }) => sum + warmStart.steps, 0)
+      steps: visible.reduce((sum, { warmStart }) => sum + warmStart.steps, 0)
     }
   }
 }

@@ -27,7 +27,7 @@ export interface Running {
    * Waits until the process has said something; dies with all that it did say when it ends before. The error of a test
    * that ends before has it too.
    */
-  readonly message: (what: string | RegExp) => Effect.Effect<RegExpExecArray>
+  readonly says: (what: string | RegExp) => Effect.Effect<RegExpExecArray>
   /** Presses these keys, where it runs on a terminal. */
   readonly type: (keys: string) => void
   /** SIGKILL, and waits for the end. */
@@ -140,7 +140,7 @@ const make = (args: ReadonlyArray<string>, options: Options): Running => {
   return {
     pid: child.pid,
     said: () => all,
-    message: (what) => {
+    says: (what) => {
       const pattern = escaped(what)
       return watch(
         `word of ${pattern}`,

@@ -20,7 +20,7 @@ describe("an output", () => {
         const cwd = yield* InProcess.folder
         const dead = yield* Ports.hangingUp
         const first = yield* Atropos.start([verb, ...env, "--openai.base_url", `${dead}/v1`], { cwd })
-        yield* first.message("waiting for an inference server")
+        yield* first.says("waiting for an inference server")
         const words = [verb, ...env, "--testing", "--env.total_steps", "5"]
         const { code, stderr } = yield* InProcess.run(words)
         assert.strictEqual(code, 1)

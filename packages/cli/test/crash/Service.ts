@@ -58,14 +58,14 @@ export const start = Effect.fnUntraced(function* (place: ServiceFiles, { port = 
     env: place.env,
     ...(killAt && { killAt })
   })
-  const [, url = ""] = yield* process.message(address)
+  const [, url = ""] = yield* process.says(address)
   return { url, process, client: yield* clientOf(url) } satisfies ServiceProcess
 })
 
 /** The same in the process of the test, which is cheaper, for one that is not killed. */
 export const startHere = Effect.fnUntraced(function* (place: ServiceFiles, { port = 0 }: Pick<Options, "port"> = {}) {
   const service = yield* InProcess.start(["api", "--port", String(port)], place.env)
-  const [, url = ""] = yield* service.message(address)
+  const [, url = ""] = yield* service.says(address)
   return { url, client: yield* clientOf(url) } satisfies Service
 })
 

@@ -23,7 +23,7 @@ it.live("a killed trainer's batch goes to its successor, once, when its lease is
     yield* Load.sendKeyed({ client, envId }, ledger, Load.drawKeyed(ledger, 2 * batches))
 
     const victim = yield* Atropos.startScript(script, [url, String(acked)], { cwd: yield* Atropos.folder })
-    yield* victim.message(/(claimed .*\n+acked .*\n+){2}claimed .*\n/)
+    yield* victim.says(/(claimed .*\n+acked .*\n+){2}claimed .*\n/)
     yield* victim.kill
     const taken: Trainer.Taken = new Map()
     const claims = Trainer.claimsIn(victim.said())

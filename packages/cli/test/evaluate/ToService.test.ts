@@ -33,7 +33,7 @@ describe("atropos evaluate --service", () => {
       yield* fs.writeFileString("rows.jsonl", questions.map((row) => `${JSON.stringify(row)}\n`).join(""))
       const { url } = yield* model
       const service = yield* InProcess.start(["api", "--port", "0"])
-      const [, at = ""] = yield* service.message(/trajectory service at (http:\S+)/)
+      const [, at = ""] = yield* service.says(/trajectory service at (http:\S+)/)
       const fixed = ["--openai.base_url", `${url}/v1`, "--openai.model_name", "m", "--openai.health_check", "false"]
       const evaluate = (...words: ReadonlyArray<string>) =>
         InProcess.run(["evaluate", "--suite", "mmlu", "--data", "rows.jsonl", ...fixed, ...words])

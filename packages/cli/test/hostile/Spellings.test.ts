@@ -117,7 +117,7 @@ const isGuarded = Effect.fnUntraced(function* (
 
 const started = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
   const command = yield* InProcess.start([...words, "--port", "0"])
-  return (yield* command.message(/http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]):\d+/))[0]
+  return (yield* command.says(/http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]):\d+/))[0]
 })
 
 const chat = "/v1/chat/completions"

@@ -20,10 +20,10 @@ describe("atropos train on a policy server that updates weights in flight", () =
     Effect.gen(function* () {
       const cwd = yield* InProcess.folder
       const api = yield* InProcess.start(["api", "--port", "0"])
-      const [, service = ""] = yield* api.message(/trajectory service at (http:\S+)/)
+      const [, service = ""] = yield* api.says(/trajectory service at (http:\S+)/)
       const flags = ["--weight-updates", "in-flight", "--speculative-tokens", "3"]
       const policy = yield* InProcess.start(["policy", "--model", model, "--port", "0", ...flags])
-      const [, server = ""] = yield* policy.message(/policy .*?(http:\/\/127\.0\.0\.1:\d+)/)
+      const [, server = ""] = yield* policy.says(/policy .*?(http:\/\/127\.0\.0\.1:\d+)/)
       const serving = yield* InProcess.start(
         ["serve", "--env", longAnswers, "--env.rollout_server_url", service]
           .concat(["--env.tokenizer_name", model, "--env.max_token_length", "32", "--env.total_steps", String(steps)])

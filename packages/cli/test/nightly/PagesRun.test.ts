@@ -44,7 +44,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the pages", (it) => {
           )!
           if (how.as === "serves") {
             yield* InProcess.start(PageRuns.atFreePort(words)).pipe(
-              Effect.flatMap(({ message: says }) => says(how.message)),
+              Effect.flatMap(({ says }) => says(how.says)),
               Effect.scoped
             )
             continue

@@ -52,7 +52,7 @@ it.live.each(["int8", "int4"])("a killed trainer's successor makes the same bits
     const cwd = yield* InProcess.folder
     const model = yield* ModelFolders.write(`${cwd}/model`, "qwen2")
     const api = yield* InProcess.start(["api", "--port", "0"])
-    const [, url = ""] = yield* api.message(/trajectory service at (http:\S+)/)
+    const [, url = ""] = yield* api.says(/trajectory service at (http:\S+)/)
     const env = { ATROPOS_CACHE_DIR: `${cwd}/cache` }
     const wordsOf = (run: string) =>
       ["train", "--model", model, "--quantize", quantize, "--atropos-url", url, "--run", run]

@@ -61,7 +61,7 @@ const trained = Effect.fnUntraced(function* (kills: ReadonlyArray<KillMoment.Kil
   let run: Effect.Success<typeof start> | undefined
   for (const killAt of kills) {
     const server = yield* Atropos.start(serving, { cwd, killAt })
-    yield* server.message("Tinker's API for")
+    yield* server.says("Tinker's API for")
     run ??= yield* start
     yield* Effect.raceFirst(
       server.killed,
@@ -69,7 +69,7 @@ const trained = Effect.fnUntraced(function* (kills: ReadonlyArray<KillMoment.Kil
     )
   }
   const last = yield* InProcess.start(serving)
-  yield* last.message(/Tinker's API for/)
+  yield* last.says(/Tinker's API for/)
   run ??= yield* start
   const { code, stderr, stdout } = yield* run.ended
   assert.strictEqual(code, 0, stdout + stderr)

@@ -43,18 +43,18 @@ it.live("a trainer on a Tinker server serves its policy to environments, stops a
     const model = TinyModel.make({ characters: "0123456789", seed: 1, maxPositions: 64 })
     yield* model.write(`${cwd}/my-model`, model.initial)
     const api = yield* InProcess.start(["api", "--port", "0"])
-    const [, service = ""] = yield* api.message(/trajectory service at (http:\S+)/)
+    const [, service = ""] = yield* api.says(/trajectory service at (http:\S+)/)
     const tinker = yield* InProcess.start(["tinker", "--model", "./my-model", "--port", "0", "--threads", "1"])
-    const [, address = ""] = yield* tinker.message(/Tinker's API for \S+ at (http:\S+)/)
+    const [, address = ""] = yield* tinker.says(/Tinker's API for \S+ at (http:\S+)/)
     const training = train(`tinker+${address}`, service)
 
     const first = yield* InProcess.start(training)
-    const [, policy = ""] = yield* first.message(/policy at (http:\S+)/)
+    const [, policy = ""] = yield* first.says(/policy at (http:\S+)/)
     yield* Effect.scoped(
       Effect.gen(function* () {
         const rollouts = yield* InProcess.start(serve(service, policy))
-        yield* rollouts.message(/environment registered/)
-        yield* first.message(new RegExp(`^[3-6]/${steps} steps`, "m"))
+        yield* rollouts.says(/environment registered/)
+        yield* first.says(new RegExp(`^[3-6]/${steps} steps`, "m"))
         const stopped = yield* first.interrupt
         assert.strictEqual(stopped.code, 130)
         assert.match(stopped.stdout, /stopped after step \d of 8, saved in \S+: the same command continues from there/)
@@ -71,7 +71,7 @@ it.live("a trainer on a Tinker server serves its policy to environments, stops a
     )
 
     const second = yield* InProcess.start(training)
-    const [, again = ""] = yield* second.message(/policy at (http:\S+)/)
+    const [, again = ""] = yield* second.says(/policy at (http:\S+)/)
     const rollouts = yield* InProcess.start(serve(service, again))
     const { code, stdout } = yield* second.ended
     assert.strictEqual(code, 0)

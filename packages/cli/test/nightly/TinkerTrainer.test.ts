@@ -122,9 +122,9 @@ it.live(
       const model = TinyModel.make({ characters, seed: 1, maxPositions: 16 })
       yield* model.write(join(cwd, "model"), model.initial)
       const api = yield* InProcess.start(["api", "--port", "0"])
-      const [, service = ""] = yield* api.message(/trajectory service at (http:\S+)/)
+      const [, service = ""] = yield* api.says(/trajectory service at (http:\S+)/)
       const server = yield* InProcess.start(["tinker", "--model", "./model", "--port", "0", "--threads", "1"])
-      const [, tinker = ""] = yield* server.message(/Tinker's API for .*?(http:\/\/[^\s/]+:\d+)/)
+      const [, tinker = ""] = yield* server.says(/Tinker's API for .*?(http:\/\/[^\s/]+:\d+)/)
       const place = { service, tinker }
       const filled = (run: string) =>
         Layer.build(TrajectoryClientHttp.layer({ url: service, run })).pipe(

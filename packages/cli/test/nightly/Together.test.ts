@@ -40,7 +40,7 @@ describe("atropos train", () => {
         const traced = ["--metrics.otlp_endpoint", collector.url]
         const env = { WANDB_API_KEY: WandbServer.apiKey, WANDB_BASE_URL: wandb.url }
         const api = yield* InProcess.start(["api", "--port", "0", ...traced])
-        const [, service = ""] = yield* api.message(/trajectory service at (http:\S+)/)
+        const [, service = ""] = yield* api.says(/trajectory service at (http:\S+)/)
         const policy = yield* Bin.start(["policy", "--model", model, "--port", "0", ...traced], { cwd })
         const server = address(yield* firstLine(policy.stdout, (line) => line.startsWith("policy ")))
         const serving = yield* InProcess.start(

@@ -45,7 +45,7 @@ describe("atropos up that is told how to sample", () => {
       assert.lengthOf(yield* of(1), steps)
       assert.deepStrictEqual(yield* of(2), yield* of(1))
       const further = yield* InProcess.start([...words, "--steps", "500"])
-      yield* further.message(/run sort-letters-3, checkpoints in/)
+      yield* further.says(/run sort-letters-3, checkpoints in/)
       yield* further.interrupt
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
@@ -64,7 +64,7 @@ describe("atropos up that is told how to sample", () => {
         "3"
       ]
       const up = yield* InProcess.start([...words, ...flags])
-      const [, policy = ""] = yield* up.message(/policy at (http:\S+)\/v1/)
+      const [, policy = ""] = yield* up.says(/policy at (http:\S+)\/v1/)
       const folder = `${cwd}/.atropos/up/sort-letters-1`
       const lines = Effect.orElseSucceed(MetricsFile.read(folder), () => [])
       yield* Waits.until(`${steps} steps`, lines, ({ length }) => length >= steps)

@@ -53,7 +53,7 @@ describe("atropos up, on a terminal", () => {
     Effect.gen(function* () {
       const cwd = yield* Atropos.folder
       const staying = yield* up(cwd, 3)
-      const [, url = ""] = yield* staying.message(/viewer stays up at (http:\S+)\/ui; Ctrl-C to quit/)
+      const [, url = ""] = yield* staying.says(/viewer stays up at (http:\S+)\/ui; Ctrl-C to quit/)
       // The pages answer, with what was asked before and after the training, sample by sample.
       const page = yield* Effect.promise(() => fetch(`${url}/ui`).then((answer) => answer.text()))
       assert.include(page, "<title>")

@@ -51,7 +51,7 @@ describe("atropos up", () => {
       // What was asked before and after is with the service, for its viewer.
       const evaluations = yield* Effect.scoped(
         Effect.gen(function* () {
-          const { message: says } = yield* InProcess.start(["api", "--port", "0"])
+          const { says } = yield* InProcess.start(["api", "--port", "0"])
           const [, service] = yield* says(/trajectory service at (http:\S+)/)
           const rows = yield* Effect.promise(() =>
             fetch(`${service}/v1/runs/letter-counting-1/metrics?source=letter-counting`).then((answer) => answer.json())

@@ -27,9 +27,9 @@ const isTold = /^POST .*\/trained$/
 const servers = Effect.gen(function* () {
   const cwd = yield* InProcess.folder
   const api = yield* InProcess.start(["api", "--port", "0"])
-  const [, service = ""] = yield* api.message(/trajectory service at (http:\S+)/)
+  const [, service = ""] = yield* api.says(/trajectory service at (http:\S+)/)
   const policy = yield* InProcess.start(["policy", "--model", model, "--port", "0"])
-  const [, server = ""] = yield* policy.message(/policy .*?(http:\/\/127\.0\.0\.1:\d+)/)
+  const [, server = ""] = yield* policy.says(/policy .*?(http:\/\/127\.0\.0\.1:\d+)/)
   return {
     service,
     serving: (env: string, name: string, steps: number) =>

@@ -31,7 +31,7 @@ const translated = (request: unknown): unknown => {
 const served = Effect.gen(function* () {
   yield* InProcess.folder
   const command = yield* InProcess.start(["openenv", "--env", "addition", "--port", "0", "--sessions", "2"])
-  const [, url] = yield* command.message(/OpenEnv server at (http:\/\/\S+?),/)
+  const [, url] = yield* command.says(/OpenEnv server at (http:\/\/\S+?),/)
   return url!
 })
 

@@ -9,7 +9,7 @@ import * as Client from "./SocketClient.ts"
 const served = Effect.fn(function* (env: string, ...more: ReadonlyArray<string>) {
   yield* InProcess.folder
   const command = yield* InProcess.start(["openenv", "--env", env, "--port", "0", ...more])
-  const [, url] = yield* command.message(/OpenEnv server at (http:\/\/\S+?),/)
+  const [, url] = yield* command.says(/OpenEnv server at (http:\/\/\S+?),/)
   return url!
 })
 

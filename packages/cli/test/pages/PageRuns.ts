@@ -13,7 +13,7 @@ interface Runs {
 /** Goes on until it is stopped; on a port that is free, not on the page's. */
 interface Serves {
   readonly as: "serves"
-  readonly message: RegExp
+  readonly says: RegExp
 }
 /** Runs in the process of the test, for one group, which a scripted policy answers: a fraction of a second. */
 interface Scripted {
@@ -32,7 +32,7 @@ export interface PageRun {
 }
 
 const runs = (...more: ReadonlyArray<string>): Runs => ({ as: "runs", more })
-const serves = (says: RegExp): Serves => ({ as: "serves", message: says })
+const serves = (says: RegExp): Serves => ({ as: "serves", says })
 const scripted: Scripted = { as: "scripted" }
 const leftAlone = (because: string): LeftAlone => ({ as: "left alone", because })
 

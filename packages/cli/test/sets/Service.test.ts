@@ -27,7 +27,7 @@ const batchSize = 8
 /** A service in this process, and its client. */
 const served = Effect.gen(function* () {
   const { env } = yield* Service.fastest.make
-  const [, url = ""] = yield* Effect.flatMap(InProcess.start(["api", "--port", "0"], env), ({ message: says }) =>
+  const [, url = ""] = yield* Effect.flatMap(InProcess.start(["api", "--port", "0"], env), ({ says }) =>
     says(/trajectory service at (http:\/\/[\d.:]+)/)
   )
   return { url, client: yield* Service.clientOf(url) }
@@ -145,14 +145,14 @@ layer(NodeServices.layer, { excludeTestServices: true })("data sets of a service
         "50"
       ]
       const first = yield* Atropos.start(words, { cwd })
-      yield* first.message("20/50 rows")
+      yield* first.says("20/50 rows")
       yield* submit(client, envId, 20, 10)
-      yield* first.message("30/50 rows")
+      yield* first.says("30/50 rows")
       yield* first.kill
       assert.isFalse(yield* fs.exists("set.jsonl"))
       yield* submit(client, envId, 30, 12)
       const second = yield* InProcess.start(words)
-      yield* second.message(/(3[1-9]|4[0-2])\/50 rows/)
+      yield* second.says(/(3[1-9]|4[0-2])\/50 rows/)
       yield* submit(client, envId, 42, 8)
       const { code, stderr, stdout } = yield* second.ended
       assert.strictEqual(code, 0, stderr)

@@ -26,7 +26,7 @@ describe("atropos top", () => {
     Effect.gen(function* () {
       yield* InProcess.folder
       const service = yield* InProcess.start(["api", "--port", "0"])
-      const [, url] = yield* service.message(/trajectory service at (http:\S+)/)
+      const [, url] = yield* service.says(/trajectory service at (http:\S+)/)
       const nothing = yield* InProcess.run(["top", "--api-url", url!])
       assert.deepStrictEqual(
         [nothing.code, nothing.stderr.trim()],
@@ -44,9 +44,9 @@ describe("atropos top", () => {
         /^default {2}step 7\/40 {2}reward 0\.250 \| entropy 0\.610 .*solved letters 50\.0% \(step 7\)$/m
       )
       const top = yield* InProcess.start(["top", "--api-url", url!])
-      yield* top.message(/step 7\/40/)
+      yield* top.says(/step 7\/40/)
       yield* record(url!, "trainer", 8, StepMetrics.values(step(8)))
-      yield* top.message(/step 8\/40/)
+      yield* top.says(/step 8\/40/)
       assert.strictEqual((yield* top.interrupt).code, 0)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )

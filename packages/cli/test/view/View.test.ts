@@ -49,7 +49,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos view", (it) =>
       const cwd = yield* Atropos.folder
       yield* fs.writeFileString(`${cwd}/groups.jsonl`, `${SampleGroups.lines(3)}{\n`)
       const viewing = yield* Atropos.start(["view", "groups.jsonl", "--port", "0", "--tokenizer", "bytes"], { cwd })
-      const [, url = ""] = yield* viewing.message(/groups\.jsonl: (http:\S+)\/ui#\/groups/)
+      const [, url = ""] = yield* viewing.says(/groups\.jsonl: (http:\S+)\/ui#\/groups/)
       const { runs } = yield* json(`${url}/v1/runs`, Runs)
       assert.deepStrictEqual(
         runs.map(({ name }) => name),
@@ -63,7 +63,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos view", (it) =>
           ["2", "What is 1 + 1?"]
         ]
       )
-      yield* viewing.message(/skipped: groups\.jsonl, line 4: is not JSON/)
+      yield* viewing.says(/skipped: groups\.jsonl, line 4: is not JSON/)
       const rollout = yield* json(`${url}/v1/runs/groups/rollouts/2`, Rollout)
       assert.deepStrictEqual(rollout.group.messages, JSON.parse(SampleGroups.lines(1, 1)).messages)
       const pieces = yield* json(`${url}/v1/runs/groups/pieces?ids=72,258,999999`, Pieces)

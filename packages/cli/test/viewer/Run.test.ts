@@ -22,7 +22,7 @@ const layerLive = Layer.effect(
   Live,
   Effect.gen(function* () {
     const cwd = yield* Atropos.folder
-    const { message: says } = yield* Atropos.start(
+    const { says } = yield* Atropos.start(
       ["up", "--env", patient, "--steps", String(steps), "--threads", "1", "--port", "0", "--policy_port", "0"],
       { cwd }
     )

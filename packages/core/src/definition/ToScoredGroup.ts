@@ -55,10 +55,10 @@ export const toScoredGroup = (
   })
   const timings = origin === undefined ? [] : trajectories.map(({ turns }) => Timings.since(turns, origin))
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
-  const shown = expectedOf(details[0]?.sample, gold)
+  const visible = expectedOf(details[0]?.sample, gold)
   return {
     ...rest,
-    ...(shown !== undefined && { groupOverrides: { ...shown, ...rest.groupOverrides } }),
+    ...(visible !== undefined && { groupOverrides: { ...visible, ...rest.groupOverrides } }),
     ...(isAlike &&
       sampling !== undefined && {
         generationParams: { ...rest.generationParams, ...switches(sampling) }

@@ -19,9 +19,9 @@ const longestGold = 200
 const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 const bare = (text: string): string => {
-  const shown = text.slice(text.lastIndexOf("</think>") + 1).replace(/^\/think>/, "")
-  const box = shown.lastIndexOf("\\boxed{")
-  const inner = box < 0 ? shown : shown.slice(box + "\\boxed{".length).replace(/\}[^}]*$/, "")
+  const visible = text.slice(text.lastIndexOf("</think>") + 1).replace(/^\/think>/, "")
+  const box = visible.lastIndexOf("\\boxed{")
+  const inner = box < 0 ? visible : visible.slice(box + "\\boxed{".length).replace(/\}[^}]*$/, "")
   return inner
     .replaceAll(/<\/?[a-z_]{1,20}>/gi, " ")
     .replaceAll(/\s+/g, " ")

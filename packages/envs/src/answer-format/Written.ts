@@ -62,7 +62,7 @@ export const answerAt = (lines: ReadonlyArray<Line>): number =>
 export const shownIn = ({ for: purpose = "…", kind }: Section): string =>
   kind === "truth" ? "TRUE or FALSE" : kind === "grade" ? "1 to 10" : purpose
 
-export const shown = (rule: Rule): string =>
+export const exampleOf = (rule: Rule): string =>
   written(rule, {
     answer: rule.kind === "between" && rule.inner === "letter" ? "letter" : placeholder,
     section: shownIn,

@@ -78,9 +78,9 @@ interface Row {
 /** The cases of a row whose output is short enough, the public ones first; or the reason if none. */
 const readCases = ({ privateTestCases, publicTestCases }: Row): Result.Result<typeof Cases.Type, string> =>
   Result.gen(function* () {
-    const shown = yield* casesOf("public_test_cases", publicTestCases)
+    const visible = yield* casesOf("public_test_cases", publicTestCases)
     const hidden = yield* casesOf("private_test_cases", privateTestCases)
-    const all = [...shown, ...hidden]
+    const all = [...visible, ...hidden]
     const cases = all.filter(({ output }) => Buffer.byteLength(output) <= maxOutputLength)
     if (cases.length > 0) return cases
     const reason =

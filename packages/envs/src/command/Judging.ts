@@ -19,7 +19,7 @@ type Verdict = number | RewardComponents.Rewards
 
 const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
 
-const shown = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
+const format = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
 
 /** The verdict of a text, or what is wrong with it. */
 const readVerdict = (text: string): Result.Result<Verdict, string> => {
@@ -27,12 +27,12 @@ const readVerdict = (text: string): Result.Result<Verdict, string> => {
   if (trimmed === "") return Result.fail("it is empty")
   const parsed = parse(trimmed)
   const target = 'expected a JSON number, or numbers by name, such as {"correct": 1, "format": 0.5}'
-  if (Result.isFailure(parsed)) return Result.fail(`${shown(trimmed)} is not JSON; ${target}`)
+  if (Result.isFailure(parsed)) return Result.fail(`${format(trimmed)} is not JSON; ${target}`)
   const value = parsed.success
   if (typeof value === "number") return Result.succeed(value)
   const fault = RewardComponents.faultOfScore(value)
   if (fault === undefined && RewardComponents.isRewards(value)) return Result.succeed(value)
-  return Result.fail(`${shown(trimmed)}: ${fault ?? "a component is not finite"}; ${target}`)
+  return Result.fail(`${format(trimmed)}: ${fault ?? "a component is not finite"}; ${target}`)
 }
 
 /** The verdict of a scorer's output: its last line, so that it may print more before. */

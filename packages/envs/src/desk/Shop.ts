@@ -60,7 +60,7 @@ const pending = (shop: Shop, id: string): Result.Result<Order, string> =>
       : Result.fail(`the order ${order.id} is ${order.status}, not pending`)
   )
 
-const shown = ({ address, id, returned, status, things }: Order): string =>
+const format = ({ address, id, returned, status, things }: Order): string =>
   `${id}: ${status}, to ${address}; ${things.map(({ cents, name }) => `${name} (${money(cents)})${returned.includes(name) ? " returned" : ""}`).join(", ")}`
 
 interface Clerical<Args> {
@@ -106,7 +106,7 @@ const tools = {
             shop,
             reply: shop.orders
               .filter(({ customer }) => customer === shop.verified)
-              .map(shown)
+              .map(format)
               .join("\n")
           })
   }),

@@ -97,7 +97,7 @@ export const make = (
 
   /** The tries after one verdict: the share that is right, and their item if the results are mixed. */
   const tries = Effect.fn("Math.tries")(function* (item: Items.Judge, verdict: Trajectory.Trajectory) {
-    const trajectories = yield* ask(Items.retry(item, Scoring.shown(verdict)))
+    const trajectories = yield* ask(Items.retry(item, Scoring.visibleText(verdict)))
     const isRight = yield* grade(item, trajectories)
     const rightOnes = isRight.filter(Boolean).length
     const scores = trajectories.map((trajectory, index) => Scoring.tryOf(isRight[index]!, trajectory, options))
@@ -144,7 +144,7 @@ export const make = (
   const rlaif = Effect.fn("Math.rlaif")(function* ({ pair, problem }: Items.Rlaif) {
     const shares = yield* preference.shares(
       problem,
-      pair.map((trajectory) => ({ ...trajectory, completion: Scoring.shown(trajectory) }))
+      pair.map((trajectory) => ({ ...trajectory, completion: Scoring.visibleText(trajectory) }))
     )
     const [first = 0.5] = shares
     if (first === 0.5)

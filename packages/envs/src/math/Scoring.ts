@@ -38,7 +38,7 @@ const lot = (group: Group, purpose: number): SeededRandom.SeededRandom =>
 export const isCut = ({ finishReason }: Trajectory.Trajectory): boolean => finishReason === "length"
 
 /** The part of an answer that is shown in other prompts. */
-export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.visibleText(completion).trim()
+export const visibleText = ({ completion }: Trajectory.Trajectory): string => Thinking.visibleText(completion).trim()
 
 export interface Parts {
   readonly rewards: RewardComponents.Rewards
@@ -130,7 +130,7 @@ export const followUps = (
 ): ReadonlyArray<Item> => {
   const whole = group.filter((trajectory) => !isCut(trajectory))
   if (isRight.every(Boolean)) {
-    const pair = leastAlike(whole.map(shown))
+    const pair = leastAlike(whole.map(visibleText))
     return pair === undefined ? [] : [{ ...problemOf(item), kind: "rlaif", pair: [whole[pair[0]]!, whole[pair[1]]!] }]
   }
   const right = group.find((trajectory, index) => isRight[index] && !isCut(trajectory))
@@ -139,7 +139,7 @@ export const followUps = (
   return [right, wrong].map((trajectory) => ({
     ...problemOf(item),
     kind: "judge",
-    solution: shown(trajectory),
+    solution: visibleText(trajectory),
     isRight: trajectory === right
   }))
 }

@@ -46,7 +46,7 @@ const literalTexts = (written: string): ReadonlyArray<string> | undefined => {
 
 type Read<A> = Result.Result<A, string>
 
-const shown = (value: unknown): string => {
+const format = (value: unknown): string => {
   const written = ExactJson.write(value) ?? String(value)
   return written.length > 60 ? `${written.slice(0, 60)}…` : written
 }
@@ -106,7 +106,7 @@ const textOf =
   (value: unknown): Read<string> => {
     const text = written(value)
     return text === undefined
-      ? Result.fail(`the column ${JSON.stringify(column)} must be a text and is ${shown(value)}`)
+      ? Result.fail(`the column ${JSON.stringify(column)} must be a text and is ${format(value)}`)
       : Result.succeed(text)
   }
 
@@ -115,7 +115,7 @@ const listed =
   (value: unknown): Read<{ readonly texts: ReadonlyArray<string>; readonly labels?: ReadonlyArray<string> }> => {
     const found = choicesKind.read(typeof value === "string" ? (literalTexts(value) ?? value) : value)
     return found === undefined
-      ? Result.fail(`the column ${JSON.stringify(column)} must be ${choicesKind.expected} and is ${shown(value)}`)
+      ? Result.fail(`the column ${JSON.stringify(column)} must be ${choicesKind.expected} and is ${format(value)}`)
       : Result.succeed(found)
   }
 
@@ -128,24 +128,24 @@ export const goldOf = (row: Row, spec: NonNullable<Suite["gold"]>): Read<Readonl
     const all = textsOf(value)
     if (all === undefined) {
       return yield* Result.fail(
-        `the column ${JSON.stringify(from)} (gold) must be a text or a list of texts and is ${shown(value)}`
+        `the column ${JSON.stringify(from)} (gold) must be a text or a list of texts and is ${format(value)}`
       )
     }
     const golds: Array<string> = []
     for (const text of joined === true ? [all.join(", ")] : all) {
       const at = after === undefined ? 0 : text.lastIndexOf(after)
       if (at === -1)
-        return yield* Result.fail(`the reference has no ${JSON.stringify(after)} (gold.after): ${shown(text)}`)
+        return yield* Result.fail(`the reference has no ${JSON.stringify(after)} (gold.after): ${format(text)}`)
       const stated = text.slice(at + (after ?? "").length).trim()
       const rest = boxed === true ? Boxed.last(stated) : stated
-      if (rest === undefined) return yield* Result.fail(`the reference has no box (gold.boxed): ${shown(text)}`)
+      if (rest === undefined) return yield* Result.fail(`the reference has no box (gold.boxed): ${format(text)}`)
       const match = pattern === undefined ? undefined : Array.from(rest.matchAll(new RegExp(pattern, "g"))).at(-1)
       const reply = pattern === undefined ? rest : (match?.[1] ?? match?.[0])
       if (reply === undefined)
-        return yield* Result.fail(`the reference has nothing like ${pattern} (gold.pattern): ${shown(rest)}`)
+        return yield* Result.fail(`the reference has nothing like ${pattern} (gold.pattern): ${format(rest)}`)
       if (values !== undefined && !Object.hasOwn(values, reply)) {
         return yield* Result.fail(
-          `the reference ${shown(reply)} is not one of ${Object.keys(values).join(", ")} (gold.values)`
+          `the reference ${format(reply)} is not one of ${Object.keys(values).join(", ")} (gold.values)`
         )
       }
       golds.push(values?.[reply] ?? reply)

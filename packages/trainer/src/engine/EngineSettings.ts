@@ -6,7 +6,7 @@ const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
 export const EngineSettings = Schema.Struct({
   maxRows: field(positive, 128, "completions to sample concurrently"),
-  maxWaiting: field(positive, 1024, "max waiting completions; further requests are rejected"),
+  maxWaiting: field(positive, 1024, "max waiting completions; excess requests are rejected"),
   maxSequenceTokens: field(Schema.Natural, 0, "max tokens of prompt and completion together; 0: the model's maximum"),
   kvMemoryMegabytes: field(positive, 2048, "memory of the KV cache of running sequences"),
   prefixCacheMegabytes: field(

@@ -59,7 +59,7 @@ export const trainerFields = {
   updatesPerBatch: field(
     positive,
     1,
-    "weight updates with each batch, each over the whole batch (TRL's num_iterations); from the second on the ratio says how far the policy has moved"
+    "weight updates with each batch, each over the whole batch (TRL's num_iterations); from the second on the ratio shows how far the policy has moved"
   ),
   seqLen: field(positive, 2048, "max sequence length, in tokens; announced to the environments"),
   tokenBudget: field(

@@ -43,25 +43,25 @@ export const make = (tokenizer: Tokenizer.TokenizerShape, { skipSpecialTokens = 
   /** Number of window tokens when its text was last complete. */
   let whole = 0
   /** Characters of the window's text that `feed` has returned. */
-  let shown = 0
+  let visible = 0
   const feed = (token: number): string => {
     window.push(token)
     const text = decode(window)
-    const piece = text.slice(shown, text.length - pending(text, window.length - whole))
-    shown += piece.length
+    const piece = text.slice(visible, text.length - pending(text, window.length - whole))
+    visible += piece.length
     if (text.endsWith(incomplete)) return piece
     // A token without text stays: without it, what follows would be decoded as the start of a text.
     if (piece !== "") {
       window = window.slice(settled)
       settled = window.length
-      shown = decode(window).length
+      visible = decode(window).length
     }
     whole = window.length
     return piece
   }
   const rest = (): string => {
-    const piece = decode(window).slice(shown)
-    shown += piece.length
+    const piece = decode(window).slice(visible)
+    visible += piece.length
     return piece
   }
   return { feed, rest }

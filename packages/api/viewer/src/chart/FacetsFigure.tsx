@@ -142,7 +142,7 @@ const FacetPlot = ({ chart, entries, hidden, name, style, ...props }: FacetPlotP
     if (element === null) legend.delete(key)
     else legend.set(key, element)
   }
-  const shown = entries.filter(({ key }) => !hidden.has(key))
+  const visible = entries.filter(({ key }) => !hidden.has(key))
   return (
     <div className="facet">
       <div className="facet-head">
@@ -150,7 +150,7 @@ const FacetPlot = ({ chart, entries, hidden, name, style, ...props }: FacetPlotP
         <span className="chart-position" ref={position} />
       </div>
       <ul className="facet-values" aria-label={`Values of ${name}`}>
-        {shown.map((entry) => (
+        {visible.map((entry) => (
           <li key={entry.key} title={entry.label}>
             <Swatch color={colorOf(entry, style.series)} dash={dashOf(entry)} />
             <span className="sr-only">{entry.label}</span>

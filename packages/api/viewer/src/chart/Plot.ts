@@ -126,7 +126,7 @@ const settings = (
   options: PlotOptions,
   size: { readonly width: number; readonly height: number },
   range: () => readonly [number, number],
-  shown: () => {
+  visible: () => {
     readonly curves: ReadonlyArray<Curve>
     readonly extent: readonly [number, number] | null
     readonly marks: ReadonlyArray<Mark>
@@ -148,7 +148,7 @@ const settings = (
       y: {
         distr: isLogY ? 3 : 1,
         range: (_, min, max) => {
-          const [lowest, greatest] = shown().extent ?? [min, max]
+          const [lowest, greatest] = visible().extent ?? [min, max]
           if (!isLogY) return rangeOfY(lowest, greatest)
           return lowest === null || greatest === null ? [null, null] : uPlot.rangeLog(lowest, greatest, 10, false)
         }
@@ -202,9 +202,9 @@ const settings = (
         }
       ],
       draw: [
-        ...(chart.kind === "points" ? [(plot: uPlot) => drawErrorBars(plot, shown().curves, style)] : []),
-        (plot) => drawGaps(plot, shown().curves, style),
-        (plot) => drawMarks(plot, shown().marks, style)
+        ...(chart.kind === "points" ? [(plot: uPlot) => drawErrorBars(plot, visible().curves, style)] : []),
+        (plot) => drawGaps(plot, visible().curves, style),
+        (plot) => drawMarks(plot, visible().marks, style)
       ]
     }
   }

@@ -100,9 +100,9 @@ export const usePlot = (input: PlotInput) => {
   useEffect(() => {
     const element = host.current
     if (element === null) return
-    const shown = entries.filter(({ key }) => !hidden.has(key))
+    const visible = entries.filter(({ key }) => !hidden.has(key))
     // uPlot cannot lay out a chart without series.
-    if (shown.length === 0) return
+    if (visible.length === 0) return
     let plot: Plot | null = null
     let curves: ReadonlyArray<Curves.Curve> = []
     let isVisible = false
@@ -136,13 +136,13 @@ export const usePlot = (input: PlotInput) => {
       const { view } = latest.current
       const runs = metrics.states()
       const target = view.range ?? Curves.domain(runs, axis) ?? [0, 1]
-      curves = Curves.draw(chart, shown, { axis, smoothing: view.smoothing })
+      curves = Curves.draw(chart, visible, { axis, smoothing: view.smoothing })
       plot ??= make(
         element,
         { width: element.clientWidth, height: element.clientHeight },
         {
           chart,
-          entries: shown,
+          entries: visible,
           hasAxisNames: compared === undefined,
           axis,
           isLogX,
@@ -156,7 +156,7 @@ export const usePlot = (input: PlotInput) => {
       const shownRange = drawable(target, isLogX)
       const all = compared === undefined ? null : Curves.draw(chart, compared, { axis, smoothing: view.smoothing })
       const extent = all === null ? null : Curves.extent(all, shownRange, isLogY)
-      plot.update(curves, shownRange, marksOf(findings, shown, axis), extent)
+      plot.update(curves, shownRange, marksOf(findings, visible, axis), extent)
       element.toggleAttribute("data-not-positive", isLogY && !curves.some(({ drawn }) => drawn.ys.some((y) => y > 0)))
       showValues()
       const withoutNumber = Curves.gapsTold(curves)

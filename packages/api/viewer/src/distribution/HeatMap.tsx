@@ -63,7 +63,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
     event.preventDefault()
     event.stopPropagation()
   }
-  const shown = cell === null ? null : columns[cell.column]!
+  const visible = cell === null ? null : columns[cell.column]!
   return (
     <>
       <div className="heat">
@@ -74,7 +74,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
           role="slider"
           tabIndex={0}
           aria-label={`${title}, distribution over steps`}
-          aria-valuenow={shown === null ? last : shown.from}
+          aria-valuenow={visible === null ? last : visible.from}
           aria-valuemin={first}
           aria-valuemax={last}
           aria-valuetext={
@@ -88,13 +88,13 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
         >
           <svg viewBox={`0 0 ${width} ${bins}`} preserveAspectRatio="none" aria-hidden="true">
             {cells}
-            {cell !== null && shown !== null && (
+            {cell !== null && visible !== null && (
               <rect
                 className="heat-chosen"
                 data-no-picture=""
-                x={shown.from - first}
+                x={visible.from - first}
                 y={bins - 1 - cell.bin}
-                width={shown.to - shown.from + 1}
+                width={visible.to - visible.from + 1}
                 height={1}
               />
             )}

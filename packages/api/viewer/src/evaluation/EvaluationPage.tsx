@@ -68,8 +68,8 @@ const Evaluation = ({ after, before }: { readonly before: Loaded; readonly after
     category: search.get("category") ?? "",
     text: search.get("text") ?? ""
   }
-  const { category, show: shown, text } = filter
-  const items = useMemo(() => Items.select(all, { category, show: shown, text }), [all, category, shown, text])
+  const { category, show: visible, text } = filter
+  const items = useMemo(() => Items.select(all, { category, show: visible, text }), [all, category, visible, text])
   const named = search.get("item")
   const current = named === null ? -1 : items.findIndex(({ id }) => id === named)
   const item = all.find(({ id }) => id === named)

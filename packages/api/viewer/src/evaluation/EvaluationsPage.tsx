@@ -129,7 +129,7 @@ const columnsOf = (selected: ReadonlyArray<string>, toggle: (id: string) => void
     title: "Score",
     isNumber: true,
     value: (row) => figureOf(row, "mean_score"),
-    cell: (row) => shown(figureOf(row, "mean_score"))
+    cell: (row) => format(figureOf(row, "mean_score"))
   },
   { id: "items", title: "Items", isNumber: true, value: (row) => figureOf(row, "items") },
   {
@@ -141,4 +141,4 @@ const columnsOf = (selected: ReadonlyArray<string>, toggle: (id: string) => void
   { id: "at", title: "When", isNumber: true, value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> }
 ]
 
-const shown = (value: number | null): string => (value === null ? "–" : number(value, 3))
+const format = (value: number | null): string => (value === null ? "–" : number(value, 3))

@@ -15,9 +15,9 @@ export const Settings = ({ of }: { readonly of: ReadonlyArray<{ readonly [name: 
     Object.entries(settings).flatMap(([name, value]) => {
       if (value === null || value === undefined) return []
       const text = textOf(value)
-      const shown = cut(shownOf(value))
+      const visible = cut(shownOf(value))
       return [
-        <span key={name} title={shown === text ? undefined : text}>{`${name.replaceAll("_", " ")} ${shown}`}</span>
+        <span key={name} title={visible === text ? undefined : text}>{`${name.replaceAll("_", " ")} ${visible}`}</span>
       ]
     })
   )

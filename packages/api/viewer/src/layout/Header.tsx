@@ -79,8 +79,8 @@ const RunChooser = () => {
   const { run, runs } = useRuns()
   const [path, navigate] = useLocation()
   const names = runs.value?.map(({ name }) => name) ?? []
-  const shown = run === null || names.includes(run) ? names : [run, ...names]
-  if (shown.length === 0) return null
+  const visible = run === null || names.includes(run) ? names : [run, ...names]
+  if (visible.length === 0) return null
   const choose = (name: string) =>
     navigate(
       path.startsWith("/groups/")
@@ -93,7 +93,7 @@ const RunChooser = () => {
     <label className="run-chooser">
       <span className="sr-only">Run</span>
       <select value={run ?? ""} onChange={(event) => choose(event.target.value)}>
-        {shown.map((name) => (
+        {visible.map((name) => (
           <option key={name} value={name}>
             {name}
           </option>

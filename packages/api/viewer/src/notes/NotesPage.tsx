@@ -67,13 +67,13 @@ export const NotesPage = () => {
   }
   if (notes.all === null) return <Loading what="notes" />
   const labels = [...new Set(notes.all.flatMap((note) => note.labels))].sort()
-  const shown = label === "" ? notes.all : notes.all.filter((note) => note.labels.includes(label))
+  const visible = label === "" ? notes.all : notes.all.filter((note) => note.labels.includes(label))
   return (
     <div className="page notes-page">
       <div className="section-head">
         <h1>Notes</h1>
         <p className="muted" role="status">
-          {notes.problem ?? plural(shown.length, "rollout")}
+          {notes.problem ?? plural(visible.length, "rollout")}
         </p>
         {labels.length > 0 && (
           <label className="notes-filter">
@@ -86,10 +86,10 @@ export const NotesPage = () => {
             </select>
           </label>
         )}
-        {shown.length > 0 && (
+        {visible.length > 0 && (
           <button
             type="button"
-            onClick={() => Save.text(`notes-${run}.jsonl`, Save.jsonLines(shown.map((note) => ({ run, ...note }))))}
+            onClick={() => Save.text(`notes-${run}.jsonl`, Save.jsonLines(visible.map((note) => ({ run, ...note }))))}
           >
             Save as JSONL
           </button>
@@ -105,7 +105,7 @@ export const NotesPage = () => {
         <DataTable
           caption="Notes"
           columns={columns}
-          rows={shown}
+          rows={visible}
           rowKey={({ group, rollout }) => `${group}/${rollout ?? ""}`}
         />
       )}

@@ -42,7 +42,7 @@ export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProp
   }, [isOpen])
   const choices = runs.filter(({ name }) => name !== run)
   if (choices.length === 0) return null
-  const shown = choices.filter(({ name }) => name.toLowerCase().includes(search.trim().toLowerCase()))
+  const visible = choices.filter(({ name }) => name.toLowerCase().includes(search.trim().toLowerCase()))
   const toggle = (name: string) =>
     onChange(others.includes(name) ? others.filter((other) => other !== name) : [...others, name])
   // A run just selected has none yet.
@@ -69,7 +69,7 @@ export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProp
             />
           )}
           <ul>
-            {shown.map(({ current_step, name }) => (
+            {visible.map(({ current_step, name }) => (
               <li key={name}>
                 <label>
                   <input type="checkbox" checked={others.includes(name)} onChange={() => toggle(name)} />
@@ -79,7 +79,7 @@ export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProp
               </li>
             ))}
           </ul>
-          {shown.length === 0 && <p className="muted">No run matches “{search}”.</p>}
+          {visible.length === 0 && <p className="muted">No run matches “{search}”.</p>}
         </div>
       </details>
       {others.length > 0 && (

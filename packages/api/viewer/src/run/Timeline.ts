@@ -80,14 +80,14 @@ export const of = (table: MetricTable, rows: ReadonlyArray<Wire.RolloutRow>, max
 
 /** Indices of the positions, from left to right, with room for a label: at least `apart` after the previous one. */
 export const labelled = (places: ReadonlyArray<number>, apart: number): ReadonlySet<number> => {
-  const shown = new Set<number>()
+  const visible = new Set<number>()
   let last = Number.NEGATIVE_INFINITY
   for (const [index, place] of places.entries()) {
     if (place - last < apart) continue
-    shown.add(index)
+    visible.add(index)
     last = place
   }
-  return shown
+  return visible
 }
 
 export interface Share {

@@ -45,7 +45,7 @@ export const ViewTools = ({ onChange, view }: ViewToolsProps) => (
 const Zoom = ({ onChange, view: { axis, range } }: ViewToolsProps) => {
   const [draft, setDraft] = useState<{ readonly from?: string; readonly to?: string }>({})
   const unit = axis === "step" ? "step" : "second"
-  const text = { from: draft.from ?? shown(range?.[0]), to: draft.to ?? shown(range?.[1]) }
+  const text = { from: draft.from ?? format(range?.[0]), to: draft.to ?? format(range?.[1]) }
   const apply = (event: FormEvent) => {
     event.preventDefault()
     const [low, high] = [Number(text.from), Number(text.to)]
@@ -87,4 +87,4 @@ const Zoom = ({ onChange, view: { axis, range } }: ViewToolsProps) => {
   )
 }
 
-const shown = (value: number | undefined): string => (value === undefined ? "" : String(Number(value.toPrecision(5))))
+const format = (value: number | undefined): string => (value === undefined ? "" : String(Number(value.toPrecision(5))))

@@ -16,13 +16,13 @@ export const colorsOf = (): { readonly surface: string; readonly text: string; r
   return { surface: surface!, text: text!, muted: muted! }
 }
 
-const shown = (value: Save.Value | undefined): string => {
+const format = (value: Save.Value | undefined): string => {
   const text = value === null || value === undefined ? "–" : String(value).replaceAll(/\s+/g, " ")
   return text.length > longest ? `${text.slice(0, longest - 1)}…` : text
 }
 
 export const drawTable = (title: string, { columns, rows }: Save.Table): HTMLCanvasElement => {
-  const cells = [columns.map(shown), ...rows.slice(0, maxRows).map((row) => columns.map((_, at) => shown(row[at])))]
+  const cells = [columns.map(format), ...rows.slice(0, maxRows).map((row) => columns.map((_, at) => format(row[at])))]
   const canvas = document.createElement("canvas")
   // The context only fails after a request for another kind.
   const context = canvas.getContext("2d")!

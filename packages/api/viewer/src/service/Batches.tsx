@@ -32,15 +32,15 @@ export const Batches = ({ batches, now }: BatchesProps) => {
   if (batches.length === 0) return <p className="muted">No batches yet.</p>
   const open = batches.filter(({ state }) => state !== "acked")
   const done = batches.filter(({ state }) => state === "acked")
-  const shown = showsAll ? batches : [...open, ...done.slice(0, doneAtOnce)]
+  const visible = showsAll ? batches : [...open, ...done.slice(0, doneAtOnce)]
   const counts = [...countStates(batches, now)].map(([state, count]) => `${Format.count(count)} ${words[state]}`)
   return (
     <>
       <p className="muted">
         Last {Format.plural(batches.length, "batch", "batches")}: {counts.join(", ")}.
       </p>
-      <DataTable caption="Batches" columns={columnsOf(now)} rows={shown} rowKey={({ id }) => id} />
-      {(showsAll || shown.length < batches.length) && (
+      <DataTable caption="Batches" columns={columnsOf(now)} rows={visible} rowKey={({ id }) => id} />
+      {(showsAll || visible.length < batches.length) && (
         <button type="button" className="small" onClick={() => setShowsAll(!showsAll)}>
           {showsAll ? "Show fewer" : `All ${Format.count(batches.length)}`}
         </button>

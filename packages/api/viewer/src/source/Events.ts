@@ -44,26 +44,26 @@ export const follow = ({ ask, onMessage, onState, open, reach }: EventStream): U
     for (;;) {
       await Connections.shown(signal)
       const release = await Connections.take()
-      const shown = Connections.whileShown(signal)
+      const visible = Connections.whileShown(signal)
       let problem: SourceError | null = null
       let isAsking = false
       try {
         if (signal.aborted) return
         if (release === null) {
-          await ask(shown.signal)
+          await ask(visible.signal)
           pause = firstPauseMillis
           isAsking = true
           onState("live", null)
-        } else await stream(shown.signal)
+        } else await stream(visible.signal)
       } catch (cause) {
         problem =
           cause instanceof SourceError ? cause : new SourceError("unreachable", "the connection was interrupted")
       } finally {
-        shown.end()
+        visible.end()
         release?.()
       }
       if (signal.aborted) return
-      if (shown.signal.aborted) continue
+      if (visible.signal.aborted) continue
       if (isAsking) {
         await sleep(betweenAsksMillis, signal)
         continue

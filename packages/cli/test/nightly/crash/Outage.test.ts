@@ -37,10 +37,10 @@ const outage = Effect.fnUntraced(function* (
   })
 
   yield* service.process.killed
-  yield* environment.message("trajectory service is unreachable; spooling")
+  yield* environment.says("trajectory service is unreachable; spooling")
   yield* whileAway(environment)
   yield* Service.startHere(place, { port })
-  yield* environment.message("trajectory service is back")
+  yield* environment.says("trajectory service is back")
 
   yield* Fiber.join(training)
   const { code } = yield* environment.ended
@@ -70,7 +70,7 @@ it.live.skipIf(Disk.reason !== undefined)(
     Effect.gen(function* () {
       const spool = yield* Disk.full
       yield* outage(spool, (environment) =>
-        environment.message(
+        environment.says(
           /groups could not be spooled; keeping them in memory[^]*no space left on device[^]*Free disk space/i
         )
       )

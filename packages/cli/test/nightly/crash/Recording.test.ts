@@ -75,7 +75,7 @@ it.live("a recording gateway that is killed loses no answer, and records none tw
     const policy = yield* TestServer.make((_, count) => TestServer.chatReply([`answer ${count}`]))
     for (const [round, killAt] of kills.entries()) {
       const running = yield* Atropos.start(gateway(policy.url), { cwd, env, killAt })
-      const [, url = ""] = yield* running.message(/gateway at (\S+),/)
+      const [, url = ""] = yield* running.says(/gateway at (\S+),/)
       const own = Array.from({ length: 6 }, (_, at): Client => ({
         chat: [{ role: "system", content: `client ${round} ${at}` }],
         ...(at % 2 === 0 && { reward: at + 1 })
@@ -86,8 +86,8 @@ it.live("a recording gateway that is killed loses no answer, and records none tw
     }
     assert.isNotEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
     const last = yield* InProcess.start(gateway(policy.url), env)
-    yield* last.message(/recorded sessions left open by an earlier process/)
-    yield* last.message(/gateway at/)
+    yield* last.says(/recorded sessions left open by an earlier process/)
+    yield* last.says(/gateway at/)
     assert.isEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
     yield* last.interrupt
 

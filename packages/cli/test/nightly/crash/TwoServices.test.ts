@@ -56,7 +56,7 @@ it.live.skipIf(postgres === undefined)(
       const cwd = yield* Atropos.folder
       const victim = yield* Atropos.startScript(script, [dying.url, String(ackedByVictim)], { cwd })
       const killings = Effect.gen(function* () {
-        yield* victim.message(new RegExp(`(claimed .*\\n+acked .*\\n+){${ackedByVictim}}claimed .*\\n`))
+        yield* victim.says(new RegExp(`(claimed .*\\n+acked .*\\n+){${ackedByVictim}}claimed .*\\n`))
         yield* victim.kill
         yield* hasNoVictim.open
         yield* dying.process.killed

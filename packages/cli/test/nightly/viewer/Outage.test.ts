@@ -42,7 +42,7 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
 
   const serving = Effect.fnUntraced(function* (cwd: string, port = 0) {
     const service = yield* Atropos.start(["api", "--port", String(port)], { cwd })
-    const [, url = ""] = yield* service.message(/trajectory service at (http:\S+)/)
+    const [, url = ""] = yield* service.says(/trajectory service at (http:\S+)/)
     return { ...service, url }
   })
 

@@ -19,8 +19,8 @@ export const count = (
 ): Effect.Effect<number, Failure> =>
   Effect.suspend(() => {
     if (tokenizer === undefined) return Effect.fail(noTokenizer)
-    return Effect.map(ShownChat.of({ tokenizer, takesPictures: false }, { messages, tools }), (shown) => {
-      const text = tokenizer.applyChatTemplate(ToolCalls.makeTranslator().toText(shown.messages), {
+    return Effect.map(ShownChat.of({ tokenizer, takesPictures: false }, { messages, tools }), (visible) => {
+      const text = tokenizer.applyChatTemplate(ToolCalls.makeTranslator().toText(visible.messages), {
         addGenerationPrompt: true,
         ...(tools.length > 0 && { tools })
       })

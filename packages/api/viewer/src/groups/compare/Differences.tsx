@@ -27,7 +27,7 @@ const figures: ReadonlyArray<Figure> = [
   { name: "policy", of: ({ policyVersion }) => policyVersion }
 ]
 
-const shown = (value: number | string | null): string =>
+const format = (value: number | string | null): string =>
   value === null ? "–" : typeof value === "number" ? number(value) : value
 
 const change = (left: number | string | null, right: number | string | null): string =>
@@ -68,10 +68,10 @@ export const Differences = ({ left, right }: { readonly left: Rollout; readonly 
               <tr key={row.name} className={row.left === row.right ? "muted" : undefined}>
                 <th scope="row">{row.name}</th>
                 <td className="number" data-title={`Rollout ${left.index + 1}`}>
-                  {shown(row.left)}
+                  {format(row.left)}
                 </td>
                 <td className="number" data-title={`Rollout ${right.index + 1}`}>
-                  {shown(row.right)}
+                  {format(row.right)}
                 </td>
                 <td className="number" data-title="Difference">
                   {change(row.left, row.right)}

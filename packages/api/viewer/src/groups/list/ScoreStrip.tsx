@@ -49,8 +49,8 @@ export const ScoreStrip = memo(({ scale, scores }: Scored & { readonly scale: Sc
       paths[kind] +=
         `M${(place * step).toFixed(2)} ${zero.toFixed(2)}h${bar.toFixed(2)}V${to.toFixed(2)}h${(-bar).toFixed(2)}Z`
     })
-  const shown = scores.slice(0, 32).map((score) => number(score, 3))
-  const label = `${scores.length} scores: ${shown.join(", ")}${scores.length > 32 ? " and more" : ""}`
+  const visible = scores.slice(0, 32).map((score) => number(score, 3))
+  const label = `${scores.length} scores: ${visible.join(", ")}${scores.length > 32 ? " and more" : ""}`
   const range = `bars from ${number(scale.low, 3)} to ${number(scale.high, 3)}`
   return (
     <svg

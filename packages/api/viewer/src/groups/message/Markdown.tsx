@@ -14,17 +14,17 @@ const firstChunks = 1
 const moreChunks = 4
 
 export const Markdown = memo(({ text }: { readonly text: string }) => {
-  const [shown, setShown] = useState(firstChunks)
+  const [visible, setShown] = useState(firstChunks)
   const pieces = useMemo(() => chunks(text, chunkSize), [text])
-  const rest = pieces.slice(shown).reduce((sum, { length }) => sum + length, 0)
+  const rest = pieces.slice(visible).reduce((sum, { length }) => sum + length, 0)
   return (
     <>
-      {pieces.slice(0, shown).map((piece, place) => (
+      {pieces.slice(0, visible).map((piece, place) => (
         // oxlint-disable-next-line react/no-array-index-key -- pieces of a text never move
         <Chunk key={place} text={piece} />
       ))}
       {rest > 0 && (
-        <button type="button" className="small" onClick={() => setShown(shown + moreChunks)}>
+        <button type="button" className="small" onClick={() => setShown(visible + moreChunks)}>
           {`Show more of ${count(rest)} characters`}
         </button>
       )}
@@ -49,8 +49,8 @@ const moreCharacters = 100_000
 
 /** Plain text. If boxed it may scroll, and is focusable by keyboard. */
 export const PlainText = memo(({ isBoxed = false, text }: { readonly text: string; readonly isBoxed?: boolean }) => {
-  const [shown, setShown] = useState(firstCharacters)
-  const rest = text.length - shown
+  const [visible, setShown] = useState(firstCharacters)
+  const rest = text.length - visible
   return (
     <>
       <div
@@ -58,10 +58,10 @@ export const PlainText = memo(({ isBoxed = false, text }: { readonly text: strin
         tabIndex={isBoxed ? 0 : undefined}
         data-scrolls={isBoxed || undefined}
       >
-        {rest > 0 ? text.slice(0, shown) : text}
+        {rest > 0 ? text.slice(0, visible) : text}
       </div>
       {rest > 0 && (
-        <button type="button" className="small" onClick={() => setShown(shown + moreCharacters)}>
+        <button type="button" className="small" onClick={() => setShown(visible + moreCharacters)}>
           {`Show more of ${count(rest)} characters`}
         </button>
       )}

@@ -46,8 +46,8 @@ export const formula = (recipe: AdvantageRecipe | null): string => {
   }
   const rule = ruleText(ruleOf(recipe))
   if (recipe === null) return `advantage = ${rule}; the run's own rule is unknown`
-  const shown = ScoreAdvantage.needsBatch(ruleOf(recipe)) ? "; not shown, because it needs the whole batch" : ""
-  return `advantage = ${rule} (${recipe.loss})${shown}`
+  const visible = ScoreAdvantage.needsBatch(ruleOf(recipe)) ? "; not shown, because it needs the whole batch" : ""
+  return `advantage = ${rule} (${recipe.loss})${visible}`
 }
 
 const ruleText = ({ advantageScale, baseline }: ScoreAdvantage.Rule): string => {

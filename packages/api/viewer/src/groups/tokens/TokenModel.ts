@@ -215,6 +215,6 @@ export const visible = (text: string): string =>
 /** Label of a token: its visible text, truncated if very long; `#id` without text. */
 export const label = ({ id, text }: Pick<Token, "id" | "text">): string => {
   if (text === null) return `#${id}`
-  const shown = visible(text)
-  return shown.length > 48 ? `${shown.slice(0, 47)}…` : shown
+  const displayed = visible(text)
+  return displayed.length > 48 ? `${displayed.slice(0, 47)}…` : displayed
 }

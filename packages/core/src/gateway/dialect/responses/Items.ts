@@ -109,8 +109,8 @@ export const make = ({ answer, isCut, isSealed, isSummarized, message, names }: 
         ]
       : []),
     ...calls.map((call, at) => {
-      const { arguments: text, name: shown } = call.function
-      const { isCustom = false, ...named } = names.get(shown) ?? { name: shown }
+      const { arguments: text, name: visible } = call.function
+      const { isCustom = false, ...named } = names.get(visible) ?? { name: visible }
       const common = { id: id("call", at), call_id: callId(answer, call, at), ...named, status: "completed" as const }
       return isCustom
         ? ({ ...common, type: "custom_tool_call", input: ResponsesTools.customInput(text) } satisfies CustomCallItem)

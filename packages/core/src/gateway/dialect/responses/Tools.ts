@@ -91,15 +91,15 @@ export const decode = Effect.fnUntraced(function* (
       : yield* readFunction(tool, param)
     if ("strict" in source && source.strict === true) ignored.add("tools.strict")
     if ("format" in source && source.format !== undefined) ignored.add("tools.format")
-    const shown = nameOf(name, namespace)
-    if (names.has(shown)) return yield* OpenAiFailure.invalid(`${param}.name`, `two tools are named ${shown}`)
+    const visible = nameOf(name, namespace)
+    if (names.has(visible)) return yield* OpenAiFailure.invalid(`${param}.name`, `two tools are named ${visible}`)
     if (isCustom || namespace !== undefined) {
-      names.set(shown, { name, isCustom, ...(namespace !== undefined && { namespace }) })
+      names.set(visible, { name, isCustom, ...(namespace !== undefined && { namespace }) })
     }
     const parameters = isCustom ? inputSchema : "parameters" in source ? source.parameters : undefined
     tools.push(
       Normalize.tool({
-        name: shown,
+        name: visible,
         ...(typeof description === "string" && { description }),
         ...(parameters !== undefined && parameters !== null && { parameters })
       })
