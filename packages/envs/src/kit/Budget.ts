@@ -37,7 +37,7 @@ export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
   const tokenizer = yield* Effect.serviceOption(Tokenizer)
   const started = yield* Clock.currentTimeMillis
   const { calls: maxCalls, seconds: maxSeconds, tokens, turns: maxTurns } = { ...unbounded, ...limits }
-  const mostTokens = Math.min(tokens, yield* SequenceLimit)
+  const tokenLimit = Math.min(tokens, yield* SequenceLimit)
   let turns = 0
   let used = 0
   let calls = 0
@@ -45,7 +45,7 @@ export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
   const seconds = Effect.map(Clock.currentTimeMillis, (now) => (now - started) / 1000)
   const exhausted = Effect.map(seconds, (passed): Option.Option<Limit> => {
     if (turns >= maxTurns) return Option.some("turns")
-    if (used >= mostTokens) return Option.some("tokens")
+    if (used >= tokenLimit) return Option.some("tokens")
     return passed >= maxSeconds ? Option.some("seconds") : Option.none()
   })
   const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> =>
@@ -64,9 +64,9 @@ export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
 
   const turn: Budget["turn"] = Effect.fn("Budget.turn")(function* (session, request) {
     if (Option.isSome(yield* exhausted)) return Option.none()
-    const left = Number.isFinite(mostTokens) ? mostTokens - prompted(request) : mostTokens
+    const left = Number.isFinite(tokenLimit) ? tokenLimit - prompted(request) : tokenLimit
     if (left <= 0) {
-      used = mostTokens
+      used = tokenLimit
       return Option.none()
     }
     const maxTokens = Math.min(left, request.maxTokens ?? Number.POSITIVE_INFINITY)

@@ -132,7 +132,7 @@ export interface Request {
   readonly expected: ReadonlyArray<ToolCalls.Call>
 }
 
-/** A request of one to `mostCalls` wishes. */
+/** A request of one to `maxCalls` wishes. */
 export const draw = (random: SeededRandom.SeededRandom, maxCalls: number): Request => {
   const offered = random.sample(capabilities, random.between(3, capabilities.length))
   const count = random.chance(0.5) ? 1 : random.between(1, maxCalls)

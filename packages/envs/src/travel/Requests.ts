@@ -164,7 +164,7 @@ const sort = (random: Random, { orders, things }: Domain, from: string): Turn =>
   }
 }
 
-/** A conversation with one to `mostTurns` user messages. */
+/** A conversation with one to `maxTurns` user messages. */
 export const draw = (random: Random, maxTurns: number): Conversation => {
   const domain = random.pick(domains)
   const { missing, request, things } = domain

@@ -72,7 +72,7 @@ const phrasesOf = (query: RolloutText.Query | undefined): ReadonlyArray<string> 
  * Max groups whose text is read to count phrase matches, in a tenth of a second. Above it only as many are read as the
  * page needs, without a count.
  */
-const mostRead = 2000
+const maxRead = 2000
 
 export const make = Effect.fnUntraced(function* (
   names: RunNames.RunNames,
@@ -121,7 +121,7 @@ export const make = Effect.fnUntraced(function* (
               select bool_and(strpos(body, phrase) > 0)
               from grp_text cross join unnest(${Rows.array("text", phrases)}::text[]) as phrase where group_id = matching.id
             )
-            limit case when ${isFirst} and (select count(*) <= ${mostRead} from matching) then null else ${last}::bigint end`
+            limit case when ${isFirst} and (select count(*) <= ${maxRead} from matching) then null else ${last}::bigint end`
     // Before the search: groups indexed in between may be both found and counted here, but never neither.
     const unindexed = isFirst ? yield* index.unindexed(run.ids) : null
     const rows = yield* sql<BrowseRow & { readonly total: number; readonly is_counted: boolean }>`
@@ -129,7 +129,7 @@ export const make = Effect.fnUntraced(function* (
         candidates as materialized (${withPhrases}),
         page as materialized (select id, place from candidates order by place limit ${limit + 1} offset ${offset})
       select ${columns}, (select count(*)::int from candidates) as total,
-        ${phrases.length === 0} or (select count(*) <= ${mostRead} from matching) as is_counted
+        ${phrases.length === 0} or (select count(*) <= ${maxRead} from matching) as is_counted
       from page join grp using (id) ${joined} order by page.place`
     const previews = yield* index.previews(rows.slice(0, limit).flatMap((row) => (row.is_unread ? [row.id] : [])))
     const page = rows.slice(0, limit).map((row) => ({
