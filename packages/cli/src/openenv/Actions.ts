@@ -32,8 +32,8 @@ const CallTool = Schema.Struct({
 const ListTools = Schema.Struct({ type: Schema.Literal("list_tools"), metadata: Metadata })
 
 export type Action =
-  | { readonly kind: "message"; readonly said: Driven.Said }
-  | { readonly kind: "call_tool"; readonly tool: string; readonly said: Driven.Said }
+  | { readonly kind: "message"; readonly reply: Driven.Said }
+  | { readonly kind: "call_tool"; readonly tool: string; readonly reply: Driven.Said }
   | { readonly kind: "list_tools" }
 
 /** An invalid action; `errors` in pydantic's format. */
@@ -87,7 +87,7 @@ export const decode = (input: unknown): Effect.Effect<Action, ActionError> => {
       onSuccess: ({ arguments: args = {}, tool_name: tool }): Action => ({
         kind: "call_tool",
         tool,
-        said: { text: "", toolCalls: [toCall({ name: tool, arguments: args }, 0)] }
+        reply: { text: "", toolCalls: [toCall({ name: tool, arguments: args }, 0)] }
       })
     })
   }
@@ -95,7 +95,7 @@ export const decode = (input: unknown): Effect.Effect<Action, ActionError> => {
     onFailure: refused(input),
     onSuccess: ({ message, tool_calls: calls }): Action => ({
       kind: "message",
-      said: { text: message, ...(calls && calls.length > 0 && { toolCalls: calls.map(toCall) }) }
+      reply: { text: message, ...(calls && calls.length > 0 && { toolCalls: calls.map(toCall) }) }
     })
   })
 }

@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
     if (episode === undefined) {
       return yield* new Driven.DrivenError({ isRefused: false, message: "no episode is open: start one with reset" })
     }
-    const turn = remember(yield* episode.running.step(action.said))
+    const turn = remember(yield* episode.running.step(action.reply))
     state = { ...state, step_count: state.step_count + 1 }
     return action.kind === "message" ? Observations.ofTurn(turn) : Observations.ofCall(action.tool, turn)
   })

@@ -29,11 +29,11 @@ export const reported =
           const now = part === undefined ? waiting : (words[part] ?? "training")
           return now && `step ${done + 1}/${total}, ${now}`
         }
-        const told = steps.pipe(
+        const observed = steps.pipe(
           Stream.tap(({ step }) => Effect.sync(() => void (done = step))),
           Stream.provideService(OnPart, (name) => void (part = name))
         )
-        return Stream.transformPull(told, (pull) =>
+        return Stream.transformPull(observed, (pull) =>
           Effect.succeed(
             Effect.suspend(() => {
               part = undefined

@@ -11,7 +11,7 @@ describe("actions of OpenEnv", () => {
     it.effect(`keep the numbers of ${action} as they are written`, () =>
       Effect.gen(function* () {
         const read = yield* Actions.decode(ExactJson.parseWritten(action))
-        const calls = "said" in read ? read.said.toolCalls : undefined
+        const calls = "reply" in read ? read.reply.toolCalls : undefined
         assert.strictEqual(calls?.[0]?.function.arguments, '{"id":2512292042121000001,"share":1.0}')
       })
     )

@@ -90,13 +90,13 @@ const parts = (state: State): RewardComponents.Rewards => ({
 
 const worth = (state: State): number => RewardComponents.scoreOf(parts(state), rule)
 
-const guess = (state: State, answer: string): { readonly state: State; readonly told: string } => {
+const guess = (state: State, answer: string): { readonly state: State; readonly feedback: string } => {
   const word = guessOf(answer)
   const next = { ...state, turn: state.turn + 1 }
-  if (word === undefined) return { state: next, told: "No word of five letters between <guess> tags." }
-  if (!isKnown(word)) return { state: next, told: `${word} is not in the list.` }
+  if (word === undefined) return { state: next, feedback: "No word of five letters between <guess> tags." }
+  if (!isKnown(word)) return { state: next, feedback: `${word} is not in the list.` }
   const marks = mark(word, state.hidden)
-  return { state: { ...next, guesses: [...state.guesses, { word, marks }] }, told: `${word}: ${marks}.` }
+  return { state: { ...next, guesses: [...state.guesses, { word, marks }] }, feedback: `${word}: ${marks}.` }
 }
 
 export const game: GameEnvironment.PlayableGame<State> = {
@@ -104,9 +104,9 @@ export const game: GameEnvironment.PlayableGame<State> = {
   start: (random) => ({ hidden: random.pick(words), guesses: [], turn: 0 }),
   opening: () => [Message.system(rules), Message.user("Your first guess?")],
   step: (before, answer) => {
-    const { state, told: reported } = guess(before, answer)
+    const { state, feedback } = guess(before, answer)
     const isOver = isSolved(state) || state.turn === maxGuesses
-    const observation = `${reported} ${maxGuesses - state.turn} left.`
+    const observation = `${feedback} ${maxGuesses - state.turn} left.`
     return { state, isOver, reward: isOver ? worth(state) : 0, observation }
   },
   // The information so far, minus a small cost for every used guess.

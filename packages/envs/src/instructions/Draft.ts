@@ -12,7 +12,7 @@ export type Layout =
 
 export interface Draft {
   readonly layout: Layout
-  readonly wanted: ReadonlyArray<string>
+  readonly required: ReadonlyArray<string>
   /** Lines after the first part, and after the last. */
   readonly afterFirst: ReadonlyArray<string>
   readonly afterLast: ReadonlyArray<string>
@@ -22,7 +22,7 @@ export interface Draft {
 
 export const empty: Draft = {
   layout: { of: "text" },
-  wanted: [],
+  required: [],
   afterFirst: [],
   afterLast: [],
   finish: (text) => text
@@ -61,9 +61,9 @@ const between: { readonly [of in Layout["of"]]: string } = {
 }
 
 /** The answer, with a number of additional sentences. */
-export const write = ({ afterFirst, afterLast, finish, layout, wanted: target }: Draft, more = 0): string => {
+export const write = ({ afterFirst, afterLast, finish, layout, required }: Draft, more = 0): string => {
   const [first = "", ...rest] = partsOf(layout)
   const fillers = Array.from({ length: more }, (_, number) => sentence(rest.length + 2 + number))
-  const opening = [[first, ...target, ...fillers].join(" "), ...afterFirst].join("\n")
+  const opening = [[first, ...required, ...fillers].join(" "), ...afterFirst].join("\n")
   return finish([[opening, ...rest].join(between[layout.of]), ...afterLast].join("\n"))
 }

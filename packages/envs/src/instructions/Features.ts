@@ -31,7 +31,7 @@ const feature = (constraint: Constraint, change: Partial<Draft.Draft>): Feature 
 
 const adding = (
   constraint: Constraint,
-  list: "wanted" | "afterFirst" | "afterLast",
+  list: "required" | "afterFirst" | "afterLast",
   texts: ReadonlyArray<string>
 ): Feature => ({
   constraint,
@@ -81,7 +81,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
       const words = [first!, ...more] as const
       return adding(
         Keywords.keywords.make({ keyword_list: words }),
-        "wanted",
+        "required",
         words.map((word) => `We think of the ${word}.`)
       )
     },
@@ -90,7 +90,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
       const N = random.between(1, 4)
       return adding(
         Keywords.keywordFrequency.make({ word, N }),
-        "wanted",
+        "required",
         times(N, () => `Here is the ${word}.`)
       )
     },
@@ -103,7 +103,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
       const N = random.between(1, 4)
       return adding(
         Keywords.letterFrequency.make({ letter, N }),
-        "wanted",
+        "required",
         times(N, () => `We saw a ${word}.`)
       )
     }
@@ -114,7 +114,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
       const N = random.between(1, 4)
       return adding(
         Content.placeholders.make({ N }),
-        "wanted",
+        "required",
         times(N, (number) => `Ask for [detail ${number}].`)
       )
     },
@@ -122,7 +122,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
       const N = random.between(1, 4)
       return adding(
         Format.highlights.make({ N }),
-        "wanted",
+        "required",
         times(N, (number) => `Note *point ${number}* well.`)
       )
     }
@@ -149,7 +149,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
       const words = random.sample(Stock.capitals, N)
       return adding(
         Case.capitalWords.make({ N, quantifier }),
-        "wanted",
+        "required",
         words.map((word) => `A sign says ${word}.`)
       )
     }

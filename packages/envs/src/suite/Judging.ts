@@ -67,7 +67,7 @@ const ask = Effect.fn("Judging.ask")(function* (
       message: `cannot parse the judge's verdict: ${JSON.stringify(reply.slice(-200))}`
     })
   }
-  return { said: reply, verdict: verdict ?? null, worth }
+  return { reply, verdict: verdict ?? null, worth }
 })
 
 /** A grade, and the share of each named verdict. */
@@ -75,7 +75,7 @@ export const grade = (name: string, spec: Of<"judge">) =>
   Effect.map(Judge.required, (judge) =>
     Effect.fnUntraced(function* (item: Judged, answer: Answer) {
       const template = item.references.length > 0 ? (spec.prompt_with_reference ?? spec.prompt) : spec.prompt
-      const { said: reply, verdict, worth } = yield* ask(judge, spec, template, wordsOf(item, answer))
+      const { reply, verdict, worth } = yield* ask(judge, spec, template, wordsOf(item, answer))
       const shares = Object.entries(spec.shares ?? {}).map(
         ([share, target]) => [share, verdict?.toLowerCase() === target.toLowerCase() ? 1 : 0] as const
       )
@@ -116,7 +116,7 @@ export const comparison = (name: string, spec: Of<"comparison">) =>
         parsed: answer.text,
         notes: {
           verdicts: [first.verdict, second.verdict],
-          judge: [first.said, second.said],
+          judge: [first.reply, second.reply],
           ...(spec.weights && { weights: { [weighted]: a + b } })
         }
       }

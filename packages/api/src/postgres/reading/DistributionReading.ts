@@ -50,11 +50,11 @@ export const make = Effect.fnUntraced(function* (
         where grp.run_id = ${latest} ${ofEnvironment}
         order by grp.id desc limit ${maxGroups}
       ),
-      told as materialized (select step, ${values} as vals from recent),
-      vals as materialized (select step, val::float8 as val from told cross join unnest(vals) as val),
+      stored as materialized (select step, ${values} as vals from recent),
+      vals as materialized (select step, val::float8 as val from stored cross join unnest(vals) as val),
       bounds as (
         select min(val) as low, max(val) as high, min(step) as first, max(step) as last,
-          (max(step) - min(step)) / ${maxColumns} + 1 as per, (select count(*)::int from told where vals is not null) as groups
+          (max(step) - min(step)) / ${maxColumns} + 1 as per, (select count(*)::int from stored where vals is not null) as groups
         from vals
       ),
       -- Lower bounds of the bins, bit-identical to the viewer's, whose filters select groups by them.

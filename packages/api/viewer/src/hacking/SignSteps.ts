@@ -29,7 +29,7 @@ interface Step {
   readonly ownScores: Array<number>
   /** By answer. */
   readonly answers: Map<string, { rollouts: number; readonly items: Set<string> }>
-  told: number
+  answerCount: number
   /** Answers also given by another rollout of the group, with less than the best score of the run. */
   repeated: number
   /** Answers given to the same item before, and those of them with a very different score than then. */
@@ -113,7 +113,7 @@ const addAnswers = (step: Step, row: Wire.RolloutRow, { first, highest, lowest }
     sum.sum += score
     sum.count++
   }
-  step.told += answers.length
+  step.answerCount += answers.length
 }
 
 interface Collected {
@@ -148,7 +148,7 @@ export const collect = (rows: ReadonlyArray<Wire.RolloutRow>): Collected => {
       ownLengths: [],
       ownScores: [],
       answers: new Map(),
-      told: 0,
+      answerCount: 0,
       repeated: 0,
       known: 0,
       contradicted: 0,
@@ -163,8 +163,8 @@ export const collect = (rows: ReadonlyArray<Wire.RolloutRow>): Collected => {
 }
 
 /** The share of a step's most common answer that was given to different items. */
-export const commonestOf = ({ answers, told: reported }: Step): number =>
-  Math.max(0, ...[...answers.values()].map(({ items, rollouts }) => (items.size > 1 ? rollouts / reported : 0)))
+export const commonestOf = ({ answers, answerCount }: Step): number =>
+  Math.max(0, ...[...answers.values()].map(({ items, rollouts }) => (items.size > 1 ? rollouts / answerCount : 0)))
 
 export const lengthOf = ({ lengths }: Step): number => mean(lengths)
 

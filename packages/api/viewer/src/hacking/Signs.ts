@@ -34,8 +34,8 @@ export const tableOf = (rows: ReadonlyArray<Wire.RolloutRow>): MetricTable.Metri
         values: {
           ...(tie !== undefined && { [metrics.correlation]: tie }),
           ...(step.lengths.length > 0 && { [metrics.length]: SignSteps.lengthOf(step) }),
-          ...(step.told > 0 && {
-            [metrics.repeated]: step.repeated / step.told,
+          ...(step.answerCount > 0 && {
+            [metrics.repeated]: step.repeated / step.answerCount,
             [metrics.commonest]: SignSteps.commonestOf(step)
           }),
           ...(step.known > 0 && { [metrics.contradicted]: step.contradicted / step.known }),

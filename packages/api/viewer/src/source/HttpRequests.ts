@@ -25,7 +25,7 @@ export interface HttpRequests {
   readonly json: <A>(path: string, query?: object, signal?: AbortSignal) => Promise<A>
 }
 
-export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => {
+export const make = (base: string, reach: Pick<Reach, "report">): HttpRequests => {
   const request = (path: string, query: object = {}, signal?: AbortSignal): Promise<Response> => {
     const search = new URLSearchParams(
       Object.entries(query).flatMap(([key, value]) =>

@@ -19,7 +19,7 @@ export interface Remote<A> {
 
 interface Loaded<A> {
   /** Identifies the request. */
-  readonly wanted: string
+  readonly target: string
   readonly key: string
   readonly value: A | null
   readonly error: SourceError | null
@@ -40,23 +40,23 @@ export const useRemote = <A>(
     const abort = new AbortController()
     load(source, abort.signal).then(
       (value) => {
-        if (!abort.signal.aborted) setLoaded({ wanted: target, key, value, error: null })
+        if (!abort.signal.aborted) setLoaded({ target, key, value, error: null })
       },
       (cause: unknown) => {
         if (abort.signal.aborted) return
         const error = cause instanceof SourceError ? cause : new SourceError("failed", String(cause))
         if (error.kind === "unauthorized") reportUnauthorized()
         // Keeps the previous value, if there is one.
-        setLoaded((last) => ({ wanted: target, key, value: last?.key === key ? last.value : null, error }))
+        setLoaded((last) => ({ target, key, value: last?.key === key ? last.value : null, error }))
       }
     )
     return () => abort.abort()
-    // `load` is a new function on every render; `key`, and so `wanted`, determines what it loads.
+    // `load` is a new function on every render; `key`, and so `target`, determines what it loads.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [target, source, reportUnauthorized])
 
   const reload = useCallback(() => setRound((round) => round + 1), [])
-  const isCurrent = loaded !== null && loaded.wanted === target
+  const isCurrent = loaded !== null && loaded.target === target
   const isMissed = isCurrent && loaded.error?.kind === "unreachable"
   useReturn(() => {
     if (isMissed) reload()
