@@ -41,7 +41,7 @@ export interface EnvironmentCommand<Own extends Command.Command.Config> {
 
 export interface Named {
   readonly word: string
-  readonly chosen: Environments.Chosen
+  readonly selected: Environments.Chosen
 }
 
 /** Flag names of the settings common to all environments. */
@@ -74,7 +74,7 @@ export const make =
     Effect.gen(function* () {
       const named = spec.named === undefined ? undefined : yield* spec.named(words)
       const word = named?.word ?? Words.argValue(words, "env")
-      const selected = named?.chosen ?? (word === undefined ? undefined : yield* Environments.choose(word))
+      const selected = named?.selected ?? (word === undefined ? undefined : yield* Environments.choose(word))
       // The content of a config file is not known at this point.
       const visible = spec.mode?.(selected?.environment.environmentName ?? "NAME", words.includes("--testing"))
       const env = Flags.fromFields("env.", selected?.environment.settings.fields ?? commonFields, visible, spec.aliases)

@@ -134,7 +134,7 @@ const evaluate = Effect.fn("evaluate.run")(function* (
   target: Option.Option<ToService.Target>,
   suite?: SuiteResults.Told
 ) {
-  const name = settings.chosen.environment.environmentName
+  const name = settings.selected.environment.environmentName
   const folder = settings.common.dataDirToSaveEvals ?? `data/${name}-evaluation`
   // Like the original, `evaluate` starts a Weights & Biases run only if requested explicitly.
   const sinks = Metrics.layerAlone(metrics, { folder, useWandb: { value: false, isGiven: false } })
@@ -251,7 +251,7 @@ const makeOfSuite =
         ignored,
         mode: ownFolder,
         metricsMode: { file: false },
-        named: () => Effect.succeed({ word, chosen: Suites.asChosen(suite) }),
+        named: () => Effect.succeed({ word, selected: Suites.asChosen(suite) }),
         aliases: { data: "data", limit: "limit", samples: "samples", shots: "shots" },
         handle: (settings, { resume, ...flags }, metrics) =>
           evaluate(settings, resume, metrics, EvaluationTarget.of(flags), suiteInfo).pipe(

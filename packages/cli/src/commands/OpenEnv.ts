@@ -72,7 +72,7 @@ export const make = EnvironmentCommand.make({
   handle: (settings, { allowInsecure, host, idle, port, sessions }, metrics) =>
     Effect.gen(function* () {
       const environment = yield* Environment.Environment
-      const { chosen: selected } = settings
+      const { selected } = settings
       const server = Server.layer(environment, {
         host,
         port,

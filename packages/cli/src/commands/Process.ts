@@ -72,7 +72,7 @@ export const make = EnvironmentCommand.make({
   metricsMode: { file: false },
   handle: (settings, { html, resume }, metrics) =>
     Effect.gen(function* () {
-      const path = settings.common.dataPathToSaveGroups ?? defaultPath(settings.chosen.environment.environmentName)
+      const path = settings.common.dataPathToSaveGroups ?? defaultPath(settings.selected.environment.environmentName)
       const result = yield* Process.run({ path, resume }).pipe(
         Effect.provide(
           Metrics.layerAlone(metrics, {
@@ -88,7 +88,7 @@ export const make = EnvironmentCommand.make({
           `${destination.path}: ${repairedBytes} bytes after the checkpoint were removed; their items will be rolled out again`
         )
       }
-      const { environmentName } = settings.chosen.environment
+      const { environmentName } = settings.selected.environment
       const page = html && tally.kept > 0 ? yield* writePage(destination.path, environmentName) : undefined
       yield* Console.log(
         Summary.print([

@@ -44,7 +44,7 @@ const name: string = "up"
 const defaults = "sort-letters"
 
 /** The recipe of an environment: built in, or exported by its file. */
-const definitionOf = Effect.fnUntraced(function* ({ chosen: selected, word }: Environments.Named) {
+const definitionOf = Effect.fnUntraced(function* ({ selected, word }: Environments.Named) {
   const builtIn = Recipe.definitions[selected.environment.environmentName]
   if (selected.recipe !== undefined) return Option.some<Recipe.Definition>(yield* OwnRecipe.definition(word, selected))
   return selected.about === undefined || builtIn === undefined ? Option.none<Recipe.Definition>() : Option.some(builtIn)
@@ -68,10 +68,7 @@ const definitionsFor = (
     : undefined
 
 /** The environment's settings for the bundled model if that is trained; otherwise the defaults for any model. */
-const ownOf = (
-  model: unknown,
-  { chosen: selected }: Environments.Named
-): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
+const ownOf = (model: unknown, { selected }: Environments.Named): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
   (model === BundledModel.word ? Recipe.bundled[selected.environment.environmentName] : undefined) ?? Recipe.ownModel
 
 /** Fails if another engine than the local one cannot train this, or if no model is named for it. */
@@ -146,7 +143,7 @@ export const make: MakeCommand = (words) =>
   Effect.gen(function* () {
     const source = Words.argValues(words, "env")
     const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(source) ? source : [defaults])
-    const all = named.map(({ chosen: selected }) => selected)
+    const all = named.map(({ selected }) => selected)
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: the content of a config file is not known there.
     const visible = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
@@ -170,7 +167,7 @@ export const make: MakeCommand = (words) =>
             TrainerRun.valueOf({ file: sections, input }, setting)
           const definitionsOf = (sections: ConfigFile.ConfigFile["sections"]) =>
             definitionsFor(valueOf(sections, "model"), valueOf(sections, "engine"), known)
-          const settings = yield* Effect.forEach(named, ({ chosen: selected, weight, word }, index) => {
+          const settings = yield* Effect.forEach(named, ({ selected, weight, word }, index) => {
             // One seed for all random draws, unless the environment has its own.
             const hasSeed = "seed" in selected.environment.settings.fields
             return RunSettings.make(

@@ -64,7 +64,7 @@ export interface Named {
   readonly word: string
   /** Its weight among the others; if none, that of its settings applies. */
   readonly weight: Option.Option<number>
-  readonly chosen: Chosen
+  readonly selected: Chosen
 }
 
 export const builtIn: {
@@ -126,11 +126,11 @@ export const chooseAll = Effect.fn("Environments.chooseAll")(function* (words: A
           message: `--env ${input}: the colon must be followed by a weight, a number above 0, as in ${word}:2`
         })
       }
-      return { word, weight: Option.fromUndefinedOr(weight), chosen: yield* choose(word) } satisfies Named
+      return { word, weight: Option.fromUndefinedOr(weight), selected: yield* choose(word) } satisfies Named
     })
   )
   const seen = new Set<string>()
-  for (const { chosen: selected, word } of named) {
+  for (const { selected, word } of named) {
     const { environmentName } = selected.environment
     if (seen.has(environmentName)) {
       return yield* new UsageError({

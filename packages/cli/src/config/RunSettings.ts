@@ -74,7 +74,7 @@ export interface GivenFlags {
 }
 
 export interface RunSettings {
-  readonly chosen: Chosen
+  readonly selected: Chosen
   readonly word: string
   /** All environment settings that some source set, snake_case; missing ones have their default. */
   readonly input: Values
@@ -182,7 +182,7 @@ export const make = Effect.fn("RunSettings.make")(function* (
     }
   }
   return {
-    chosen: selected,
+    selected,
     word,
     input,
     common,

@@ -112,7 +112,7 @@ const services = (settings: RunSettings, inference: Inference) => {
 
 /** The configured environment. An error in its definition names the `--env` value, which may be a file. */
 export const environment = (
-  { chosen: selected, common, input, word }: RunSettings,
+  { common, input, selected, word }: RunSettings,
   more: { readonly [name: string]: unknown } = {}
 ) =>
   selected.environment.fromEncoded({ ...input, ...more }).pipe(

@@ -44,7 +44,7 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   const isWhole = isHere && !isAdapter
   const configs = yield* Effect.forEach(
     settings,
-    Effect.fnUntraced(function* ({ chosen: selected, input, word }) {
+    Effect.fnUntraced(function* ({ input, selected, word }) {
       const environment = selected.environment.environmentName
       const config = join(run.folder, `${environment.replaceAll(/[^\w-]+/g, "-")}.yaml`)
       const { total_steps: _, ...env } = input

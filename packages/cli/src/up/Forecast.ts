@@ -130,7 +130,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     heldOutSetting: environments.every(({ encodedSettings }) => heldOutSetting in encodedSettings)
       ? heldOutSetting
       : undefined,
-    chosen: { maxTokenLength: unset.answers ? request.maxTokenLength : undefined, steps: unset.steps }
+    selected: { maxTokenLength: unset.answers ? request.maxTokenLength : undefined, steps: unset.steps }
   }
   yield* Console.log(`\n${Summary.print(Plan.describe(described))}\n`)
   const planned = expected.map((one) => Plan.stepSeconds(workload, speed, one))

@@ -195,11 +195,11 @@ export interface Described {
   /** The environment's setting for the number of held-out items. */
   readonly heldOutSetting?: string | undefined
   /** Chosen because unset: the environment's own max answer length, the number of steps. */
-  readonly chosen?: { readonly maxTokenLength: number | undefined; readonly steps: boolean } | undefined
+  readonly selected?: { readonly maxTokenLength: number | undefined; readonly steps: boolean } | undefined
 }
 
 /** Describes the choices for this run with their reasons. */
-const chosenLines = ({ chosen: selected, lengths, settings, workload }: Described): ReadonlyArray<PlanLines.Line> => [
+const chosenLines = ({ lengths, selected, settings, workload }: Described): ReadonlyArray<PlanLines.Line> => [
   ...(selected?.maxTokenLength === undefined || selected.maxTokenLength === workload.maxTokenLength
     ? []
     : [

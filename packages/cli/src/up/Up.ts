@@ -69,15 +69,15 @@ export interface UpResult extends Loop.Outcome {
 }
 
 interface Chosen extends UpOptions {
-  readonly chosen: RunFolder.RunFolder
+  readonly runFolder: RunFolder.RunFolder
 }
 
 /** The store on the configured database, and the HTTP service over it, whose page opens the run. */
-const service = (options: Pick<Chosen, "chosen" | "host" | "port">) =>
+const service = (options: Pick<Chosen, "runFolder" | "host" | "port">) =>
   TrajectoryService.serve(options).pipe(
     // The port may be taken, for example by `atropos api`: any other port will do for the viewer.
     Layer.catchTag("ListenError", () => TrajectoryService.serve({ ...options, port: 0 })),
-    Layer.provide(Layer.succeed(ViewerPage.Opens, options.chosen.name)),
+    Layer.provide(Layer.succeed(ViewerPage.Opens, options.runFolder.name)),
     Layer.provideMerge(PgTrajectoryStore.layer),
     Layer.provide(S3.layerConfig),
     Layer.provide(Auth.layerConfig),
@@ -101,7 +101,7 @@ const unsetIn = ({ areStepsGiven, settings, trainer: { trainer } }: UpOptions) =
 
 const train = Effect.fn("Up.train")(
   function* (options: Chosen) {
-    const { chosen: selected, recipe, settings, stepsAhead } = options
+    const { recipe, runFolder, settings, stepsAhead } = options
     const { trainingSteps } = options.trainer.trainer
     const { address } = yield* HttpServer.HttpServer
     const { kind, location } = yield* Database.Database
@@ -111,23 +111,23 @@ const train = Effect.fn("Up.train")(
       `trajectory service at ${url} (${kind === "pglite" ? "embedded Postgres in" : "Postgres at"} ${location})`
     )
     yield* Console.log(
-      selected.done > 0
-        ? `resuming ${selected.name} after ${selected.done} of ${trainingSteps} steps (--fresh starts a new run)`
-        : `run ${selected.name}, checkpoints in ${selected.folder}`
+      runFolder.done > 0
+        ? `resuming ${runFolder.name} after ${runFolder.done} of ${trainingSteps} steps (--fresh starts a new run)`
+        : `run ${runFolder.name}, checkpoints in ${runFolder.folder}`
     )
     let isOver = false
     // Printed last, after everything that holds the checkpoint is closed.
     yield* Effect.addFinalizer((exit) =>
       !isOver && Exit.hasInterrupts(exit)
-        ? Effect.ignore(RunArtifacts.tellStopped(selected.folder, trainingSteps))
+        ? Effect.ignore(RunArtifacts.tellStopped(runFolder.folder, trainingSteps))
         : Effect.void
     )
     const longest = Option.match(recipe, { onNone: () => 0, onSome: (input) => input.longest })
     const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
     // Only if requested explicitly: a first try should not upload anything.
     const useWandb = options.trainer.trainer.useWandb || settings.some(({ input }) => input["use_wandb"] === true)
-    const place = { folder: selected.folder, useWandb: { value: useWandb, isGiven: useWandb } }
-    const request = { ...options.trainer.trainer, run: selected.name, savePath: selected.folder, seqLen }
+    const place = { folder: runFolder.folder, useWandb: { value: useWandb, isGiven: useWandb } }
+    const request = { ...options.trainer.trainer, run: runFolder.name, savePath: runFolder.folder, seqLen }
     const started = yield* Clock.currentTimeMillis
     const input = { ...options.trainer, trainer: request }
     const listening = { host: options.host, port: options.policyPort }
@@ -136,7 +136,7 @@ const train = Effect.fn("Up.train")(
         ? VllmEngine.make(input, options.vllm)
         : RemoteEngine.isRemote(input)
           ? RunEngine.remote(input, listening)
-          : RunEngine.local(input, recipe, selected, options.sampling, listening)
+          : RunEngine.local(input, recipe, runFolder, options.sampling, listening)
     const { trainer: named } = yield* Train.fitted(input, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
       ...options.trainer,
@@ -146,12 +146,12 @@ const train = Effect.fn("Up.train")(
       `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${trained}; Ctrl-C saves and stops`
     )
     const watch = yield* Watch.make(named)
-    const board = yield* ProgressDisplay.make({ total: trainingSteps, done: selected.done }, watch)
+    const board = yield* ProgressDisplay.make({ total: trainingSteps, done: runFolder.done }, watch)
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(Layer.provide(Services.auxiliaryServers(settings[0])), Layer.provideMerge(yield* layer(trainer)))
     const { kind: device } = (yield* Executor).device
-    yield* watch.follow(yield* RunActivity.here(selected.name))
+    yield* watch.follow(yield* RunActivity.here(runFolder.name))
     const answers = { max: Number.POSITIVE_INFINITY }
     const outcome = yield* Loop.run({
       settings: trainer,
@@ -171,18 +171,18 @@ const train = Effect.fn("Up.train")(
             environments,
             prompts,
             settings: trainer,
-            steps: trainingSteps - selected.done,
-            folder: selected.folder,
+            steps: trainingSteps - runFolder.done,
+            folder: runFolder.folder,
             unset: unsetIn(options),
             limitAnswers: (tokens) => void (answers.max = tokens)
           }).pipe(Effect.provideService(Engine.Engine, made.sampler))
         }
       }),
       earlier: {
-        curve: yield* History.curve(options.metrics.folder ?? selected.folder, selected.done),
-        before: selected.done > 0 ? yield* History.before(selected.folder) : Option.none()
+        curve: yield* History.curve(options.metrics.folder ?? runFolder.folder, runFolder.done),
+        before: runFolder.done > 0 ? yield* History.before(runFolder.folder) : Option.none()
       },
-      onBefore: (solved) => History.saveBefore(selected.folder, solved),
+      onBefore: (solved) => History.saveBefore(runFolder.folder, solved),
       onStep: (metrics) => Effect.andThen(board.step(metrics), watch.step),
       health: watch.recorder
     }).pipe(
@@ -192,19 +192,19 @@ const train = Effect.fn("Up.train")(
       Effect.provide([
         Layer.provideMerge(
           watch.over(Metrics.layer(options.metrics, place)),
-          TrajectoryClientInProcess.layer({ run: selected.name })
+          TrajectoryClientInProcess.layer({ run: runFolder.name })
         ),
         environments
       ])
     )
     const result = {
       ...outcome,
-      run: selected,
+      run: runFolder,
       cards: watch.cards(),
       isInDoubt: watch.isInDoubt(),
       seconds: ((yield* Clock.currentTimeMillis) - started) / 1000,
       trained: yield* RunArtifacts.write({
-        run: selected,
+        run: runFolder,
         model,
         isAdapter,
         isHere,
@@ -231,13 +231,13 @@ export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
   // A mistake in the loss file is reported before anything starts.
   yield* LossFile.ofSettings(options.trainer.loss)
   yield* Console.log("starting the service (first run: setting up its database, a few seconds)")
-  const selected = yield* RunFolder.choose({
+  const runFolder = yield* RunFolder.choose({
     root: ".atropos/up",
-    environment: options.settings.map(({ chosen: selected }) => selected.environment.environmentName).join("-"),
+    environment: options.settings.map(({ selected }) => selected.environment.environmentName).join("-"),
     identity: Identity.make(options),
     ofToday: Identity.ofToday,
     steps: options.trainer.trainer.trainingSteps,
     fresh: options.fresh
   })
-  return yield* train({ ...options, chosen: selected })
+  return yield* train({ ...options, runFolder })
 }, Effect.mapError(Services.toFailure))

@@ -122,8 +122,8 @@ describe("the plan of up", () => {
   })
 
   it("says what it chose and why", () => {
-    const chosen = { maxTokenLength: 2048, steps: true }
-    const text = told(known, 0, { chosen, workload: { ...workload, maxTokenLength: 64 } })
+    const selected = { maxTokenLength: 2048, steps: true }
+    const text = told(known, 0, { selected, workload: { ...workload, maxTokenLength: 64 } })
     assert.include(text, "answers of up to 64 tokens: the longest of 2 held-out answers has 4 (--env.max_token_length;")
     assert.match(text, /steps 10, with a warm-up of 0; fewer rarely show if a reward rises \(--steps, --warmup_steps\)/)
   })

@@ -78,7 +78,7 @@ const route = (
   const weights = isNormed
     ? graph.softmax(graph.gatherLast(scores, selected))
     : graph.gatherLast(graph.softmax(scores), selected)
-  return { chosen: selected, weights }
+  return { selected, weights }
 }
 
 /** An expert of gpt-oss: gate and up alternate along the last axis. */
@@ -166,7 +166,7 @@ export const build = (
   layer: number,
   routes: Routes = {}
 ): Value => {
-  const { chosen: selected, weights } = route(graph, config, source, x, layer, routes)
+  const { selected, weights } = route(graph, config, source, x, layer, routes)
   const stacks = Tensors.expertStacks(config, layer).map(({ name, shape }) => source.stack(name, shape))
   const trained = stacks.flatMap((stack) => stack.trained ?? [])
   const dispatch = Dispatch.make(graph, selected, config.mixture!.experts, `experts_${layer}`)

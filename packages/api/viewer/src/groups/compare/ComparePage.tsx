@@ -50,8 +50,8 @@ export const ComparePage = ({ group, id, left, onChoose, right, rollouts, run }:
   return (
     <div className="compare" tabIndex={0} role="region" aria-label="Rollout comparison" data-scrolls>
       <div className="compare-sides">
-        <Side name="Left" rollouts={rollouts} chosen={one.index} onChoose={(rollout) => onChoose({ rollout })} />
-        <Side name="Right" rollouts={rollouts} chosen={other.index} onChoose={(other) => onChoose({ with: other })} />
+        <Side name="Left" rollouts={rollouts} selected={one.index} onChoose={(rollout) => onChoose({ rollout })} />
+        <Side name="Right" rollouts={rollouts} selected={other.index} onChoose={(other) => onChoose({ with: other })} />
       </div>
       {one.index === other.index ? (
         <p className="muted">Same rollout on both sides: select another.</p>
@@ -69,14 +69,14 @@ export const ComparePage = ({ group, id, left, onChoose, right, rollouts, run }:
 const scoreOf = ({ score }: Rollout): string => (score === null ? "no score" : `score ${number(score, 3)}`)
 
 const Side = ({
-  chosen: selected,
   name,
   onChoose,
-  rollouts
+  rollouts,
+  selected
 }: {
   readonly name: string
   readonly rollouts: ReadonlyArray<Rollout>
-  readonly chosen: number
+  readonly selected: number
   readonly onChoose: (rollout: number) => void
 }) => (
   <label>
