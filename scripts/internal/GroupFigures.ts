@@ -32,7 +32,7 @@ const services = (policy: Layer.Layer<ServerManager.ServerManager>) =>
     // Gives every token even odds.
     Layer.provide(Teacher.layerNoDeps, Layer.fresh(ServerManager.layerScripted([""]))),
     Opponent.layerScripted(FigureServers.customer),
-    Sandbox.layer({ longestMillis: 60_000 }),
+    Sandbox.layer({ maxMillis: 60_000 }),
     NodeHttpClient.layerUndici
   ).pipe(Layer.provideMerge(Layer.mergeAll(Tokenizer.layerBytes, NodeServices.layer)))
 

@@ -69,7 +69,7 @@ export const layer = Environment.layer("distill", settings, (selected) =>
     })
     const asking = SingleTurn.make(servers, selected, ({ prompt }: Item) =>
       promptStyle === "compact"
-        ? { text: prompt, longestAnswer: maxTokenLength - 1, samplingSeed: seed }
+        ? { text: prompt, maxAnswerLength: maxTokenLength - 1, samplingSeed: seed }
         : { messages: [...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]), Message.user(prompt)] }
     )
     const taught = Effect.fn("Distill.taught")(function* (trajectories: ReadonlyArray<Trajectory.Trajectory>) {

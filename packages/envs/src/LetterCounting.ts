@@ -60,7 +60,7 @@ export const layer = Environment.layer("letter-counting", settings, (selected) =
       isCompact
         ? {
             text: Form.compactPrompt(item),
-            longestAnswer: Form.compactAnswer(item).length,
+            maxAnswerLength: Form.compactAnswer(item).length,
             samplingSeed: item.samplingSeed
           }
         : { messages: [Message.user(Form.chatPrompt(item, thinking))] }

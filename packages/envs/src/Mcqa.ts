@@ -106,7 +106,7 @@ export const layer = Environment.layer("mcqa", settings, (selected) =>
 
     const asking = SingleTurn.make(servers, selected, (item: Item) =>
       isCompact
-        ? { text: Form.compactPrompt(item), longestAnswer: 1, samplingSeed: item.samplingSeed }
+        ? { text: Form.compactPrompt(item), maxAnswerLength: 1, samplingSeed: item.samplingSeed }
         : { messages: [Message.user(Form.chatPrompt(item, thinking))] }
     )
     const isRight = (item: Item, { completion, finishReason }: Trajectory.Trajectory): boolean =>

@@ -84,7 +84,7 @@ export const layer = Environment.layer("text-reversal", settings, (selected) =>
           )
     const asking = SingleTurn.make(servers, selected, (item: Item) =>
       isCompact
-        ? { text: compactPrompt(item), longestAnswer: item.text.length, samplingSeed: item.samplingSeed }
+        ? { text: compactPrompt(item), maxAnswerLength: item.text.length, samplingSeed: item.samplingSeed }
         : { messages: [Message.user(promptOf(item, thinking))] }
     )
     const score = ({ text }: Item, trajectory: Trajectory.Trajectory): Environment.Score => {

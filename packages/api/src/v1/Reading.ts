@@ -13,7 +13,7 @@ import * as StoreFailures from "./StoreFailures.ts"
 const defaultPage = 50
 const defaultMetrics = 1000
 /** Larger ids are not tokens. */
-const largestToken = 2 ** 31 - 1
+const maxToken = 2 ** 31 - 1
 
 const encodeRow = Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(Wire.RolloutRow)))
 const metricsRows = Schema.Array(Wire.MetricsRow)
@@ -82,7 +82,7 @@ export const layer = HttpApiBuilder.group(
             query.ids
               ?.split(",")
               .map(Number)
-              .filter((id) => id <= largestToken)
+              .filter((id) => id <= maxToken)
           )
           .pipe(
             Effect.map((pieces) => ({ pieces: Object.fromEntries(pieces) })),

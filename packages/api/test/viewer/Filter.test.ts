@@ -56,7 +56,7 @@ describe("Filter", () => {
     assert.deepStrictEqual(Filter.fromSearch(address(known)), {
       ...known,
       isAscending: known.sort !== null && known.isAscending,
-      text: known.text.slice(0, Filter.longestText)
+      text: known.text.slice(0, Filter.maxTextLength)
     })
   })
 

@@ -48,7 +48,7 @@ export const auxiliaryServers = ({ judge, manager, opponent, teacher }: RunSetti
     Judge.layer(judge, asking),
     Teacher.layer(teacher, asking),
     Opponent.layer(opponent, asking),
-    Sandbox.layer({ longestMillis: maxProgramMillis }),
+    Sandbox.layer({ maxMillis: maxProgramMillis }),
     NodeHttpClient.layerUndici
   )
 }

@@ -24,7 +24,7 @@ const leaves = /(?:exit|SystemExit)\(0\)/
 describe("programs pass as in their references", () => {
   it.live.each(fixtures)("$suite: $reference", (fixture) =>
     Effect.gen(function* () {
-      const { differences, values } = yield* References.compared(fixture, Sandbox.layerWasi({ longestMillis: 60_000 }))
+      const { differences, values } = yield* References.compared(fixture, Sandbox.layerWasi({ maxMillis: 60_000 }))
       const answers = fixture.cases.flatMap((one) => one.answers)
       assert.isAtLeast(values, 30)
       assert.strictEqual(values, answers.length)

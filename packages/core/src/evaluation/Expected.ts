@@ -12,9 +12,9 @@ const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Characters at the end of a long text that are compared. */
-const longestEnd = 300
+const endLength = 300
 /** Longer expected answers have too many valid forms. */
-const longestGold = 200
+const maxGoldLength = 200
 
 const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
@@ -40,7 +40,7 @@ const endsWith = (answer: string, gold: string): boolean =>
 
 const lastSaid = (chat: unknown): string => {
   const message: unknown = list(chat).at(-1)
-  return isFields(message) && typeof message["content"] === "string" ? message["content"].slice(-longestEnd) : ""
+  return isFields(message) && typeof message["content"] === "string" ? message["content"].slice(-endLength) : ""
 }
 
 /** A predicate by rollout; undefined if the expected answer is unknown or long. */
@@ -54,7 +54,7 @@ export const of = ({
   readonly overrides?: unknown
 }): ((rollout: number) => boolean) | undefined => {
   const golds = list(isFields(groupOverrides) ? groupOverrides["gold"] : undefined)
-    .flatMap((gold) => (typeof gold === "string" && gold.length <= longestGold ? [bare(gold)] : []))
+    .flatMap((gold) => (typeof gold === "string" && gold.length <= maxGoldLength ? [bare(gold)] : []))
     .filter((gold) => gold !== "")
   if (golds.length === 0) return undefined
   const own = list(overrides)

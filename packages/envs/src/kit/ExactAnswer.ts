@@ -55,7 +55,7 @@ export const definition = (
   const asking = SingleTurn.make(
     servers,
     { groupSize, temperature, evalTemperature: 0, maxTokenLength: Infinity },
-    ({ answer, prompt, samplingSeed }: Item) => ({ text: prompt, longestAnswer: answer.length, samplingSeed })
+    ({ answer, prompt, samplingSeed }: Item) => ({ text: prompt, maxAnswerLength: answer.length, samplingSeed })
   )
   return {
     items,

@@ -45,7 +45,7 @@ export const promptStyle = Settings.field(
 export type Prompt =
   | { readonly messages: ReadonlyArray<Message> }
   /** `samplingSeed`: so that a run is reproducible. */
-  | { readonly text: string; readonly longestAnswer: number; readonly samplingSeed: number }
+  | { readonly text: string; readonly maxAnswerLength: number; readonly samplingSeed: number }
 
 export interface Options {
   readonly groupSize: number
@@ -74,7 +74,7 @@ export const make = <Item>(
       ? servers.chat({ ...prompt, maxTokens: maxTokenLength, ...sampling })
       : servers.complete({
           prompt: prompt.text,
-          maxTokens: prompt.longestAnswer + 1,
+          maxTokens: prompt.maxAnswerLength + 1,
           seed: prompt.samplingSeed,
           ...sampling
         })

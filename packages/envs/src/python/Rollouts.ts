@@ -85,7 +85,7 @@ export interface Options {
 
 const ofOutage = new Set<PythonError["reason"]>(["ended", "notFound", "notInstalled", "protocol"])
 
-const longestReason = 500
+const maxReasonLength = 500
 
 const namePattern = /[^\w.-]/g
 
@@ -167,7 +167,7 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
             Effect.mapError((cause) => ({ message: cause.message, cause })),
             Effect.flatMap((rollout) => {
               if (rollout.ok) return Effect.succeed(rollout)
-              const message = `the episode failed: ${rollout.errors.at(-1)?.slice(0, longestReason) ?? "the package gives no reason"}`
+              const message = `the episode failed: ${rollout.errors.at(-1)?.slice(0, maxReasonLength) ?? "the package gives no reason"}`
               return Effect.fail({ message, cause: new Error(message) })
             })
           ),

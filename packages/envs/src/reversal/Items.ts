@@ -27,7 +27,7 @@ export interface Compact {
 export const reversed = (text: string): string => Array.from(text).toReversed().join("")
 
 /** Limit in characters, since the cost of the edit distance is the product of the lengths. */
-const longestMeasured = 1_000
+const maxMeasuredLength = 1_000
 
 /**
  * Similarity from 0 to 1: 1 minus the edit distance divided by the longer length; for long texts, the share of
@@ -37,7 +37,7 @@ export const likeness = (gold: string, input: string): number => {
   const [target, answer] = [Array.from(gold), Array.from(input)]
   const longer = Math.max(target.length, answer.length)
   if (longer === 0) return 1
-  if (longer <= longestMeasured) return 1 - TextAnswer.editDistance(gold, input) / longer
+  if (longer <= maxMeasuredLength) return 1 - TextAnswer.editDistance(gold, input) / longer
   return target.filter((character, index) => character === answer[index]).length / longer
 }
 

@@ -54,7 +54,7 @@ export interface Options {
   /** Default wall-clock time of a run. Default 5,000. */
   readonly timeMillis?: number
   /** Max wall-clock time that a run may request. Default: `timeMillis`. */
-  readonly longestMillis?: number
+  readonly maxMillis?: number
   /** Memory of a program. Default 256 MiB; 1 GiB under bubblewrap, which counts address space instead of usage. */
   readonly memoryBytes?: number
   /** Max output of a run to stdout and to stderr, each. Default 64 KiB. */
@@ -72,7 +72,7 @@ export interface BubblewrapOptions extends Options {
 
 const complete = (options: Options): Required<Options> => ({
   timeMillis: 5000,
-  longestMillis: options.timeMillis ?? 5000,
+  maxMillis: options.timeMillis ?? 5000,
   memoryBytes: 256 * 2 ** 20,
   outputBytes: 64 * 2 ** 10,
   workers: Math.max(1, Math.min(8, availableParallelism() - 1)),
@@ -107,7 +107,7 @@ const over = <R extends Runner, J extends Judge>(
   max: Required<Options>
 ): SandboxShape => {
   const within = ({ outputBytes = Infinity, timeMillis = max.timeMillis }: RunLimits = {}): Limits => ({
-    timeMillis: Math.min(timeMillis, max.longestMillis),
+    timeMillis: Math.min(timeMillis, max.maxMillis),
     outputBytes: Math.min(outputBytes, max.outputBytes)
   })
   return Sandbox.of({

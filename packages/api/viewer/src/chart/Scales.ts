@@ -13,11 +13,11 @@ const units: { readonly [U in Exclude<Unit, "number">]: string } = {
   tokens: "tokens"
 }
 
-const longestName = 28
+const maxNameLength = 28
 
 export const namesOfAxes = ({ title, unit }: Chart, axis: Axis): { readonly x: string; readonly y: string } => ({
   x: axis === "step" ? "step" : "time since the first row",
-  y: unit === "number" ? (title.length > longestName ? "value" : title.toLowerCase()) : units[unit]
+  y: unit === "number" ? (title.length > maxNameLength ? "value" : title.toLowerCase()) : units[unit]
 })
 
 /** Some margin around the values, but not beyond zero unless they cross it. */

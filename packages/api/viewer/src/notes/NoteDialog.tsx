@@ -5,11 +5,11 @@ import { useNotes } from "./NotesContext.tsx"
 
 /** Limits of the service. */
 const maxLabels = 20
-const longestLabel = 64
+const maxLabelLength = 64
 const maxTextLength = 4096
 
 const labelsIn = (text: string): ReadonlyArray<string> =>
-  [...new Set(text.split(",").map((label) => label.trim().slice(0, longestLabel)))]
+  [...new Set(text.split(",").map((label) => label.trim().slice(0, maxLabelLength)))]
     .filter((label) => label !== "")
     .slice(0, maxLabels)
 

@@ -90,8 +90,8 @@ export const none: Filter = {
 }
 
 /** Max length of a search in the service. */
-export const longestText = 1000
-export const longestItem = 128
+export const maxTextLength = 1000
+export const maxItemLength = 128
 
 export const states: ReadonlyArray<RolloutState> = ["buffered", "queued", "formed", "leased", "consumed"]
 
@@ -104,9 +104,9 @@ export const fromSearch = (search: URLSearchParams): Filter => ({
   stepTo: whole(number(search.get("step_to"))),
   scoreFrom: number(search.get("score_from")),
   scoreTo: number(search.get("score_to")),
-  text: (search.get("text") ?? "").slice(0, longestText),
+  text: (search.get("text") ?? "").slice(0, maxTextLength),
   state: states.find((state) => state === search.get("state")) ?? null,
-  item: search.get("item")?.slice(0, longestItem) || null,
+  item: search.get("item")?.slice(0, maxItemLength) || null,
   bestTo: number(search.get("best_to")),
   bestFrom: number(search.get("best_from")),
   disagreementFrom: number(search.get("disagreement_from")),

@@ -125,7 +125,7 @@ const SearchField = ({
         ref={field}
         type="search"
         value={typed}
-        maxLength={Filter.longestText}
+        maxLength={Filter.maxTextLength}
         placeholder="Search in messages: words, “a phrase”"
         aria-keyshortcuts="/"
         onChange={({ target }) => setTyped(target.value)}

@@ -81,7 +81,7 @@ const ItemField = ({ item, onChange }: { readonly item: string; readonly onChang
         type="search"
         autoComplete="off"
         spellCheck={false}
-        maxLength={Filter.longestItem}
+        maxLength={Filter.maxItemLength}
         placeholder="item ID"
         value={typed}
         onChange={({ target }) => setTyped(target.value)}
