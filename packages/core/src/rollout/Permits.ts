@@ -13,10 +13,10 @@ export interface Permits {
   readonly update: (startable: number | undefined) => void
   readonly begun: () => void
   /**
-   * Number of rollouts that may start now: at most `usual` (the limit of everything else), given `underWay` started and
+   * Number of rollouts that may start now: at most `limit` (of everything else), given `underWay` started and
    * not yet queued.
    */
-  readonly within: (defaults: number, underWay: number) => number
+  readonly within: (limit: number, underWay: number) => number
   readonly run: Effect.Effect<never>
 }
 
@@ -41,11 +41,11 @@ export const make = (options: {
   /** Started and not queued; may briefly be too high, never too low. */
   let underWay = 0
   /** Rollouts that all other limits allow. */
-  let defaults = 0
+  let limit = 0
   /** The last report to the service, including its answer. */
   let reported = { to: -1, underWay: 0 }
 
-  const more = (): number => Math.max(0, defaults - left)
+  const more = (): number => Math.max(0, limit - left)
   const isKnown = (): boolean => reported.to === options.registered() && reported.underWay === underWay + left
   const isPromising = (): boolean => !isKnown() || (more() > 0 && (startable ?? 0) > 0)
 
@@ -83,7 +83,7 @@ export const make = (options: {
     begun: () => {
       if (left === 0) return
       left--
-      defaults--
+      limit--
       underWay++
     },
     within: (allowed, begun) => {
@@ -92,7 +92,7 @@ export const make = (options: {
         return allowed
       }
       left = Math.max(0, Math.min(left, allowed))
-      defaults = allowed
+      limit = allowed
       underWay = begun
       if (more() > 0 || !isKnown()) wants.openUnsafe()
       if (isPromising()) promising.openUnsafe()

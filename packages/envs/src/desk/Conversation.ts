@@ -32,7 +32,7 @@ Say one thing at a time. Never make anything up. When the clerk has done or answ
 const greeting = "Hello, how can I help you?"
 
 export interface Options extends Pick<ServerManager.SamplingOptions, "maxTokens" | "temperature" | "seed" | "split"> {
-  readonly customer: Pick<Opponent.OpponentShape, "say" | "modelName">
+  readonly customer: Pick<Opponent.OpponentShape, "reply" | "modelName">
   readonly customerTemperature: number
   readonly limits: Budget.Limits
 }
@@ -48,7 +48,7 @@ const reply = Effect.fnUntraced(function* (
     ...texts.map((text, index) => (index % 2 === 0 ? Message.user(text) : Message.assistant(text)))
   ]
   const answer = Thinking.visibleText(
-    yield* customer.say({ messages, temperature: customerTemperature, maxTokens: 512 })
+    yield* customer.reply({ messages, temperature: customerTemperature, maxTokens: 512 })
   ).trim()
   if (answer.includes(mark)) return undefined
   if (answer !== "") return answer

@@ -79,24 +79,24 @@ const bound =
     return !areNumbers || holds(value as number | bigint, limit as number | bigint)
   }
 
-const keywords: { readonly [keyword: string]: { readonly says: string; readonly judge: Judge } } = {
+const keywords: { readonly [keyword: string]: { readonly message: string; readonly judge: Judge } } = {
   const: {
-    says: "must be equal to constant",
+    message: "must be equal to constant",
     judge: (schema, keyword, { key, parent }) => isSame(schema, keyword, parent, key)
   },
   enum: {
-    says: "must be equal to one of the allowed values",
+    message: "must be equal to one of the allowed values",
     judge: (schema, keyword, { key, parent }) => {
       const all = schema[keyword] as ReadonlyArray<unknown>
       return Object.keys(all).some((at) => isSame(all, at, parent, key))
     }
   },
-  minimum: { says: "must be >= the minimum", judge: bound((value, limit) => value >= limit) },
-  maximum: { says: "must be <= the maximum", judge: bound((value, limit) => value <= limit) },
-  exclusiveMinimum: { says: "must be > the minimum", judge: bound((value, limit) => value > limit) },
-  exclusiveMaximum: { says: "must be < the maximum", judge: bound((value, limit) => value < limit) },
+  minimum: { message: "must be >= the minimum", judge: bound((value, limit) => value >= limit) },
+  maximum: { message: "must be <= the maximum", judge: bound((value, limit) => value <= limit) },
+  exclusiveMinimum: { message: "must be > the minimum", judge: bound((value, limit) => value > limit) },
+  exclusiveMaximum: { message: "must be < the maximum", judge: bound((value, limit) => value < limit) },
   uniqueItems: {
-    says: "must NOT have duplicate items",
+    message: "must NOT have duplicate items",
     judge: (schema, keyword, { key, parent }) => {
       const all = (parent as Holder)[key]
       if (schema[keyword] !== true || !Array.isArray(all)) return true
@@ -107,13 +107,13 @@ const keywords: { readonly [keyword: string]: { readonly says: string; readonly 
 }
 
 export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(validator: A): A => {
-  for (const [keyword, { judge, says: message }] of Object.entries(keywords)) {
+  for (const [keyword, { judge, message }] of Object.entries(keywords)) {
     validator.removeKeyword(keyword)
     const validate = Object.assign(
       (_: unknown, __: unknown, schema: SchemaObject = {}, place?: Place): boolean =>
         place?.parentData === undefined ||
         judge(schema, keyword, { parent: place.parentData, key: String(place.parentDataProperty) }),
-      { errors: [{ keyword, message: message, params: {} }] }
+      { errors: [{ keyword, message, params: {} }] }
     )
     validator.addKeyword({ keyword, validate, errors: true })
   }

@@ -17,7 +17,7 @@ import * as SecondModel from "./SecondModel.ts"
 export interface OpponentShape {
   readonly isConfigured: boolean
   readonly modelName: string
-  readonly say: (request: ChatRequest) => Effect.Effect<string, InferenceError>
+  readonly reply: (request: ChatRequest) => Effect.Effect<string, InferenceError>
   /** `opponent/calls`, `opponent/prompt_tokens`, `opponent/completion_tokens`, for a definition's `metrics`. */
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
 }
@@ -42,7 +42,7 @@ export const required = role.required(Opponent)
 /** Placeholder without a configured opponent: every request fails and states how to configure one. */
 export const layerNone: Layer.Layer<Opponent> = Layer.succeed(Opponent, {
   ...role.none,
-  say: () => role.refuse,
+  reply: () => role.refuse,
   metrics: Effect.succeed({})
 })
 
@@ -68,7 +68,7 @@ export const layerNoDeps: Layer.Layer<Opponent, never, ServerManager.ServerManag
     return {
       isConfigured: true,
       modelName: servers.modelName,
-      say: Effect.fn("Opponent.say")(function* (request) {
+      reply: Effect.fn("Opponent.reply")(function* (request) {
         const { choices, usage } = yield* servers.ask({ ...request, n: 1 })
         used.calls++
         used.promptTokens += usage?.promptTokens ?? 0
@@ -93,9 +93,9 @@ export const layerNoDeps: Layer.Layer<Opponent, never, ServerManager.ServerManag
 /** The opponent as a player of `Players`. `instructions` precede its observations: its role. */
 export const player =
   (
-    { say: write }: Pick<OpponentShape, "say">,
+    { reply }: Pick<OpponentShape, "reply">,
     instructions: ReadonlyArray<Message> = [],
     sampling: Pick<SamplingOptions, "maxTokens" | "temperature" | "topP" | "stop"> = {}
   ) =>
   ({ messages }: { readonly messages: ReadonlyArray<Message> }): Effect.Effect<string, InferenceError> =>
-    write({ messages: [...instructions, ...messages], ...sampling })
+    reply({ messages: [...instructions, ...messages], ...sampling })

@@ -20,7 +20,7 @@ export const weekday: Draw = (random, choices) => {
       days.filter((day) => day !== right),
       choices - 1
     ),
-    say: capital
+    format: capital
   }
 }
 
@@ -36,7 +36,7 @@ export const month: Draw = (random, choices) => {
       months.filter((one) => one !== right),
       choices - 1
     ),
-    say: capital
+    format: capital
   }
 }
 

@@ -15,7 +15,7 @@ export interface Draft {
   /** Distinct, and all of them wrong. */
   readonly wrong: ReadonlyArray<string>
   /** Spells out a choice in words, if it is more than its characters. */
-  readonly say?: (choice: string) => string
+  readonly format?: (choice: string) => string
 }
 
 export type Draw = (random: Random, choices: number) => Draft
@@ -31,9 +31,9 @@ export interface Question {
 }
 
 /** Shuffles the choices; every position is equally likely for the right one. */
-export const arrange = (random: Random, { compact, question, right, say: write = String, wrong }: Draft): Question => {
+export const arrange = (random: Random, { compact, question, right, format = String, wrong }: Draft): Question => {
   const choices = random.shuffle([right, ...wrong])
-  return { question, compact, choices, texts: choices.map(write), gold: choices.indexOf(right) }
+  return { question, compact, choices, texts: choices.map(format), gold: choices.indexOf(right) }
 }
 
 /** A: the first choice. */
@@ -41,7 +41,7 @@ export const letterOf = (position: number): string => String.fromCharCode(65 + p
 
 /**
  * Wrong numbers near a right one. The distances between neighbours are random steps, and the right one's rank is drawn:
- * neither its rank nor its distances reveal it, except if it is too close to the `least` possible number.
+ * neither its rank nor its distances reveal it, except if it is too close to the `min` possible number.
  */
 export const near = (
   random: Random,

@@ -43,7 +43,7 @@ const otherLetters = (random: Random, right: string, word: string, count: number
 }
 
 // In words, so that a choice "b" is never taken for the choice labelled B.
-const sayLetter = (letter: string): string => `the letter ${quoted(letter)}`
+const formatLetter = (letter: string): string => `the letter ${quoted(letter)}`
 
 export const letterAt: Draw = (random, choices) => {
   const word = random.pick(shortWords)
@@ -54,7 +54,7 @@ export const letterAt: Draw = (random, choices) => {
     compact: `${word}@${place}`,
     right,
     wrong: otherLetters(random, right, word, choices - 1),
-    say: sayLetter
+    format: formatLetter
   }
 }
 
@@ -69,7 +69,7 @@ export const alphabetLetter: Draw = (random, choices) => {
     compact: `${alphabet[from]}+${distance}`,
     right,
     wrong: otherLetters(random, right, around, choices - 1),
-    say: sayLetter
+    format: formatLetter
   }
 }
 

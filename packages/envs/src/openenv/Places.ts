@@ -14,7 +14,7 @@ export interface Places {
   readonly limit: () => number
 }
 
-/** Starts with a limit of `most`. */
+/** Starts with a limit of `max`. */
 export const make = (max: number): Places => {
   const waiting: Array<Latch.Latch> = []
   let limit = max

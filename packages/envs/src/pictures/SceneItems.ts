@@ -93,7 +93,7 @@ const ask: {
   }
 }
 
-/** A scene of three to `most` things (at most 16) and a question of one of these kinds. */
+/** A scene of three to `max` things (at most 16) and a question of one of these kinds. */
 export const draw = (random: SeededRandom.SeededRandom, kinds: ReadonlyArray<Kind>, max: number): Scene => {
   const kind = random.pick(kinds)
   // Nearly every scene fits its kind of question; others are redrawn.

@@ -60,7 +60,7 @@ const counts = (values: ReadonlyArray<string>): Map<string, number> => {
   return byValue
 }
 
-/** Occurrences beyond the first, of values that occur at least `least` times. */
+/** Occurrences beyond the first, of values that occur at least `min` times. */
 const repeats = (byValue: ReadonlyMap<string, number>, min = 2): number => {
   let total = 0
   for (const count of byValue.values()) if (count >= min) total += count - 1

@@ -18,12 +18,12 @@ interface Shares {
   readonly f1: number
 }
 
-const sharesOf = (hits: number, input: number, expected: number): Shares => {
-  if (input === 0 && expected === 0) return { precision: 1, recall: 1, f1: 1 }
+const sharesOf = (hits: number, called: number, expected: number): Shares => {
+  if (called === 0 && expected === 0) return { precision: 1, recall: 1, f1: 1 }
   return {
-    precision: input === 0 ? 0 : hits / input,
+    precision: called === 0 ? 0 : hits / called,
     recall: expected === 0 ? 0 : hits / expected,
-    f1: (2 * hits) / (input + expected)
+    f1: (2 * hits) / (called + expected)
   }
 }
 
@@ -61,11 +61,11 @@ export const isAlike = (a: unknown, b: unknown): boolean => {
 /** Its question to the user is free text. */
 const inOwnWords = "seek_information"
 
-const argumentsOf = ({ arguments: input, name }: ToolCalls.Call): Readonly<Record<string, unknown>> =>
-  Predicate.isReadonlyObject(input) && name !== inOwnWords ? input : {}
+const argumentsOf = ({ arguments: values, name }: ToolCalls.Call): Readonly<Record<string, unknown>> =>
+  Predicate.isReadonlyObject(values) && name !== inOwnWords ? values : {}
 
-const inCommon = (expected: ToolCalls.Call, input: ToolCalls.Call): number => {
-  const there = argumentsOf(input)
+const inCommon = (expected: ToolCalls.Call, called: ToolCalls.Call): number => {
+  const there = argumentsOf(called)
   return Object.entries(argumentsOf(expected)).filter(
     ([name, value]) => Object.hasOwn(there, name) && isAlike(value, there[name])
   ).length
@@ -79,11 +79,11 @@ const inOrder = (calls: ReadonlyArray<ToolCalls.Call>): ReadonlyArray<ToolCalls.
  */
 const paired = (plan: ReadonlyArray<ToolCalls.Call>, answer: ReadonlyArray<ToolCalls.Call>) => {
   // Sorted, so that ties do not depend on the order of the calls.
-  const [expected, input] = [inOrder(plan), inOrder(answer)]
+  const [expected, called] = [inOrder(plan), inOrder(answer)]
   const size = (call: ToolCalls.Call) => Object.keys(argumentsOf(call)).length
   const candidates = expected
     .flatMap((one, i) =>
-      input.flatMap((other, j) =>
+      called.flatMap((other, j) =>
         one.name === other.name
           ? [{ i, j, hits: inCommon(one, other), arguments: [size(one), size(other)] as const }]
           : []
@@ -102,9 +102,9 @@ const paired = (plan: ReadonlyArray<ToolCalls.Call>, answer: ReadonlyArray<ToolC
 }
 
 /** The number of names in both lists, with multiplicity. */
-const namesInCommon = (expected: ReadonlyArray<ToolCalls.Call>, input: ReadonlyArray<ToolCalls.Call>): number => {
+const namesInCommon = (expected: ReadonlyArray<ToolCalls.Call>, called: ReadonlyArray<ToolCalls.Call>): number => {
   const left = new Map<string, number>()
-  for (const { name } of input) left.set(name, (left.get(name) ?? 0) + 1)
+  for (const { name } of called) left.set(name, (left.get(name) ?? 0) + 1)
   return expected.filter(({ name }) => {
     const count = left.get(name) ?? 0
     left.set(name, count - 1)
@@ -146,31 +146,31 @@ const all = (value: 0 | 1): Components => ({
 /** For a turn without an answer. */
 export const nothing: Components = all(0)
 
-/** Components of one answer; `given` has undefined for a call that cannot be parsed. */
+/** Components of one answer; `calls` has undefined for a call that cannot be parsed. */
 export const ofTurn = (
   expected: ReadonlyArray<ToolCalls.Call>,
-  input: ReadonlyArray<ToolCalls.Call | undefined>
+  calls: ReadonlyArray<ToolCalls.Call | undefined>
 ): Components => {
-  if (expected.length === 0) return all(input.length === 0 ? 1 : 0)
-  if (input.length === 0) return all(0)
-  const read = input.filter((call) => call !== undefined)
-  const names = sharesOf(namesInCommon(expected, read), input.length, expected.length)
+  if (expected.length === 0) return all(calls.length === 0 ? 1 : 0)
+  if (calls.length === 0) return all(0)
+  const read = calls.filter((call) => call !== undefined)
+  const names = sharesOf(namesInCommon(expected, read), calls.length, expected.length)
   const pairs = paired(expected, read)
   const total = (pick: (pair: (typeof pairs)[number]) => number) => pairs.reduce((sum, pair) => sum + pick(pair), 0)
   const byArguments = sharesOf(
     total(({ hits }) => hits),
-    total(({ arguments: [, input] }) => input),
+    total(({ arguments: [, called] }) => called),
     total(({ arguments: [expected] }) => expected)
   )
   const equal = pairs.filter(({ arguments: [one, other], hits }) => hits === one && hits === other).length
   return {
     f1: names.f1,
     arguments: pairs.length === 0 ? 0 : byArguments.f1,
-    format: read.length === input.length ? 1 : 0,
+    format: read.length === calls.length ? 1 : 0,
     complete: names.f1 === 1 ? 1 : 0,
     precision: names.precision,
     recall: names.recall,
-    exact: sharesOf(equal, input.length, expected.length).f1
+    exact: sharesOf(equal, calls.length, expected.length).f1
   }
 }
 

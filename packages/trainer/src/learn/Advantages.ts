@@ -83,13 +83,13 @@ export const ofGroup = (
 
 /**
  * Sampling temperature of sequence i: `overrides[i].temperature`, else `generationParams.temperature`, else
- * `groupOverrides.temperature`, else `usual`. Values that are not positive numbers count as 1, as in the original.
+ * `groupOverrides.temperature`, else `fallback`. Values that are not positive numbers count as 1, as in the original.
  */
-export const temperatureOf = (group: ScoredGroup.ScoredGroup, i: number, defaults = 1): number => {
+export const temperatureOf = (group: ScoredGroup.ScoredGroup, i: number, fallback = 1): number => {
   const { generationParams, groupOverrides, overrides } = group
-  const input = [overrides?.[i], generationParams, groupOverrides]
+  const recorded = [overrides?.[i], generationParams, groupOverrides]
     .map((switches) => switches?.["temperature"])
     .find((temperature) => temperature !== undefined && temperature !== null)
-  const temperature = Number(input ?? defaults)
+  const temperature = Number(recorded ?? fallback)
   return Number.isFinite(temperature) && temperature > 0 ? temperature : 1
 }

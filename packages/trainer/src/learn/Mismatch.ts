@@ -146,8 +146,8 @@ const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
   return [...explanations].join("; ")
 }
 
-const causes = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, defaults: number): ReadonlyArray<string> => [
-  `temperature, top-p or penalties: recorded is "${records(groups)}" (without a record temperature ${defaults} is assumed); ` +
+const causes = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, fallback: number): ReadonlyArray<string> => [
+  `temperature, top-p or penalties: recorded is "${records(groups)}" (without a record temperature ${fallback} is assumed); ` +
     "does the server apply other options, for example from its generation_config.json?",
   "logprobs mode: the server reports raw logprobs at a temperature other than 1 (vLLM: --logprobs-mode processed_logprobs)",
   "chat template or tokenizer: text was tokenized again, or the template is not the model's",
@@ -158,18 +158,18 @@ const precision =
   "precision: weights or caches in bf16, int8 or 4 bits; raise max_mismatch if the difference is due to that (bf16: about 0.05)"
 
 /**
- * Formats the message for the user. `usual` is the temperature of sequences without a record; `quantize` comes first
+ * Formats the message for the user. `fallback` is the temperature of sequences without a record; `quantize` comes first
  * where it is the likeliest cause.
  */
 export const explain = (
   compared: Compared,
   bound: number,
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
-  defaults: number,
+  fallback: number,
   quantize: "none" | "int8" | "int4" = "none"
 ): string => {
   const rounded = `precision: quantize is ${quantize}; the sampler must have the same (atropos policy --quantize ${quantize}), and with int8 it rounds activations too: raise max_mismatch if the difference is due to that, or use int4 or none`
-  const all = quantize === "none" ? [...causes(groups, defaults), precision] : [rounded, ...causes(groups, defaults)]
+  const all = quantize === "none" ? [...causes(groups, fallback), precision] : [rounded, ...causes(groups, fallback)]
   return [
     `the sampler's logprobs do not match the trainer's: they differ by ${mean(compared)?.toFixed(3)} nats on average over ` +
       `${compared.tokens} tokens sampled with the same weights (max_mismatch: ${bound}). Likely causes, in order:`,

@@ -230,14 +230,14 @@ export const peakBytes = (workload: Workload, plan: Plan, trained: number): numb
 const optimizerBytes = 20
 
 /**
- * Returns the fastest plan that takes at most half of the memory, or the smallest one; `given` fixes what is
+ * Returns the fastest plan that takes at most half of the memory, or the smallest one; `fixed` states what is
  * recomputed. Only CPU matmuls read prepacked weights.
  */
 export const choose = (
   workload: Workload,
   device: DeviceKind,
   memory = memoryBytes(device),
-  input?: Plan["remat"]
+  fixed?: Plan["remat"]
 ): Plan => {
   const held = heldBytes(workload)
   const left = memory / 2 - held - logitBytes(workload, chunks(workload))
@@ -245,7 +245,7 @@ export const choose = (
   const takes = (remat: Plan["remat"]) => activationBytes(workload, remat, attention)
   const fastest = () =>
     takes(false) <= Math.min(littleBytes, left) ? false : takes("elements") <= left ? ("elements" as const) : "parts"
-  const remat = input ?? fastest()
+  const remat = fixed ?? fastest()
   // Quantized matrices are not constants of a matmul: they are dequantized each time.
   const isSmall = held <= Math.min(left - takes(remat), rearranged * memory)
   const prepack = device === "cpu" && workload.rounded === undefined && isSmall

@@ -128,7 +128,7 @@ export const defaults = {
   isAdvantageOnly: false
 } as const satisfies Omit<Objective, "name" | "tokenLoss">
 
-/** A custom objective: its name, its loss, and what differs from `usual`. */
+/** A custom objective: its name, its loss, and what differs from `defaults`. */
 export interface Definition extends Partial<Omit<Objective, "name" | "tokenLoss">> {
   readonly name: string
   /** ℓ of each token (N, 1), alone or with metrics. */

@@ -19,16 +19,16 @@ const decodeIndex = Schema.decodeUnknownOption(
 const maxTextBytes = 2 ** 20
 const maxIndexBytes = 2 ** 26
 
-/** Reads a settings file; rejects non-text files and files above `most` bytes before reading. */
-export const readText = Effect.fnUntraced(function* (path: string, max = maxTextBytes) {
+/** Reads a settings file; rejects non-text files and files above `maxBytes` bytes before reading. */
+export const readText = Effect.fnUntraced(function* (path: string, maxBytes = maxTextBytes) {
   const fs = yield* FileSystem.FileSystem
   const fail = (message: string) => new ModelError({ reason: "damaged", model: path, message: `${path} ${message}` })
   const unreadable = ({ message }: { readonly message: string }) => fail(`cannot be read: ${message}`)
   const { size, type } = yield* Effect.mapError(fs.stat(path), unreadable)
   if (type !== "File") return yield* fail(`is not a file but a ${type.toLowerCase()}`)
-  if (size > max) return yield* fail(`has ${size} bytes; such a file usually has a few thousand`)
+  if (size > maxBytes) return yield* fail(`has ${size} bytes; such a file usually has a few thousand`)
   const text = yield* Effect.mapError(fs.readFileString(path), unreadable)
-  if (Nesting.exceeds(text, { opened: max })) return yield* fail("is nested too deeply")
+  if (Nesting.exceeds(text, { opened: maxBytes })) return yield* fail("is nested too deeply")
   return text
 })
 

@@ -19,15 +19,14 @@ import * as TrainerSettings from "./TrainerSettings.ts"
 import * as TrainerValues from "./TrainerValues.ts"
 import type { Hooks } from "./TrainingStep.ts"
 
-/**
- * Recovers from an engine that lost its weights (`engineLost`, for example a restarted server): returns to the last
- * checkpoint within the same process. Batches trained since are redelivered. Fails after `most` losses in a row without
- * a newer checkpoint.
- * Max losses in a row.
- */
+/** Losses in a row without a newer checkpoint. */
 export const maxLosses = 5
 
-/** Returns to the last checkpoint after a loss. Create once per run. */
+/**
+ * Recovers from an engine that lost its weights (`engineLost`, for example a restarted server): returns to the last
+ * checkpoint within the same process. Batches trained since are redelivered. Fails after `maxLosses` in a row without a
+ * newer checkpoint. Create once per run.
+ */
 const makeEngineRecovery = (trainer: Pick<Trainer, "reopen" | "step">) => {
   let losses = 0
   let from = -1

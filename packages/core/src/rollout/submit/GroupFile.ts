@@ -26,7 +26,7 @@ const isTaken = Predicate.isTagged("AlreadyExists")
 
 const encoder = new TextEncoder()
 
-/** Opens the first free variant of `wanted`; closed with the scope. */
+/** Opens the first free variant of `target`; closed with the scope. */
 export const open = Effect.fn("GroupFile.open")(function* (target: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

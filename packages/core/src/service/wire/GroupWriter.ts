@@ -32,7 +32,7 @@ export function* pieces(group: LabelledGroup): Generator<Uint8Array<ArrayBuffer>
   let bytes = new Uint8Array(Math.min(pieceBytes, guess(group)) + slack)
   let at = 0
 
-  /** Ensures space for `wanted` bytes; yields the full chunk. */
+  /** Ensures space for `needed` bytes; yields the full chunk. */
   function* room(needed: number) {
     if (at + needed <= bytes.length) return
     if (at > 0) yield bytes.subarray(0, at)

@@ -50,7 +50,7 @@ const defineRows = (graph: Graph, choices: Dim, experts: number): void => {
   graph.define(rowsOfBlock, graph.min(graph.max(half, graph.ints([minRows])), graph.ints([maxRows])))
 }
 
-/** `chosen` int64 (N, k), values below `experts`; `name` distinguishes the mixtures of a graph. */
+/** `selected` int64 (N, k), values below `experts`; `name` distinguishes the mixtures of a graph. */
 export const make = (graph: Graph, selected: Value, experts: number, name: string): Dispatch =>
   graph.outside(() => {
     const [tokens, perToken] = selected.shape as [Dim, number]

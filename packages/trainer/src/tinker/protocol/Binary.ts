@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { WireError } from "./WireError.ts"
 
 /**
- * Counts nested messages and packed numbers at all depths; stops above `most`. Throws if the bytes are not a message.
+ * Counts nested messages and packed numbers at all depths; stops above `max`. Throws if the bytes are not a message.
  */
 const partsOf = (desc: DescMessage, bytes: Uint8Array, max: number): number => {
   const fields = new Map(desc.fields.map((field) => [field.number, field]))
@@ -47,7 +47,7 @@ const partsOfEntry = (value: DescMessage, bytes: Uint8Array, max: number): numbe
 const isText = (scalar: ScalarType | undefined): boolean => scalar === ScalarType.STRING || scalar === ScalarType.BYTES
 
 /**
- * Fails if a message has more parts than `most`, because each becomes an object of a hundred bytes. Bytes do not count.
+ * Fails if a message has more parts than `max`, because each becomes an object of a hundred bytes. Bytes do not count.
  */
 export const check = (
   schema: DescMessage,

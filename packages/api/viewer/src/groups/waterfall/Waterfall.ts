@@ -133,7 +133,7 @@ export const straggler = (
   return millis >= last.to / 10 && millis > 0 ? { index: last.index, millis } : null
 }
 
-/** At most `most` round times for an axis, from 0 on. */
+/** At most `max` round times for an axis, from 0 on. */
 export const ticks = (to: number, max: number): ReadonlyArray<number> => {
   const min = Math.max(1, to / max)
   const power = 10 ** Math.floor(Math.log10(min))

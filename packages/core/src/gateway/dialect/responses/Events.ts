@@ -101,7 +101,7 @@ const openMessage = (place: ItemPosition): ReadonlyArray<Event> => [
   { type: "response.content_part.added", ...place, content_index: 0, part: textPart("") }
 ]
 
-/** The events after the first `said` characters of a message. */
+/** The events after the first `streamed` characters of a message. */
 const closeMessage = (item: ResponsesItems.MessageItem, at: number, streamed: number): ReadonlyArray<Event> => {
   const place = { item_id: item.id, output_index: at, content_index: 0 }
   const [part = textPart("")] = item.content
