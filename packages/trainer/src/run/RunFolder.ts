@@ -2,14 +2,13 @@
  * Manages the folder of a training run: resumes from its checkpoints and saves new ones. One trainer at a time owns it,
  * until the scope closes; a second one is rejected while the first is alive.
  */
-import { type Batch, FolderLock } from "@atropos/core"
+import { type Batch, FolderLock, WireGroup } from "@atropos/core"
 import * as MakeFolder from "@atropos/core/base/MakeFolder"
 import { wireName } from "@atropos/core/base/Settings"
-import { Effect, type FileSystem, Option, type Path, Result, type Scope, Struct } from "effect"
+import { Effect, FileSystem, Option, Path, Result, type Scope, Struct } from "effect"
 import * as CheckpointError from "../checkpoint/CheckpointError.ts"
 import * as Checkpoints from "../checkpoint/Checkpoints.ts"
 import * as Differences from "../checkpoint/Differences.ts"
-import * as RejectedBatch from "../checkpoint/RejectedBatch.ts"
 import type { Learner, LearnerEngineShape, LoadOptions } from "../learn/LearnerEngine.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { Lease } from "./Leases.ts"
@@ -53,6 +52,17 @@ const failed = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "checkpoint", message: cause.message, cause })
 
 const failing = (cause: { readonly message: string }) => Effect.fail(failed(cause))
+
+/** Writes `non_finite_step_<n>.jsonl`: one group per line, in the original's format. Returns its path. */
+const writeRejected = Effect.fnUntraced(function* (folder: string, step: number, batch: Batch.Batch) {
+  const fs = yield* FileSystem.FileSystem
+  const path = (yield* Path.Path).join(folder, `non_finite_step_${step}.jsonl`)
+  const lines = batch.groups.map((group) => `${WireGroup.encode(group)}\n`)
+  yield* fs
+    .makeDirectory(folder, { recursive: true })
+    .pipe(Effect.andThen(fs.writeFileString(path, lines.join(""))), Effect.mapError(CheckpointError.at(path)))
+  return path
+})
 
 const claim = Effect.fnUntraced(function* (folder: string) {
   yield* Effect.mapError(MakeFolder.make(folder), CheckpointError.at(folder)).pipe(Effect.mapError(failed))
@@ -137,6 +147,6 @@ export const open = Effect.fn("RunFolder.open")(function* (
   return {
     resume: Effect.provideContext(resume, files),
     reject: (step, batch) =>
-      RejectedBatch.write(folder, step, batch).pipe(Effect.mapError(failed), Effect.provideContext(files))
+      writeRejected(folder, step, batch).pipe(Effect.mapError(failed), Effect.provideContext(files))
   }
 })
