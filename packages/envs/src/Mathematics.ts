@@ -23,7 +23,6 @@ import * as FormCredit from "./math/FormCredit.ts"
 import * as Items from "./math/Items.ts"
 import type { Problem } from "./math/Problem.ts"
 import * as Rolling from "./math/Rolling.ts"
-import { SavedItem } from "./math/SavedItem.ts"
 import * as Scoring from "./math/Scoring.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
@@ -121,7 +120,7 @@ export const layer = Environment.layer("math", settings, (selected) =>
         collectTrajectories: isBase ? evaluateBase : asking.evaluate,
         isCorrect: (_: number, rewards?: RewardComponents.Rewards) => rewards?.["correct"] === 1
       },
-      requeued: SavedItem,
+      requeued: Items.codec,
       metrics,
       label: Items.label,
       claims: isBase

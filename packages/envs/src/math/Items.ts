@@ -4,7 +4,8 @@
  *
  * Text by a model is enclosed in marks that depend on it, so that it cannot fake its own end.
  */
-import { Message, SeededRandom, type Environment, type Trajectory } from "@atropos/core"
+import { Message, SavedTrajectory, SeededRandom, type Environment, type Trajectory } from "@atropos/core"
+import { Schema } from "effect"
 import type { Problem } from "./Problem.ts"
 
 export interface Normal extends Problem {
@@ -32,6 +33,36 @@ export interface Rlaif extends Problem {
 }
 
 export type Item = Normal | Judge | SelfCorrect | Rlaif
+
+const problemFields = {
+  problem: Schema.String,
+  answer: Schema.String,
+  form: Schema.optionalKey(Schema.Literals(["number", "expanded", "radical"]))
+}
+
+const { SavedTrajectory: Attempt } = SavedTrajectory
+
+const overrides = Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+
+/** Scores of attempts at these items: components, or numbers in runs from before components existed. */
+const Score = Schema.Union([
+  Schema.Finite,
+  Schema.Struct({ rewards: Schema.Record(Schema.String, Schema.Finite), overrides }),
+  Schema.Struct({ score: Schema.Finite, overrides })
+])
+
+/** Lets requeued items survive a restart. */
+export const codec: Schema.Codec<Item, unknown> = Schema.Union([
+  Schema.Struct({ kind: Schema.Literal("normal"), ...problemFields }),
+  Schema.Struct({ kind: Schema.Literal("judge"), ...problemFields, solution: Schema.String, isRight: Schema.Boolean }),
+  Schema.Struct({
+    kind: Schema.Literal("selfcorrect"),
+    ...problemFields,
+    trajectories: Schema.Array(Attempt),
+    scores: Schema.Array(Score)
+  }),
+  Schema.Struct({ kind: Schema.Literal("rlaif"), ...problemFields, pair: Schema.Tuple([Attempt, Attempt]) })
+])
 
 export const label = ({ kind, problem }: Item): string => (kind === "normal" ? problem : `${kind}: ${problem}`)
 
