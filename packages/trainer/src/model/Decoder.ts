@@ -145,16 +145,8 @@ const inChunks = (graph: Graph, x: Value, chunks: number, part: (chunk: Value) =
 }
 
 export const build = (graph: Graph, config: ModelConfig, source: Source, inputs: Inputs): Outputs => {
-  const {
-    attention,
-    inputIds,
-    positionIds,
-    feedForwardChunks = 1,
-    recurrence,
-    remat: requested = false,
-    routes
-  } = inputs
-  const remat = requested === true ? "parts" : requested
+  const { attention, inputIds, positionIds, feedForwardChunks = 1, recurrence, remat: mode = false, routes } = inputs
+  const remat = mode === true ? "parts" : mode
   const { headDim, heads, hiddenSize, kvHeads, layers, normEpsilon, normOffset, qkNorm, vocabSize } = config
   const [rows, width] = inputIds.shape as [Dim, Dim]
   const tokens = graph.dimMul(rows, width)
@@ -207,11 +199,11 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
     }
     const sinks = config.hasSinks ? tensor(Tensors.sinksName(layer), [heads]) : undefined
     const traits = { layer, scale: config.attentionScale, cap: config.attentionCap, window, sinks }
-    const [requested, keys] = [prepared(q, heads, "q_norm"), prepared(k!, kvHeads, "k_norm")]
-    const queries = growth === undefined ? requested : graph.mul(requested, growth)
+    const [normedQueries, keys] = [prepared(q, heads, "q_norm"), prepared(k!, kvHeads, "k_norm")]
+    const queries = growth === undefined ? normedQueries : graph.mul(normedQueries, growth)
     const values = graph.keep(attention(traits, queries, keys, split(v!, kvHeads)))
-    const provided = graph.reshape(graph.transpose(values, [0, 2, 1, 3]), [tokens, heads * headDim])
-    return gate === undefined ? provided : graph.mul(provided, graph.sigmoid(gate))
+    const joined = graph.reshape(graph.transpose(values, [0, 2, 1, 3]), [tokens, heads * headDim])
+    return gate === undefined ? joined : graph.mul(joined, graph.sigmoid(gate))
   }
 
   const remember = (x: Value, layer: number): Value => {
@@ -222,8 +214,8 @@ export const build = (graph: Graph, config: ModelConfig, source: Source, inputs:
 
   const attend = (x: Value, layer: number): Value => {
     const projections = again("elements", [x], () => projected(x, layer))
-    const provided = again("elements", projections, () => linear(mixed(projections, layer), layer, "o_proj"))
-    return added(x, provided, layer, "afterAttention")
+    const output = again("elements", projections, () => linear(mixed(projections, layer), layer, "o_proj"))
+    return added(x, output, layer, "afterAttention")
   }
 
   /** x + W_down (act(W_gate x) * W_up x) */

@@ -207,16 +207,14 @@ export const make = Effect.fn("TargetWorker.make")(function* (
 
   /** Waits for something to push: offered weights, or weights that the target has lost. */
   const waited: Effect.Effect<void> = Effect.suspend(() => {
-    const expected = newest
+    const latest = newest
     const { has } = target
-    if (expected === undefined || has === undefined) return arrived.await
+    if (latest === undefined || has === undefined) return arrived.await
     return Effect.flatMap(Effect.timeoutOption(arrived.await, options.watch), (push) =>
       Option.isSome(push)
         ? Effect.void
-        : Effect.flatMap(
-            isLost(target.name, expected, Effect.timeout(has(expected.name), options.attemptTime)),
-            (lost) =>
-              lost && pending === undefined ? Effect.map(jobOf(expected), (job) => void (pending = job)) : waited
+        : Effect.flatMap(isLost(target.name, latest, Effect.timeout(has(latest.name), options.attemptTime)), (lost) =>
+            lost && pending === undefined ? Effect.map(jobOf(latest), (job) => void (pending = job)) : waited
           )
     )
   })
