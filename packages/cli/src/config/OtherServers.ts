@@ -14,8 +14,8 @@ type Section = (typeof sections)[number]
 export const asks = ({ about }: Chosen, section: Section): boolean => about?.needs.includes(section) ?? true
 
 export const flags = (all: ReadonlyArray<Chosen>) => {
-  const requested = sections.filter((section) => all.some((selected) => asks(selected, section)))
-  const derived = requested.map(
+  const needed = sections.filter((section) => all.some((selected) => asks(selected, section)))
+  const derived = needed.map(
     (section) => [section, Flags.fromFields(`${section}.`, ConfigFile.serverFields[section])] as const
   )
   const bySection: { [section in Section]?: Flags.SettingsFlags } = Object.fromEntries(

@@ -51,11 +51,11 @@ const skippedIn = (values: TrajectoryApi.MetricsRow["values"]): StepMetrics.Step
 /** The step of a trainer's row; undefined for other rows. */
 export const stepOf = ({ step, values }: TrajectoryApi.MetricsRow): StepMetrics.StepMetrics | undefined => {
   if (values[StepMetrics.wireNames.rewardMean] === undefined) return undefined
-  const reported = Object.entries(StepMetrics.wireNames).flatMap(([key, name]) => {
+  const metrics = Object.entries(StepMetrics.wireNames).flatMap(([key, name]) => {
     const value = values[name]
     return value === undefined ? [] : [[key, value] as const]
   })
-  return { ...none, ...Object.fromEntries(reported), step, batchId: "", skipped: skippedIn(values) }
+  return { ...none, ...Object.fromEntries(metrics), step, batchId: "", skipped: skippedIn(values) }
 }
 
 export interface Poll {

@@ -33,15 +33,12 @@ const lastPart = (name: string): string => name.slice(name.lastIndexOf(".") + 1)
  * missing.
  */
 export const nearest = (input: string, candidates: Iterable<string>): string | undefined => {
-  const target = plain(input)
+  const word = plain(input)
   let best: { readonly name: string; readonly distance: number } | undefined
   for (const name of candidates) {
     const candidate = plain(name)
-    const distance = Math.min(
-      editDistance(target, candidate),
-      0.5 + editDistance(lastPart(target), lastPart(candidate))
-    )
-    const allowed = Math.max(1.5, Math.min(target.length, candidate.length) / 3)
+    const distance = Math.min(editDistance(word, candidate), 0.5 + editDistance(lastPart(word), lastPart(candidate)))
+    const allowed = Math.max(1.5, Math.min(word.length, candidate.length) / 3)
     if (distance <= allowed && (best === undefined || distance < best.distance)) best = { name, distance }
   }
   return best?.name

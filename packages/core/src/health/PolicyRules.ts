@@ -106,15 +106,15 @@ interface Level {
 
 /** The sources that record a rule's metric, and its name there. */
 const tellersOf = (recorded: Series.Recorded, { else: other, metric, sources }: Level) => {
-  const reported = recorded
+  const series = recorded
     .sourcesOf(metric)
     .filter((source) => (source === trainer) === (sources === undefined))
     .map((source) => ({ source, metric }))
   // An environment's first rows come later than the trainer's steps, and causes must not come after their consequences.
-  const isKnown = reported.some(({ source }) => seriesOf(recorded, source, metric).values.length >= window)
+  const isKnown = series.some(({ source }) => seriesOf(recorded, source, metric).values.length >= window)
   return !isKnown && other !== undefined && recorded.sourcesOf(other).includes(trainer)
     ? [{ source: trainer, metric: other }]
-    : reported
+    : series
 }
 
 /** A rule for a metric whose mean over the last steps is too extreme. */

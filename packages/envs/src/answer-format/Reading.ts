@@ -46,8 +46,8 @@ const readJson = (text: string, { confidence = false, keys = ["answer"], shape }
   if (shape === "list") return Array.isArray(parsed) && parsed.length === 1 ? answering(textOf(parsed[0])) : undefined
   if (!Predicate.isReadonlyObject(parsed) || Array.isArray(parsed) || RepeatedKeys.find(text) !== undefined)
     return undefined
-  const target = [...keys, ...(confidence ? ["confidence"] : [])]
-  if (Object.keys(parsed).length !== target.length || !target.every((key) => Object.hasOwn(parsed, key)))
+  const fields = [...keys, ...(confidence ? ["confidence"] : [])]
+  if (Object.keys(parsed).length !== fields.length || !fields.every((key) => Object.hasOwn(parsed, key)))
     return undefined
   const sure = parsed["confidence"]
   if (confidence && !(typeof sure === "number" && sure >= 0 && sure <= 1)) return undefined

@@ -26,13 +26,13 @@ const readVerdict = (text: string): Result.Result<Verdict, string> => {
   const trimmed = text.trim()
   if (trimmed === "") return Result.fail("it is empty")
   const parsed = parse(trimmed)
-  const target = 'expected a JSON number, or numbers by name, such as {"correct": 1, "format": 0.5}'
-  if (Result.isFailure(parsed)) return Result.fail(`${format(trimmed)} is not JSON; ${target}`)
+  const usage = 'expected a JSON number, or numbers by name, such as {"correct": 1, "format": 0.5}'
+  if (Result.isFailure(parsed)) return Result.fail(`${format(trimmed)} is not JSON; ${usage}`)
   const value = parsed.success
   if (typeof value === "number") return Result.succeed(value)
   const fault = RewardComponents.faultOfScore(value)
   if (fault === undefined && RewardComponents.isRewards(value)) return Result.succeed(value)
-  return Result.fail(`${format(trimmed)}: ${fault ?? "a component is not finite"}; ${target}`)
+  return Result.fail(`${format(trimmed)}: ${fault ?? "a component is not finite"}; ${usage}`)
 }
 
 /** The verdict of a scorer's output: its last line, so that it may print more before. */

@@ -40,10 +40,8 @@ export const characters = `${totals}0123456789+-=hs`
 /** The decision of an answer: the last one between tags, after the thinking; in the compact form its only character. */
 export const actionOf = (answer: string, style: Settings["promptStyle"]): BlackjackRules.Action | undefined => {
   if (style === "compact") return answer === "h" ? "hit" : answer === "s" ? "stick" : undefined
-  const reported = Array.from(Thinking.visibleText(answer).matchAll(/<action>\s*(hit|stick)\s*<\/action>/gi)).at(
-    -1
-  )?.[1]
-  return reported === undefined ? undefined : reported.toLowerCase() === "hit" ? "hit" : "stick"
+  const word = Array.from(Thinking.visibleText(answer).matchAll(/<action>\s*(hit|stick)\s*<\/action>/gi)).at(-1)?.[1]
+  return word === undefined ? undefined : word.toLowerCase() === "hit" ? "hit" : "stick"
 }
 
 /** A hand in the compact form: total, whether an ace counts eleven (+) or not (-), the dealer's open card (0: ten). */

@@ -36,10 +36,10 @@ export interface Options {
   readonly largest: number
 }
 
-export const draw = ({ choices, kinds: target, largest }: Options) => {
+export const draw = ({ choices, kinds: selected, largest }: Options) => {
   const all = kinds(largest)
   return (random: Random): Question => {
-    const makers: ReadonlyArray<Draw> = all[random.pick(target)]
+    const makers: ReadonlyArray<Draw> = all[random.pick(selected)]
     return arrange(random, random.pick(makers)(random, choices))
   }
 }

@@ -93,12 +93,12 @@ const wordsOf = (text: string): ReadonlyArray<string> => text.toLowerCase().matc
  */
 export const search = ({ articles }: Gazetteer, query: string, max: number): ReadonlyArray<Article> => {
   const indexed = articles.map((article) => ({ article, words: new Set(wordsOf(`${article.title} ${article.text}`)) }))
-  const target = new Set(wordsOf(query))
+  const terms = new Set(wordsOf(query))
   const weightOf = (word: string): number => {
     const count = indexed.filter(({ words }) => words.has(word)).length
     return count === 0 ? 0 : Math.log(articles.length / count)
   }
-  const weights = Array.from(target, (word) => [word, weightOf(word)] as const)
+  const weights = Array.from(terms, (word) => [word, weightOf(word)] as const)
   return indexed
     .map(({ article, words }) => ({
       article,

@@ -138,14 +138,14 @@ const domains: ReadonlyArray<Domain> = [
 const saved = (key: string): ToolCalls.Call => call("save_to_cache", { key, value: key })
 
 const filter = (random: Random, { things, wishes }: Domain): Turn => {
-  const target = random.sample(wishes, random.between(1, 2)).map((wish) => wish(random))
+  const wished = random.sample(wishes, random.between(1, 2)).map((wish) => wish(random))
   return {
-    said: `Of these I want ${target.map(({ words }) => words).join(" and ")}.`,
+    said: `Of these I want ${wished.map(({ words }) => words).join(" and ")}.`,
     expected: [
       call("get_results_from_cache", { key: things }),
       call(
         `filter_${things}`,
-        Object.assign({ prior_results: things }, ...target.map(({ input: args }) => args)) as Arguments
+        Object.assign({ prior_results: things }, ...wished.map(({ input: args }) => args)) as Arguments
       ),
       saved(`filtered_${things}`)
     ]

@@ -75,21 +75,21 @@ export const run = Effect.fnUntraced(function* <W>(
   for (const [i, job] of batch.entries()) {
     tokens.set(job.prompt.slice(job.processed, job.processed + counts[i]!), i * width)
   }
-  const target = batch.flatMap((job, i) => {
+  const positions = batch.flatMap((job, i) => {
     const last = { job, at: i * width + counts[i]! - 1 }
     return job.work._tag === "Generate"
       ? [last]
       : Array.from({ length: counts[i]! }, (_, t) => ({ job, at: i * width + t }))
   })
-  if (target.length === 1) target.push(target[0]!)
+  if (positions.length === 1) positions.push(positions[0]!)
   const output = yield* runner.run(first.version.weights, {
     rows: batch.length,
     width,
     tokens,
     cache: first.processed > 0 ? first.cache! : blank(runner.shape, batch.length),
     counts: Int32Array.from(counts),
-    outputs: Int32Array.from(target, ({ at }) => at),
-    inverseTemperatures: Float32Array.from(target, ({ job }) => job.inverseTemperature)
+    outputs: Int32Array.from(positions, ({ at }) => at),
+    inverseTemperatures: Float32Array.from(positions, ({ job }) => job.inverseTemperature)
   })
   for (const [i, job] of batch.entries()) {
     if (job.work._tag === "Score") keepScores(job, output.rows, counts[i]!, job.work.request.topLogprobs ?? 0)

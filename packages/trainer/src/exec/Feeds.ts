@@ -36,8 +36,8 @@ const show = (shape: ReadonlyArray<number | string>): string => `[${shape.join("
 /** Describes a tensor that is inconsistent in itself. */
 export const lengthProblem = ({ data, dtype, shape }: HostTensor): string | undefined => {
   if (!(data instanceof arrays[dtype])) return `is ${dtype}, but its values are a ${data.constructor.name}`
-  const target = shape.reduce((product, size) => product * size, 1)
-  return data.length === target ? undefined : `of shape ${show(shape)} needs ${target} values, got ${data.length}`
+  const count = shape.reduce((product, size) => product * size, 1)
+  return data.length === count ? undefined : `of shape ${show(shape)} needs ${count} values, got ${data.length}`
 }
 
 /** Describes why values cannot be written into a tensor from element `offset` on. */

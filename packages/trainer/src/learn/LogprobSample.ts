@@ -60,8 +60,8 @@ const fill = (rows: ReadonlyArray<Seen>, tokens: number): Array<Seen> => {
 
 /** Reorders rows: first an evenly spaced selection of about `tokens` tokens, then the rest. */
 const evenly = (rows: ReadonlyArray<Seen>, tokens: number): ReadonlyArray<Seen> => {
-  const target = Math.min(rows.length, Math.ceil((tokens * rows.length) / Math.max(1, tokensOf(rows))))
-  const selected = new Set(Array.from({ length: target }, (_, i) => Math.floor(((i + 0.5) * rows.length) / target)))
+  const count = Math.min(rows.length, Math.ceil((tokens * rows.length) / Math.max(1, tokensOf(rows))))
+  const selected = new Set(Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * rows.length) / count)))
   return [...rows.filter((_, i) => selected.has(i)), ...rows.filter((_, i) => !selected.has(i))]
 }
 

@@ -56,8 +56,8 @@ export function* buildPieces(objective: Objective, graph: Graph, withEntropies =
       preference: column("preferences")
     })
   })
-  const target = entropies !== undefined && objective.needsEntropies ? [logprobs, entropies] : [logprobs]
-  const [slopes, entropySlopes] = yield* gradPieces(graph, loss, target)
+  const outputs = entropies !== undefined && objective.needsEntropies ? [logprobs, entropies] : [logprobs]
+  const [slopes, entropySlopes] = yield* gradPieces(graph, loss, outputs)
   graph.output("loss", loss)
   graph.output("metrics", figures)
   graph.output("slopes", slopes!)

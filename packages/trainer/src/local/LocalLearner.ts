@@ -68,9 +68,9 @@ const planOf = ({ graph: input, model }: Options, options: LoadOptions, device: 
   const rowLength = device !== "cpu" && options.objective.needsPairs ? 2 * maxLength : maxLength
   const workload = shape && { shape, rowLength, ...(rounded && { rounded }) }
   const memory = options.memory ?? MemoryPlan.memoryBytes(device)
-  const target =
+  const ownBudget =
     options.tokenBudget ?? (workload ? MemoryPlan.tokensFor(workload, device, memory) : MicroBatch.defaults.tokenBudget)
-  const tokenBudget = Math.max(target, rowLength)
+  const tokenBudget = Math.max(ownBudget, rowLength)
   const { remat, routerReplay = false } = options
   const plan = workload && MemoryPlan.choose({ ...workload, tokens: tokenBudget }, device, memory, remat)
   const { prepack = false, ...planned } = plan ?? {}

@@ -64,13 +64,13 @@ const sizes = 16
 const headFeeds = ({ length, lossMask, multiple, rows }: MicroBatch, positions: Positions): Feeds => {
   const all = rows * length
   const isTrained = (at: number) => positions === "all" || lossMask[at] === 1
-  let target = 0
-  for (let at = 0; at < all; at++) if (isTrained(at)) target++
+  let trained = 0
+  for (let at = 0; at < all; at++) if (isTrained(at)) trained++
   const step = multiple * Math.ceil(all / (sizes * multiple))
-  const count = Math.min(all, step * Math.max(1, Math.ceil(target / step)))
+  const count = Math.min(all, step * Math.max(1, Math.ceil(trained / step)))
   const ids = new Int32Array(count)
   const slots = new Int32Array(all).fill(count)
-  let others = count - target
+  let others = count - trained
   let slot = 0
   for (let at = 0; at < all; at++) {
     if (!isTrained(at) && others-- <= 0) continue

@@ -136,7 +136,7 @@ export const logprobs = (
   { chunks, entropy, entropyGradient = false, gradient, logits, rows }: HeadOptions
 ): HeadValues => {
   const tokens = hidden.shape[0]!
-  const target = { entropy, entropyGradient, slope: gradient === "forward" }
+  const needs = { entropy, entropyGradient, slope: gradient === "forward" }
   const parts = (value: Value): ReadonlyArray<Value> => (chunks === 1 ? [value] : graph.split(value, 0, chunks))
   const joined = (values: ReadonlyArray<Value>): Value => (chunks === 1 ? values[0]! : graph.concat(values, 0, tokens))
   const scaled = graph.mul(hidden, inverseTemperatures)
@@ -155,9 +155,9 @@ export const logprobs = (
         },
         head,
         { ids: idParts[i]!, weights: weightParts?.[i] },
-        target
+        needs
       ),
-      target
+      needs
     )
   const isLooped =
     rows !== undefined && logits === undefined && !entropyGradient && (gradient === "forward" || gradient === "none")
@@ -165,19 +165,13 @@ export const logprobs = (
     const { ids, weights } = candidates
     const operands = [scaled, ids, ...(weights === undefined ? [] : [weights])]
     const values = HeadLoop.over(graph, rows!, head, operands, (inner, ownHead, [part, ...own]) => {
-      const made = chunk(
-        inner,
-        { scaled: part!, logits: undefined },
-        ownHead,
-        { ids: own[0]!, weights: own[1] },
-        target
-      )
+      const made = chunk(inner, { scaled: part!, logits: undefined }, ownHead, { ids: own[0]!, weights: own[1] }, needs)
       return [made.logprobs, made.entropies, made.slope].filter((value) => value !== undefined)
     })
     return {
       logprobs: values[0]!,
       entropies: entropy ? values[1]! : undefined,
-      slope: target.slope ? values.at(-1)! : undefined,
+      slope: needs.slope ? values.at(-1)! : undefined,
       entropySlope: undefined
     }
   }

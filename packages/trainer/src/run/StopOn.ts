@@ -62,13 +62,13 @@ export interface StopOn {
 }
 
 export const make = (names: string, recorder: Health.Recorder = Health.recorder()): StopOn => {
-  const target = rulesOf(names)
+  const rules = rulesOf(names)
   let found: Health.Found | undefined
   return {
     see: (metrics) => {
-      if (target.length === 0) return false
+      if (rules.length === 0) return false
       recorder.see("trainer", metrics.step, StepMetrics.values(metrics))
-      found = Health.judge(recorder.recorded, target)[0]
+      found = Health.judge(recorder.recorded, rules)[0]
       return found !== undefined
     },
     end: Effect.suspend(() =>

@@ -29,7 +29,7 @@ interface Prompt {
   readonly tokens: ReadonlyArray<number>
 }
 
-const target = "prompt: a text, a list of texts, a list of token ids, or a list of lists of token ids is needed"
+const validPrompts = "prompt: a text, a list of texts, a list of token ids, or a list of lists of token ids is needed"
 
 const promptsOf = Effect.fnUntraced(function* (
   { encode, tokenizer }: ServedPolicy.ServedPolicy,
@@ -43,7 +43,7 @@ const promptsOf = Effect.fnUntraced(function* (
     })
   const ofTokens = (tokens: ReadonlyArray<number>): Prompt => ({ text: () => tokenizer.decode(tokens), tokens })
   if (typeof prompt === "string") return [yield* ofText(prompt)]
-  if (!Array.isArray(prompt) || prompt.length === 0) return yield* ApiError.invalid("prompt", target)
+  if (!Array.isArray(prompt) || prompt.length === 0) return yield* ApiError.invalid("prompt", validPrompts)
   if (Parameters.isTokenIds(prompt)) return [ofTokens(prompt)]
   const several: ReadonlyArray<unknown> = prompt
   if (several.length > maxPrompts) {
@@ -52,7 +52,9 @@ const promptsOf = Effect.fnUntraced(function* (
   }
   return yield* Effect.forEach(several, (one) => {
     if (typeof one === "string") return ofText(one)
-    return Parameters.isTokenIds(one) ? Effect.succeed(ofTokens(one)) : Effect.fail(ApiError.invalid("prompt", target))
+    return Parameters.isTokenIds(one)
+      ? Effect.succeed(ofTokens(one))
+      : Effect.fail(ApiError.invalid("prompt", validPrompts))
   })
 })
 

@@ -24,7 +24,7 @@ const read = Parameters.reader(Parameters.Generate, ["prompt"])
 const toError = ApiError.fromEngine("prompt")
 const defaultMaxTokens = 16
 
-const target = 'prompt: a text or { "prompt_token_ids": [...] } is needed'
+const validPrompts = 'prompt: a text or { "prompt_token_ids": [...] } is needed'
 
 interface Prompt {
   /** Lazy: called once the engine has accepted the ids. */
@@ -50,7 +50,7 @@ const promptOf = (
   }
   return Parameters.isTokenIds(ids)
     ? Effect.succeed({ text: () => tokenizer.decode(ids), tokens: ids })
-    : Effect.fail(ApiError.invalid("prompt", target))
+    : Effect.fail(ApiError.invalid("prompt", validPrompts))
 }
 
 type Entry = { readonly [id: string]: number }

@@ -81,7 +81,7 @@ const forcedBy = Effect.fnUntraced(function* (
   choice: unknown,
   format: OutputFormat.OutputFormat
 ) {
-  const target = yield* nameIn(choice)
+  const toolName = yield* nameIn(choice)
   if (tools.length === 0) return yield* ApiError.invalid(param, `${param}: the request has no tools`)
   const { forcedCall } = format
   if (forcedCall === undefined) {
@@ -92,10 +92,10 @@ const forcedBy = Effect.fnUntraced(function* (
   }
   const { argumentsKey, before, behind } = forcedCall
   const calls = (yield* Effect.forEach(tools, (tool, index) => callOf(tool, index, argumentsKey))).filter(
-    ({ name }) => target === undefined || name === target
+    ({ name }) => toolName === undefined || name === toolName
   )
   const [first] = calls
-  if (first === undefined) return yield* ApiError.invalid(param, `${param}: the request has no tool named ${target}`)
+  if (first === undefined) return yield* ApiError.invalid(param, `${param}: the request has no tool named ${toolName}`)
   const schema =
     calls.length === 1 ? first.schemaAt("") : { anyOf: calls.map(({ schemaAt }, index) => schemaAt(`/anyOf/${index}`)) }
   const forced: Forced = {

@@ -36,8 +36,8 @@ export const make = ({ axis, chart, element, legend, position }: ReadoutOptions)
         // With few measurements, the nearest one is shown with its own step.
         const [curve] = chart.kind === "points" ? curves : []
         const at = crosshair === null || curve === undefined ? undefined : Line.nearest(curve.line, crosshair)
-        const reported = at === undefined ? crosshair : curve!.line.xs[at]!
-        place.textContent = reported === null ? "" : shownPosition(reported, axis)
+        const position = at === undefined ? crosshair : curve!.line.xs[at]!
+        place.textContent = position === null ? "" : shownPosition(position, axis)
       }
       if (crosshair === null) return
       const here = curves.map((curve) => `${curve.entry.label} ${textAt(curve, crosshair)}`)
@@ -45,9 +45,9 @@ export const make = ({ axis, chart, element, legend, position }: ReadoutOptions)
       element.setAttribute("aria-valuetext", `${shownPosition(crosshair, axis)}: ${here.join(", ")}`)
     },
     name: (curves, withoutNumber) => {
-      const reported = curves.map((curve) => `${curve.entry.label} ${textAt(curve, null)}`)
+      const values = curves.map((curve) => `${curve.entry.label} ${textAt(curve, null)}`)
       const gaps = withoutNumber === "" ? "" : ` ${withoutNumber}.`
-      element.setAttribute("aria-label", `${chart.title}, line chart. Last values: ${reported.join(", ")}.${gaps}`)
+      element.setAttribute("aria-label", `${chart.title}, line chart. Last values: ${values.join(", ")}.${gaps}`)
     }
   }
 }

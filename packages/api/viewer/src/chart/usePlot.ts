@@ -135,7 +135,7 @@ export const usePlot = (input: PlotInput) => {
     const draw = () => {
       const { view } = latest.current
       const runs = metrics.states()
-      const target = view.range ?? Curves.domain(runs, axis) ?? [0, 1]
+      const range = view.range ?? Curves.domain(runs, axis) ?? [0, 1]
       curves = Curves.draw(chart, visible, { axis, smoothing: view.smoothing })
       plot ??= make(
         element,
@@ -153,7 +153,7 @@ export const usePlot = (input: PlotInput) => {
           onPick: pick
         }
       )
-      const shownRange = drawable(target, isLogX)
+      const shownRange = drawable(range, isLogX)
       const all = compared === undefined ? null : Curves.draw(chart, compared, { axis, smoothing: view.smoothing })
       const extent = all === null ? null : Curves.extent(all, shownRange, isLogY)
       plot.update(curves, shownRange, marksOf(findings, visible, axis), extent)

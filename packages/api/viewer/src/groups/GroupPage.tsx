@@ -68,8 +68,9 @@ const Rollouts = ({
   const rollouts = useMemo(() => ordered(group), [group])
   const named = Filter.number(search.get("rollout"))
   const place = rollouts.findIndex(({ index }) => index === named)
-  const target = search.get("view")
-  const view: GroupView = target === "tokens" || target === "compare" || target === "times" ? target : "messages"
+  const viewName = search.get("view")
+  const view: GroupView =
+    viewName === "tokens" || viewName === "compare" || viewName === "times" ? viewName : "messages"
   const isTokens = view === "tokens"
   const current = rollouts[Math.max(0, place)]!
   const [reading, setReading] = useState({ isSource: false, unfolds: false })

@@ -34,8 +34,8 @@ const ofPresets: Partial<Filter.Filter> = {
 
 export const isSet = (filter: Filter.Filter, preset: Preset): boolean => {
   const keys = Object.keys(ofPresets) as ReadonlyArray<keyof Filter.Filter>
-  const target = { ...Filter.none, ...preset.sets }
-  return keys.every((key) => filter[key] === target[key])
+  const presetFilter = { ...Filter.none, ...preset.sets }
+  return keys.every((key) => filter[key] === presetFilter[key])
 }
 
 export const toggled = (filter: Filter.Filter, preset: Preset): Filter.Filter =>

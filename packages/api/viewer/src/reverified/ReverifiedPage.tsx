@@ -62,8 +62,8 @@ export const ReverifiedPage = () => {
 const Scores = ({ reverified, run }: { readonly run: string; readonly reverified: Wire.Reverified }) => {
   const search = useSearch()
   const setSearch = useSetSearch()
-  const target = search.get("show")
-  const filter = Changes.filters.find((one) => one === target) ?? "changed"
+  const filterName = search.get("show")
+  const filter = Changes.filters.find((one) => one === filterName) ?? "changed"
   const changes = useMemo(() => reverified.rows.map(Changes.of), [reverified])
   const rows = useMemo(() => Changes.select(changes, filter), [changes, filter])
   const columns = useMemo(

@@ -51,8 +51,8 @@ const Settings = ({ names, runs }: SettingsSectionProps) => {
   if (error !== null && value === null) return <Failure error={error} onRetry={reload} />
   if (value === null) return <Loading what="settings" />
   const isCompared = value.length > 1
-  const target = isCompared && !isAll ? all.filter(({ isDifferent }) => isDifferent) : all
-  const rows = SettingsTable.search(target, search)
+  const selected = isCompared && !isAll ? all.filter(({ isDifferent }) => isDifferent) : all
+  const rows = SettingsTable.search(selected, search)
   return (
     <>
       <div className="section-head">

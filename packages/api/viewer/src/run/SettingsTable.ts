@@ -69,13 +69,13 @@ export const of = (runs: ReadonlyArray<RunSettings>): ReadonlyArray<Row> => {
 
 /** Rows that contain every word in name, source or values. */
 export const search = (rows: ReadonlyArray<Row>, words: string): ReadonlyArray<Row> => {
-  const target = words
+  const terms = words
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== "")
-  if (target.length === 0) return rows
+  if (terms.length === 0) return rows
   return rows.filter(({ name, of, values }) => {
     const text = [of, name, ...values.map((value) => value ?? "")].join("\n").toLowerCase()
-    return target.every((word) => text.includes(word))
+    return terms.every((word) => text.includes(word))
   })
 }

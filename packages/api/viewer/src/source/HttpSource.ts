@@ -81,9 +81,9 @@ export const make = (
     browse: (run, query, signal) => json(`${of(run)}/rollouts`, query, signal),
     rollout: (run, id, signal) => json(`${of(run)}/rollouts/${encodeURIComponent(id)}`, {}, signal),
     pieces: async (run, ids, signal) => {
-      const target = [...new Set(ids)]
-      const parts = Array.from({ length: Math.ceil(target.length / piecesPerRequest) }, (_, part) =>
-        target.slice(part * piecesPerRequest, (part + 1) * piecesPerRequest)
+      const unique = [...new Set(ids)]
+      const parts = Array.from({ length: Math.ceil(unique.length / piecesPerRequest) }, (_, part) =>
+        unique.slice(part * piecesPerRequest, (part + 1) * piecesPerRequest)
       )
       const answers = await Promise.all(
         parts.map((part) =>

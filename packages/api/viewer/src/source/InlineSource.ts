@@ -76,9 +76,9 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
   }
 
   const filtered = (run: StaticRun, query: Wire.RolloutQuery): ReadonlyArray<Wire.RolloutRow> => {
-    const target = RolloutText.parse(query.text ?? "")
+    const terms = RolloutText.parse(query.text ?? "")
     const rows = RowFilter.select(run.rows, query)
-    return target === undefined ? rows : rows.filter((row) => RolloutText.matches(target, textOf(run, row.id)))
+    return terms === undefined ? rows : rows.filter((row) => RolloutText.matches(terms, textOf(run, row.id)))
   }
 
   return {

@@ -19,7 +19,7 @@ export interface Remote<A> {
 
 interface Loaded<A> {
   /** Identifies the request. */
-  readonly target: string
+  readonly request: string
   readonly key: string
   readonly value: A | null
   readonly error: SourceError | null
@@ -33,38 +33,38 @@ export const useRemote = <A>(
   const { epoch, reportUnauthorized } = useSession()
   const [round, setRound] = useState(0)
   const [loaded, setLoaded] = useState<Loaded<A> | null>(null)
-  const target = key === null ? null : `${epoch}:${round}:${key}`
+  const request = key === null ? null : `${epoch}:${round}:${key}`
 
   useEffect(() => {
-    if (target === null || key === null) return
+    if (request === null || key === null) return
     const abort = new AbortController()
     load(source, abort.signal).then(
       (value) => {
-        if (!abort.signal.aborted) setLoaded({ target, key, value, error: null })
+        if (!abort.signal.aborted) setLoaded({ request, key, value, error: null })
       },
       (cause: unknown) => {
         if (abort.signal.aborted) return
         const error = cause instanceof SourceError ? cause : new SourceError("failed", String(cause))
         if (error.kind === "unauthorized") reportUnauthorized()
         // Keeps the previous value, if there is one.
-        setLoaded((last) => ({ target, key, value: last?.key === key ? last.value : null, error }))
+        setLoaded((last) => ({ request, key, value: last?.key === key ? last.value : null, error }))
       }
     )
     return () => abort.abort()
-    // `load` is a new function on every render; `key`, and so `target`, determines what it loads.
+    // `load` is a new function on every render; `key`, and so `request`, determines what it loads.
     // oxlint-disable-next-line react/exhaustive-deps
-  }, [target, source, reportUnauthorized])
+  }, [request, source, reportUnauthorized])
 
   const reload = useCallback(() => setRound((round) => round + 1), [])
-  const isCurrent = loaded !== null && loaded.target === target
+  const isCurrent = loaded !== null && loaded.request === request
   const isMissed = isCurrent && loaded.error?.kind === "unreachable"
   useReturn(() => {
     if (isMissed) reload()
   })
   return {
-    value: target === null ? null : (loaded?.value ?? null),
+    value: request === null ? null : (loaded?.value ?? null),
     error: isCurrent ? loaded.error : null,
-    isLoading: target !== null && !isCurrent,
+    isLoading: request !== null && !isCurrent,
     isStale: loaded !== null && loaded.key !== key,
     reload
   }

@@ -40,21 +40,21 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
   const [pages, setPages] = useState(() => Remembered.find(list))
   const [round, setRound] = useState(pages?.round ?? 0)
   const [error, setError] = useState<{ readonly key: string; readonly error: SourceError } | null>(null)
-  const [target, setWanted] = useState({ key: "", rows: firstPage })
+  const [request, setRequest] = useState({ key: "", rows: firstPage })
   const [fresh, setFresh] = useState({ key: "", count: 0 })
 
   const key = `${round}:${list}`
   const isCurrent = pages !== null && pages.list === list && pages.round === round
   const loaded = isCurrent ? pages.rows.length : 0
   const next = isCurrent ? pages.next : null
-  const rowsWanted = target.key === key ? target.rows : firstPage
-  const needsPage = !isCurrent || (next !== null && rowsWanted > loaded)
+  const requestedRows = request.key === key ? request.rows : firstPage
+  const needsPage = !isCurrent || (next !== null && requestedRows > loaded)
   const hasFailed = error?.key === key
 
   useEffect(() => {
     if (!needsPage || hasFailed) return
     const abort = new AbortController()
-    const more = Math.min(maxPage, Math.max(firstPage, rowsWanted - loaded + firstPage))
+    const more = Math.min(maxPage, Math.max(firstPage, requestedRows - loaded + firstPage))
     const page = next === null ? { limit: firstPage } : { limit: more, before: next }
     source.browse(run, { ...query, ...page }, abort.signal).then(
       ({ next, rows, total, unindexed }) => {
@@ -118,7 +118,7 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
     fresh: fresh.key === key ? fresh.count : 0,
     freshIsMore: fresh.count === freshLimit,
     round,
-    want: useCallback((rows: number) => setWanted({ key, rows }), [key]),
+    want: useCallback((rows: number) => setRequest({ key, rows }), [key]),
     reload: useCallback(() => setRound((round) => round + 1), [])
   }
 }

@@ -28,11 +28,11 @@ export const split = (
   text: string,
   kinds: ReadonlyArray<Mark> = ["reasoning", "tool_call", "tool_response"]
 ): ReadonlyArray<Segment> => {
-  const target = marks.filter(({ kind }) => kinds.includes(kind))
+  const selected = marks.filter(({ kind }) => kinds.includes(kind))
   const lower = text.toLowerCase()
   const segments: Array<Segment> = []
   let at = 0
-  const [orphan] = target
+  const [orphan] = selected
     .filter(({ kind }) => kind === "reasoning")
     .map((mark) => ({ ...mark, end: lower.indexOf(mark.close) }))
     .filter(({ end, open }) => end !== -1 && !lower.slice(0, end).includes(open))
@@ -41,7 +41,7 @@ export const split = (
     at = orphan.end + orphan.close.length
   }
   // Each tag is searched from its last position, so that the text is scanned once rather than per segment.
-  const ahead = target.map((mark) => ({ ...mark, start: lower.indexOf(mark.open) }))
+  const ahead = selected.map((mark) => ({ ...mark, start: lower.indexOf(mark.open) }))
   for (;;) {
     for (const mark of ahead) if (mark.start !== -1 && mark.start < at) mark.start = lower.indexOf(mark.open, at)
     const [next] = ahead.filter(({ start }) => start !== -1).sort((a, b) => a.start - b.start)
