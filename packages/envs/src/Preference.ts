@@ -120,8 +120,8 @@ export const layer = Environment.layer("preference", settings, (selected) =>
     }
     const scored = (share: number, { messages }: Trajectory.Trajectory): Environment.Score => {
       const [first] = messages
-      const input = first?.role === "system" ? Message.text(first) : ""
-      return selected.systemPrompts.length === 0 ? share : { score: share, overrides: { system_prompt: input } }
+      const system = first?.role === "system" ? Message.text(first) : ""
+      return selected.systemPrompts.length === 0 ? share : { score: share, overrides: { system_prompt: system } }
     }
     return {
       items,

@@ -91,12 +91,12 @@ export const layer = Environment.layer("text-reversal", settings, (selected) =>
       const gold = reversed(text)
       if (isCompact) return SingleTurn.scoreExact(gold, trajectory)
       const answer = Thinking.answer(trajectory.completion, thinking)
-      const input = trajectory.finishReason === "length" || answer === undefined ? undefined : blockOf(answer)
-      const correct = input === gold ? 1 : 0
-      const similarity = input === undefined ? 0 : likeness(gold, input)
+      const block = trajectory.finishReason === "length" || answer === undefined ? undefined : blockOf(answer)
+      const correct = block === gold ? 1 : 0
+      const similarity = block === undefined ? 0 : likeness(gold, block)
       return {
-        rewards: { format: input === undefined ? 0 : 1, correct, similarity },
-        ...SingleTurn.asRead(gold, input)
+        rewards: { format: block === undefined ? 0 : 1, correct, similarity },
+        ...SingleTurn.asRead(gold, block)
       }
     }
     const asAnswer = (text: string): string => `${thinking ? "<think>Letter by letter.</think>\n" : ""}${block(text)}`

@@ -30,10 +30,12 @@ export const read = Effect.fn("LossFile.read")(function* (word: string) {
 export const ofSettings = Effect.fn("LossFile.ofSettings")(function* (settings: LossSettings) {
   const { file } = settings
   if (file === null) return undefined
-  const input = Object.entries(settings).find(([name, value]) => name !== "file" && name !== "preset" && value !== null)
-  if (input !== undefined) {
+  const override = Object.entries(settings).find(
+    ([name, value]) => name !== "file" && name !== "preset" && value !== null
+  )
+  if (override !== undefined) {
     return yield* new UsageError({
-      message: `--loss.${Settings.wireName(input[0])} has no effect on a custom loss: set ${input[0]} in ${file}`
+      message: `--loss.${Settings.wireName(override[0])} has no effect on a custom loss: set ${override[0]} in ${file}`
     })
   }
   return yield* read(file)

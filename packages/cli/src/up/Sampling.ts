@@ -40,16 +40,16 @@ export const of = Effect.fnUntraced(function* (
   isVllm = false
 ) {
   const isInFlight = weightUpdates === "in-flight"
-  const input = [
+  const localOnly = [
     ...(isInFlight ? ["--weight_updates in-flight"] : []),
     ...(speculativeTokens > 0 ? [`--speculative_tokens ${speculativeTokens}`] : [])
   ]
-  if (input.length > 0 && isVllm) {
-    return yield* new UsageError({ message: `--sampler vllm: not supported: remove ${input.join(" and ")}` })
+  if (localOnly.length > 0 && isVllm) {
+    return yield* new UsageError({ message: `--sampler vllm: not supported: remove ${localOnly.join(" and ")}` })
   }
-  if (input.length > 0 && RemoteEngine.isRemote(settings)) {
+  if (localOnly.length > 0 && RemoteEngine.isRemote(settings)) {
     return yield* new UsageError({
-      message: `--engine ${settings.trainer.engine}: not supported by the server: remove ${input.join(" and ")}`
+      message: `--engine ${settings.trainer.engine}: not supported by the server: remove ${localOnly.join(" and ")}`
     })
   }
   if (isInFlight && stepsAhead === 0) {

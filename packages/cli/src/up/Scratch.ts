@@ -99,11 +99,11 @@ const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
     .toSorted()
     .join("")
   const maxPromptLength = Math.max(...prompts.map(({ length }) => length))
-  const answer = visible.length === 0 ? unknownAnswer : Math.max(...visible.map(({ gold }) => gold.length))
+  const answerLength = visible.length === 0 ? unknownAnswer : Math.max(...visible.map(({ gold }) => gold.length))
   const { seed } = settings.input
   return {
     characters,
-    longest: maxPromptLength + answer + 2,
+    longest: maxPromptLength + answerLength + 2,
     embeddingDeviation: Recipe.toldApart,
     demonstration: (index) => {
       const random = SeededRandom.seeded(typeof seed === "number" ? seed : 0, index)

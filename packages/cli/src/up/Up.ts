@@ -129,15 +129,15 @@ const train = Effect.fn("Up.train")(
     const place = { folder: runFolder.folder, useWandb: { value: useWandb, isGiven: useWandb } }
     const request = { ...options.trainer.trainer, run: runFolder.name, savePath: runFolder.folder, seqLen }
     const started = yield* Clock.currentTimeMillis
-    const input = { ...options.trainer, trainer: request }
+    const trainerSettings = { ...options.trainer, trainer: request }
     const listening = { host: options.host, port: options.policyPort }
     const { elsewhere, forecast, initial, isAdapter, isHere, layer, lost, model, prompts, trained } =
       yield* options.vllm !== undefined
-        ? VllmEngine.make(input, options.vllm)
-        : RemoteEngine.isRemote(input)
-          ? RunEngine.remote(input, listening)
-          : RunEngine.local(input, recipe, runFolder, options.sampling, listening)
-    const { trainer: named } = yield* Train.fitted(input, model, options.isSeqLenGiven)
+        ? VllmEngine.make(trainerSettings, options.vllm)
+        : RemoteEngine.isRemote(trainerSettings)
+          ? RunEngine.remote(trainerSettings, listening)
+          : RunEngine.local(trainerSettings, recipe, runFolder, options.sampling, listening)
+    const { trainer: named } = yield* Train.fitted(trainerSettings, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
       ...options.trainer,
       trainer: { ...named, ...(yield* Metrics.announcement(options.metrics, place, named)) }

@@ -27,12 +27,12 @@ export const make = <Item, E, R>(
     const scores =
       own ??
       (score === undefined ? [] : yield* DefinitionCalls.called("score", () => score(item, trajectories), "scores"))
-    const input = yield* DefinitionResults.scores(
+    const results = yield* DefinitionResults.scores(
       own === undefined ? "score" : "collectTrajectories",
       scores,
       trajectories.length
     )
-    const all = input.map((one) => judged(one, rule))
+    const all = results.map((one) => judged(one, rule))
     yield* tellUnused(all)
     yield* warnOutside(all)
     return all

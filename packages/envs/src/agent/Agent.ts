@@ -204,10 +204,10 @@ const judge = Effect.fnUntraced(function* (
     const { scoreFailure } = agent
     if (scoreFailure === undefined || trajectories.length === 0) return outcome
     const { error, reason } = outcome
-    const input = yield* Foreign.call(() => scoreFailure({ ...session, error, reason })).pipe(
+    const score = yield* Foreign.call(() => scoreFailure({ ...session, error, reason })).pipe(
       Effect.mapError(Foreign.fault("scoreFailure"))
     )
-    return input === undefined ? outcome : yield* checked("scoreFailure", Effect.succeed(input))
+    return score === undefined ? outcome : yield* checked("scoreFailure", Effect.succeed(score))
   }
   const { result } = outcome
   const trajectory = Outcome.main(outcome)

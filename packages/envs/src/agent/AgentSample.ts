@@ -50,9 +50,9 @@ export const of = ({
   readonly outcome: Outcome.Outcome<unknown>
 }): NonNullable<SessionGroup.JudgedSession["sample"]> => {
   const gold = claimed?.map(ofClaim) ?? answersIn(item)
-  const input = outcome._tag === "Ended" ? textOf(outcome.result) : null
+  const text = outcome._tag === "Ended" ? textOf(outcome.result) : null
   return {
     ...(gold.length > 0 && { gold }),
-    ...(input !== undefined && { parsed: input })
+    ...(text !== undefined && { parsed: text })
   }
 }

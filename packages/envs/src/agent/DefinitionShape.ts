@@ -40,7 +40,7 @@ export const check = (maker: string, input: unknown, keys: { readonly [key: stri
   const values: { readonly [key: string]: unknown } = { ...input }
   for (const [key, kind] of Object.entries(keys)) {
     if (fits(kind, values[key])) continue
-    const expected = {
+    const form = {
       string: "a name",
       function: "a function",
       "function?": "a function",
@@ -49,6 +49,6 @@ export const check = (maker: string, input: unknown, keys: { readonly [key: stri
       any: "a value",
       "any?": "a value"
     }[kind]
-    throw new TypeError(`${maker}: ${key} must be ${expected}, not ${kindOf(values[key])}`)
+    throw new TypeError(`${maker}: ${key} must be ${form}, not ${kindOf(values[key])}`)
   }
 }

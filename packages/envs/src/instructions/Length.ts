@@ -39,8 +39,8 @@ export const dividedParagraphs = checker(
 )
 
 const startsWith = (paragraph: string, target: string): boolean => {
-  const answer = paragraph.slice(paragraph.search(/[\p{L}\p{N}]/u)).toLowerCase()
-  return answer.startsWith(target) && !/^[\p{L}\p{N}]/u.test(answer.slice(target.length))
+  const words = paragraph.slice(paragraph.search(/[\p{L}\p{N}]/u)).toLowerCase()
+  return words.startsWith(target) && !/^[\p{L}\p{N}]/u.test(words.slice(target.length))
 }
 
 /**

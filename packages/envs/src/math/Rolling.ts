@@ -53,10 +53,10 @@ const grader =
     Effect.forEach(
       group,
       (trajectory) => {
-        const input = promptStyle === "base" ? BasePrompt.answerOf(trajectory) : trajectory.completion
-        return Scoring.isCut(trajectory) || input === undefined || !Form.has(form, input)
+        const text = promptStyle === "base" ? BasePrompt.answerOf(trajectory) : trajectory.completion
+        return Scoring.isCut(trajectory) || text === undefined || !Form.has(form, text)
           ? Effect.succeed(false)
-          : verifier.grade(`\\boxed{${answer}}`, input, MathAnswer.boxedOptions)
+          : verifier.grade(`\\boxed{${answer}}`, text, MathAnswer.boxedOptions)
       },
       { concurrency: "unbounded" }
     )

@@ -47,10 +47,10 @@ type Sampling = Pick<Episode.Sampling, "seed" | "split" | "temperature">
 
 const componentsOf = ({ metadata, observation }: Observed): RewardComponents.Rewards | undefined => {
   const inner = observation["metadata"]
-  const input =
+  const rewards =
     metadata["rewards"] ??
     (typeof inner === "object" && inner !== null && "rewards" in inner ? inner.rewards : undefined)
-  return RewardComponents.isRewards(input) ? input : undefined
+  return RewardComponents.isRewards(rewards) ? rewards : undefined
 }
 
 const scoreOf = (sum: number, last: Observed): Environment.Score => {

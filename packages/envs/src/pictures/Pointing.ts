@@ -73,14 +73,14 @@ export const pointed = (
   size: Regions.Size
 ) => {
   if (points === undefined) return nothing
-  const [expected, input] = [regions.length, points.length]
-  const count = expected === input ? 1 : 0
-  if (expected + input === 0) return { f1: 1, format: 1, precision: 1, recall: 1, count }
+  const [expected, found] = [regions.length, points.length]
+  const count = expected === found ? 1 : 0
+  if (expected + found === 0) return { f1: 1, format: 1, precision: 1, recall: 1, count }
   const hits = Regions.hits(regions, points, size)
   return {
-    f1: (2 * hits) / (expected + input),
+    f1: (2 * hits) / (expected + found),
     format: 1,
-    precision: input === 0 ? 0 : hits / input,
+    precision: found === 0 ? 0 : hits / found,
     recall: expected === 0 ? 0 : hits / expected,
     count
   }

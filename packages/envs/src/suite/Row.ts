@@ -157,6 +157,6 @@ export const goldOf = (row: Row, spec: NonNullable<Suite["gold"]>): Read<Readonl
 export const counts = (row: Row, where: Suite["where"]): boolean =>
   Object.entries(where ?? {}).every(([column, target]) => {
     const value = Columns.at(row, column)
-    const input = ExactJson.plain(value) ?? ""
-    return [target].flat().some((one) => one === input)
+    const text = ExactJson.plain(value) ?? ""
+    return [target].flat().some((one) => one === text)
   })

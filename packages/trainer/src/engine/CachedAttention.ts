@@ -142,7 +142,7 @@ export const attend = (
   const summed = graph.slice(graph.matmul(each, flat), 1, 0, 1)
   const ofPast = graph.reshape(summed, [rows, kvHeads, stacked, size + 1])
   const all = graph.add(ofPast, mixed(newScores, max, values))
-  const [input, shares] = graph.split(all, 3, [size, 1])
+  const [weighted, shares] = graph.split(all, 3, [size, 1])
   const total = sink === undefined ? shares! : graph.add(shares!, graph.exp(graph.sub(sink, max)))
-  return graph.reshape(graph.div(input!, total), [rows, heads, width, size])
+  return graph.reshape(graph.div(weighted!, total), [rows, heads, width, size])
 }

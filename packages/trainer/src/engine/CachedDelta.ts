@@ -77,9 +77,9 @@ export const make = (graph: Graph, { config, counts, keep, stateOf, width }: Opt
       const first = (x: Value) => graph.transpose(x, x.shape.length === 4 ? [1, 0, 2, 3] : [1, 0, 2])
       const operands = [queries, keys, values, graph.mul(decays, isOwn), graph.mul(betas, isOwn)].map(first)
       const state = graph.reshape(before!, [rows, valueHeads, keyDim, valueDim])
-      const [input, after] = through(graph, width, operands, state)
+      const [output, after] = through(graph, width, operands, state)
       keep(layer, graph.concat([last.get(layer)!, graph.reshape(after, [rows, memory])], 1))
-      return graph.transpose(input, [1, 0, 2, 3])
+      return graph.transpose(output, [1, 0, 2, 3])
     }
   }
 }

@@ -186,10 +186,10 @@ const atLeast = ({ logits, maxima }: Row, bound: number): Array<number> => {
 
 /** k blocks contain a token that reaches the k-th largest maximum: no lower token is among the k most likely. */
 const top = (row: Row, k: number): Array<number> => {
-  const expected = Math.min(k, row.logits.length)
-  if (expected === 0) return []
-  const bound = expected <= row.maxima.length ? row.maxima.slice().sort()[row.maxima.length - expected]! : -Infinity
-  return atLeast(row, bound).slice(0, expected)
+  const count = Math.min(k, row.logits.length)
+  if (count === 0) return []
+  const bound = count <= row.maxima.length ? row.maxima.slice().sort()[row.maxima.length - count]! : -Infinity
+  return atLeast(row, bound).slice(0, count)
 }
 
 /** Widens the range of logits until it holds `share` of the probability. */

@@ -75,8 +75,8 @@ export class SchemaWriter {
     if (typeof schema["$ref"] === "string") return this.reference(schema, where)
     if (Array.isArray(schema["anyOf"])) return this.anyOf(schema, schema["anyOf"], where)
     if (schema["enum"] !== undefined || "const" in schema) return this.constants(schema, where)
-    const expected = [schema["type"] ?? this.implied(schema)].flat().map(String)
-    const all = expected.map((type) => this.typed(schema, type, where))
+    const types = [schema["type"] ?? this.implied(schema)].flat().map(String)
+    const all = types.map((type) => this.typed(schema, type, where))
     return Ebnf.choice(all)
   }
 
@@ -133,8 +133,8 @@ export class SchemaWriter {
         if (one === false) return undefined
         const branch: Schema = one === true ? {} : (one as Schema)
         if (kept.join() === "type" && branch["type"] !== undefined) {
-          const expected = [extra["type"]].flat()
-          const type = [branch["type"]].flat().filter((each) => expected.includes(each))
+          const types = [extra["type"]].flat()
+          const type = [branch["type"]].flat().filter((each) => types.includes(each))
           return type.length === 0 ? undefined : this.schema({ ...branch, type }, place)
         }
         // Keywords that do not affect each other mean the same in one schema as in two.
@@ -162,10 +162,8 @@ export class SchemaWriter {
     let all: ReadonlyArray<unknown> = "const" in schema ? [schema["const"]] : Array.isArray(listed) ? listed : []
     if ("const" in schema && listed !== undefined) apart(where, "const", ["enum"])
     if (schema["type"] !== undefined) {
-      const expected = [schema["type"]].flat().map(String)
-      all = all.filter(
-        (value) => expected.includes(typeOf(value)) || (expected.includes("integer") && isInteger(value))
-      )
+      const types = [schema["type"]].flat().map(String)
+      all = all.filter((value) => types.includes(typeOf(value)) || (types.includes("integer") && isInteger(value)))
     }
     return Ebnf.choice(all.map((value) => LeafRules.constant(this.rules, value)))
   }
@@ -223,7 +221,7 @@ export class SchemaWriter {
   private array(schema: Schema, where: string): Ebnf.Expression | undefined {
     const prefix = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : []
     const from = Number(schema["minItems"] ?? 0)
-    const input = schema["maxItems"] === undefined ? undefined : Number(schema["maxItems"])
+    const bound = schema["maxItems"] === undefined ? undefined : Number(schema["maxItems"])
     return this.inside(() => {
       const first = prefix.map((one, index) => this.schema(one, within(where, `prefixItems.${index}`)))
       const others = this.schema(
@@ -232,7 +230,7 @@ export class SchemaWriter {
       )
       const end = first.findIndex((one) => one === undefined)
       const shortest = end !== -1 ? end : others === undefined ? first.length : undefined
-      const to = input === undefined ? shortest : Math.min(input, shortest ?? input)
+      const to = bound === undefined ? shortest : Math.min(bound, shortest ?? bound)
       if (to !== undefined && from > to) return undefined
       if (first.length === 0)
         return others === undefined ? ObjectRules.within(this.rules, "[", Ebnf.empty, "]") : this.list(others, from, to)

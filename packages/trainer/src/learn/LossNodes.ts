@@ -79,19 +79,19 @@ const missing =
 export const build = (graph: Graph, objective: Objective, sources: Sources): LossNodes => {
   const { column, entropies, logprobs, mask } = sources
   const present = graph.stopGradient(logprobs)
-  const input = (name: string) => {
+  const logprobsOf = (name: string) => {
     const value = column(name)
     const isKnown = graph.less(value, graph.scalar(0.5))
     return { value: graph.where(isKnown, value, present), known: graph.cast(isKnown, graph.real) }
   }
-  const engine = input("engine_logprobs")
+  const engine = logprobsOf("engine_logprobs")
   const sequences = objective.needsSequences ? sources.sequences() : undefined
   const pairs = objective.needsPairs ? sources.pairs() : undefined
   const teacher = objective.needsTeacher ? column("teacher_logprobs") : undefined
   const isTaught = teacher && graph.less(teacher, graph.scalar(0.5))
   const tokens: Tokens = {
     logprobs,
-    oldLogprobs: input("old_logprobs").value,
+    oldLogprobs: logprobsOf("old_logprobs").value,
     engineLogprobs: engine.value,
     known: graph.mul(engine.known, mask),
     refLogprobs: objective.needsReference ? column("ref_logprobs") : undefined,

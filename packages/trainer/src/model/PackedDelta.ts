@@ -92,8 +92,8 @@ const inverse = (graph: Graph, lower: Value, halves: ReadonlyArray<Value>, ident
 /** One chunk: its output [B, H, C, Dv], and the state after it. */
 const step = (g: Graph, [u, w, q, a, k, decay]: ReadonlyArray<Value>, state: Value): readonly [Value, Value] => {
   const corrected = g.sub(u!, g.matmul(w!, state))
-  const input = g.add(g.matmul(q!, state), g.matmul(a!, corrected))
-  return [input, g.add(g.mul(state, decay!), g.matmul(g.transpose(k!, [0, 1, 3, 2]), corrected))]
+  const output = g.add(g.matmul(q!, state), g.matmul(a!, corrected))
+  return [output, g.add(g.mul(state, decay!), g.matmul(g.transpose(k!, [0, 1, 3, 2]), corrected))]
 }
 
 /** Loops over chunks: [N, B, H, C, Dv] from the inputs of `step`, each [N, B, H, ...]. */
@@ -107,8 +107,8 @@ const scan = (graph: Graph, { count }: Layout, inputs: ReadonlyArray<Value>): Va
       { count, symbol: chunks, captured: of, initial: empty() },
       ({ captured, carried, graph: g, iteration }) => {
         const parts = captured.map((x) => g.gather(x, iteration))
-        const [input, next] = step(g, parts, carried[0]!)
-        return { carried: [next], stacked: [input, g.identity(carried[0]!)] }
+        const [output, next] = step(g, parts, carried[0]!)
+        return { carried: [next], stacked: [output, g.identity(carried[0]!)] }
       }
     ).stacked as [Value, Value]
   return graph.customGradient(inputs, () => ({
@@ -124,9 +124,9 @@ const scan = (graph: Graph, { count }: Layout, inputs: ReadonlyArray<Value>): Va
         const [end, ...all] = run.captured
         const at = g.sub(end!, iteration)
         const [dy, state, ...parts] = all.map((x) => g.gather(x, at))
-        const [input, next] = step(g, parts, state!)
+        const [output, next] = step(g, parts, state!)
         const dot = (a: Value, b: Value) => g.sum(g.mul(a, b), [0, 1, 2, 3])
-        const [before, ...others] = grad(g, g.add(dot(input, dy!), dot(next, run.carried[0]!)), [state!, ...parts])
+        const [before, ...others] = grad(g, g.add(dot(output, dy!), dot(next, run.carried[0]!)), [state!, ...parts])
         return { carried: [before!], stacked: others }
       })
       // The loop ran in reverse.
@@ -177,7 +177,7 @@ export const make = (graph: Graph, segmentIds: Value, positionIds: Value): Recur
     const lower = graph.mul(graph.mul(graph.matmul(weighed, across), decay), strict)
     const solved = inverse(graph, lower, halves, identity)
     const sinceStart = graph.mul(graph.exp(sum), reads)
-    const input = scan(graph, layout, [
+    const output = scan(graph, layout, [
       graph.matmul(solved, graph.mul(v, beta)),
       graph.matmul(solved, graph.mul(weighed, sinceStart)),
       graph.mul(q, sinceStart),
@@ -185,7 +185,7 @@ export const make = (graph: Graph, segmentIds: Value, positionIds: Value): Recur
       graph.mul(k, graph.mul(graph.exp(graph.sub(end, sum)), writes)),
       graph.mul(graph.exp(end), goesOn)
     ])
-    const inRows = graph.reshape(graph.transpose(input, [1, 0, 3, 2, 4]), [
+    const inRows = graph.reshape(graph.transpose(output, [1, 0, 3, 2, 4]), [
       rows,
       dimMul(chunks, chunk),
       heads,

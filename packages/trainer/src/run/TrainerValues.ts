@@ -59,13 +59,13 @@ const nameOf = ({ name }: { readonly name: string }): string => (name === "" ? "
 /** Encodes the values for checkpoints, next to the settings; empty if none were given. */
 export const encode = (values: TrainerValues): { readonly [name: string]: unknown } => {
   const { advantages, objective, optimizer, schedule } = values
-  const input = {
+  const named = {
     ...(objective && { objective: objective.name }),
     ...(advantages && { advantages: Predicate.isFunction(advantages) ? nameOf(advantages) : { ...advantages } }),
     ...(schedule && { schedule: nameOf(schedule) }),
     ...(optimizer && { optimizer: { ...optimizer } })
   }
-  return Object.keys(input).length === 0 ? {} : { values: input }
+  return Object.keys(named).length === 0 ? {} : { values: named }
 }
 
 export const recipe = ({ advantages, objective }: Resolved): ScoreAdvantage.Recipe => ({

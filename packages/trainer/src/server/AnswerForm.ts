@@ -57,11 +57,11 @@ const ofOutputs = (outputs: unknown): Effect.Effect<string | undefined, OpenAiAp
   if (!Predicate.isReadonlyObject(outputs)) {
     return Effect.fail(invalid(param, `${param}: expected { "json": schema }, got ${describeValue(outputs)}`))
   }
-  const input = Object.entries(outputs).filter(([, value]) => value !== null && value !== false)
-  const [one, other] = input
+  const requested = Object.entries(outputs).filter(([, value]) => value !== null && value !== false)
+  const [one, other] = requested
   if (one === undefined) return Effect.undefined
   if (other !== undefined)
-    return Effect.fail(invalid(param, `${param}: give one of ${input.map(([word]) => word).join(", ")}`))
+    return Effect.fail(invalid(param, `${param}: give one of ${requested.map(([word]) => word).join(", ")}`))
   const [word, value] = one
   if (word === "json") return schemaOf(value, `${param}.json`)
   if (word === "json_object") return Effect.succeed(anyObject)
@@ -77,9 +77,12 @@ export const of = (words: Words): Effect.Effect<string | undefined, OpenAiApiErr
       ["structured_outputs", outputs === undefined ? undefined : yield* ofOutputs(outputs)],
       ["guided_json", guided === undefined ? undefined : yield* schemaOf(guided, "guided_json")]
     ] as const
-    const input = forms.filter(([, form]) => form !== undefined)
-    if (input.length > 1) {
-      return yield* invalid(input[1]![0], `${input[1]![0]}: ${input[0]![0]} is given too; remove one of them`)
+    const requested = forms.filter(([, form]) => form !== undefined)
+    if (requested.length > 1) {
+      return yield* invalid(
+        requested[1]![0],
+        `${requested[1]![0]}: ${requested[0]![0]} is given too; remove one of them`
+      )
     }
-    return input[0]?.[1]
+    return requested[0]?.[1]
   })

@@ -173,8 +173,8 @@ const sorts = ({ component, sort }: Filter): boolean => sort !== null && (sort !
 
 export const toQuery = (filter: Filter): RolloutQuery => {
   const text = filter.text.trim()
-  const input = { ...toSearch(filter), text: text === "" ? null : text }
-  const criteria = sorts(filter) ? input : { ...input, sort: null, order: null }
+  const search = { ...toSearch(filter), text: text === "" ? null : text }
+  const criteria = sorts(filter) ? search : { ...search, sort: null, order: null }
   return Object.fromEntries(Object.entries(criteria).filter(([, value]) => value !== null))
 }
 

@@ -39,8 +39,8 @@ export const make = (base: string, reach: Pick<Reach, "report">): HttpRequests =
     const bearer = Token.read()
     const headers = new Headers(init.headers)
     if (bearer !== null) headers.set("authorization", `Bearer ${bearer}`)
-    const input = { ...init, headers, ...(signal !== undefined && { signal }) }
-    const response = await fetch(`${base}/v1${address}`, input).catch((cause: unknown) => {
+    const request = { ...init, headers, ...(signal !== undefined && { signal }) }
+    const response = await fetch(`${base}/v1${address}`, request).catch((cause: unknown) => {
       if (signal?.aborted === true) throw cause
       throw unanswered()
     })

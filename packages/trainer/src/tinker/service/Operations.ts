@@ -89,10 +89,10 @@ export const make = Effect.fnUntraced(function* ({
     const failure = wrong(
       `operation ${missing} of ${model} did not arrive within ${gapSeconds} s, and those after it depend on it`
     )
-    const input = [...early.values()]
+    const operations = [...early.values()]
     early.clear()
-    next = Math.max(...input.map(({ number }) => number)) + 1
-    for (const { turn } of input) yield* Deferred.fail(turn, failure)
+    next = Math.max(...operations.map(({ number }) => number)) + 1
+    for (const { turn } of operations) yield* Deferred.fail(turn, failure)
   })
 
   const refusal = (number: number, bytes: number): Refused | undefined => {

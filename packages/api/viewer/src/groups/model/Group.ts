@@ -96,10 +96,10 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
   const rollouts = Array.from({ length: size }, (_, index): Rollout => {
     const own = fields(overrides[index])
     const isZero = Boolean(own["set_advantage_to_zero"])
-    const input = advantages[index] ?? null
-    const perToken = isZero || input === null || input.length <= 1 ? null : input
+    const ofRollout = advantages[index] ?? null
+    const perToken = isZero || ofRollout === null || ofRollout.length <= 1 ? null : ofRollout
     // A row of one entry applies to the whole sequence.
-    const ofSequence = input?.length === 1 ? input[0]! : (ofScores?.[index] ?? null)
+    const ofSequence = ofRollout?.length === 1 ? ofRollout[0]! : (ofScores?.[index] ?? null)
     const chat = list(chats[index])
     const teacherIds = list(list(value["distill_token_ids"])[index])
     return {
@@ -150,11 +150,11 @@ export const ordered = (group: Group): ReadonlyArray<Rollout> =>
 export const sharedMessages = ({ rollouts }: Group): number => {
   const chats = rollouts.map(({ messages }) => (messages ?? []).map(({ raw }) => raw))
   const max = Math.min(...chats.map((chat) => chat.length)) - 1
-  const input = Prompt.lengthOf(
+  const length = Prompt.lengthOf(
     chats,
     rollouts.map(({ mask }) => mask)
   )
-  return Math.max(0, Math.min(max, input))
+  return Math.max(0, Math.min(max, length))
 }
 
 export const hasReasoning = ({ rollouts }: Group): boolean =>

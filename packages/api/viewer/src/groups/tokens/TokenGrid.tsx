@@ -61,7 +61,7 @@ export const TokenGrid = ({ colouring, cursor, model, onCursor, onHover }: Props
     onHover(null)
     onCursor(Math.min(model.length - 1, Math.max(0, to)))
   }
-  const expected = notable(model, colouring)
+  const notables = notable(model, colouring)
   const page = Math.max(1, Math.floor((scroller?.clientHeight ?? 0) / lineHeight) - 1)
   useShortcuts("Tokens", [
     { keys: ["ArrowRight"], label: "next token", run: () => go(cursor + 1) },
@@ -72,8 +72,8 @@ export const TokenGrid = ({ colouring, cursor, model, onCursor, onHover }: Props
     { keys: ["PageUp"], label: "a page up", run: () => go(inLine(lines, cursor, -page)) },
     { keys: ["Home"], label: "first token", run: () => go(0) },
     { keys: ["End"], label: "last token", run: () => go(model.length - 1) },
-    { keys: ["x"], label: `next ${expected.name}`, run: () => go(next(model, cursor, 1, expected.is) ?? cursor) },
-    { keys: ["X"], label: `previous ${expected.name}`, run: () => go(next(model, cursor, -1, expected.is) ?? cursor) }
+    { keys: ["x"], label: `next ${notables.name}`, run: () => go(next(model, cursor, 1, notables.is) ?? cursor) },
+    { keys: ["X"], label: `previous ${notables.name}`, run: () => go(next(model, cursor, -1, notables.is) ?? cursor) }
   ])
 
   return (

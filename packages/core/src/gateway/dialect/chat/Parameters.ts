@@ -227,7 +227,7 @@ const samplingOf = (body: Body): SamplingOptions => {
     const value = body[parameter]
     return typeof value === "number" ? value : undefined
   }
-  const answer = numbers.flatMap(([parameter, name]) => {
+  const entries = numbers.flatMap(([parameter, name]) => {
     const value = numberOf(parameter)
     return value === undefined ? [] : [[name, value] as const]
   })
@@ -235,7 +235,7 @@ const samplingOf = (body: Body): SamplingOptions => {
   const { logit_bias: bias, stop } = body
   const stops = typeof stop === "string" ? [stop] : Array.isArray(stop) ? stop.map(String) : []
   return {
-    ...(Object.fromEntries(answer) satisfies SamplingOptions),
+    ...(Object.fromEntries(entries) satisfies SamplingOptions),
     ...(topK !== undefined && { topK: Math.max(0, topK) }),
     ...(stops.length > 0 && { stop: stops }),
     ...(isBias(bias) && !isEmpty(bias) && { logitBias: bias })
