@@ -22,7 +22,7 @@ export { AnswerCacheError } from "./AnswerCache.ts"
 
 export interface Usage {
   /** Requests, including cached ones. */
-  readonly asked: number
+  readonly questions: number
   /** Requests sent to a server. */
   readonly calls: number
   readonly promptTokens: number
@@ -79,7 +79,7 @@ export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
 export const layerNone: Layer.Layer<Judge> = Layer.succeed(Judge, {
   ...role.none,
   ask: () => role.refuse,
-  usage: Effect.succeed({ asked: 0, calls: 0, promptTokens: 0, completionTokens: 0, cost: 0 }),
+  usage: Effect.succeed({ questions: 0, calls: 0, promptTokens: 0, completionTokens: 0, cost: 0 }),
   metrics: Effect.succeed({})
 })
 
@@ -130,7 +130,7 @@ const layerNoDeps = (input: Settings) =>
               model: servers.modelName
             })
       const usage = Effect.sync(() => ({
-        asked: questions,
+        questions,
         calls,
         promptTokens,
         completionTokens,
@@ -145,7 +145,7 @@ const layerNoDeps = (input: Settings) =>
         }),
         usage,
         metrics: Effect.map(usage, (used) => ({
-          "judge/asked": used.asked,
+          "judge/asked": used.questions,
           "judge/calls": used.calls,
           "judge/prompt_tokens": used.promptTokens,
           "judge/completion_tokens": used.completionTokens,

@@ -38,7 +38,7 @@ describe("Judge", () => {
         assert.deepStrictEqual(yield* ask("a"), ["answer 2.0"])
         // Seven prompt tokens and three for each answer.
         assert.deepStrictEqual(yield* usage, {
-          asked: 4,
+          questions: 4,
           calls: 2,
           promptTokens: 14,
           completionTokens: 9,

@@ -230,7 +230,7 @@ export const checkFinite = Effect.fnUntraced(function* (
   if (Option.isNone(marker)) return yield* checked
   if (yield* Effect.orElseSucceed(fs.exists(marker.value), () => false)) return
   yield* checked
-  // Without a writable cache, the next start takes some seconds longer.
+  // Without a writable cache, the next start takes several seconds longer.
   yield* Effect.ignore(CacheFile.ensure(marker.value, (partial) => fs.writeFileString(partial, folder)))
 })
 

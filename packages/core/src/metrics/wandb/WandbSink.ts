@@ -61,7 +61,7 @@ const earlier = Effect.fnUntraced(function* (parent: string, source: Source, { r
   )
 })
 
-/** Without a heartbeat for some minutes a run counts as crashed. */
+/** A run without heartbeats counts as crashed after several minutes. */
 const heartbeatMillis = 30_000
 /** More waiting rows are sent before the next is taken. */
 const maxWaiting = 1000
