@@ -136,8 +136,7 @@ const assemble = Effect.fnUntraced(function* (
     ask: (request) =>
       Effect.flatMap(
         Effect.suspend(() => client.begin(connection.registration().envId, request)),
-        ({ granted, policyVersion }) =>
-          Effect.as(granted > 0 ? servers.refresh(policyVersion) : Effect.void, granted)
+        ({ granted, policyVersion }) => Effect.as(granted > 0 ? servers.refresh(policyVersion) : Effect.void, granted)
       ),
     onGranted: onChange
   })
