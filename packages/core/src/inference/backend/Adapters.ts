@@ -5,9 +5,9 @@
  * Servers such as vLLM use an adapter only if a request names it, and a trainer names every version of its weights
  * differently (`policy-<run>-v12`). The list is fetched in the background, a second after the last answer, and by
  * `refresh`, before rollouts that must not be sampled with older weights. Without such an adapter (before the first
- * push, after a restart of the server, while a push is late) requests wait as for a busy server: the base model is never
- * used, because its version would be unknown. A request whose adapter has just been unloaded is retried with another
- * one.
+ * push, after a restart of the server, while a push is late) requests wait as for a busy server: the base model is
+ * never used, because its version would be unknown. A request whose adapter has just been unloaded is retried with
+ * another one.
  *
  * The newest has the largest number at the end of its name, among names that differ only in that number from the last
  * listed: servers list in loading order, and a new run counts from 0 again. That number is the policy version of its
@@ -36,8 +36,8 @@ export interface Adapters {
     ask: (adapter: Adapter | undefined) => Effect.Effect<A, InferenceError>
   ) => Effect.Effect<A, InferenceError>
   /**
-   * Fetches the list now: later requests use no adapter older than the newest one loaded before this call, nor one of an
-   * older policy version than `atLeast`, if that is known. Versions of different trainers are not compared.
+   * Fetches the list now: later requests use no adapter older than the newest one loaded before this call, nor one of
+   * an older policy version than `atLeast`, if that is known. Versions of different trainers are not compared.
    */
   readonly refresh: (atLeast?: number) => Effect.Effect<void>
   readonly floor: Floor
