@@ -2,9 +2,9 @@
  * A short answer with partial credit, for small published models: the capital of a country, in one word and nothing
  * else.
  *
- * Score 1 for the capital alone, 1/n for it in an answer n times as long, 0.1 for another answer of one word, else 0. So
- * every way to the right word pays more than the one before it: a sentence with the capital, a shorter one, the capital
- * alone. Every fifth country is held out. `style text` is for a base model, which has no chat template.
+ * Score 1 for the capital alone, 0.3 for it inside a longer answer, 0.1 for another answer of one word, else 0. Being
+ * right has to pay more than being short: with 0.1 and 0.2 the model learned to answer any word. Every fifth country is
+ * held out. `style text` is for a base model, which has no chat template.
  *
  * Run it: `npx atropos up --env examples/models/capitals.ts --model FOLDER` (results: docs/training.md).
  */
@@ -33,7 +33,7 @@ const words = (text: string): ReadonlyArray<string> => text.toLowerCase().match(
 export const scoreOf = (answer: string, capital: string): number => {
   const [given, right] = [words(answer), words(capital)]
   if (given.join(" ") === right.join(" ")) return 1
-  if (` ${given.join(" ")} `.includes(` ${right.join(" ")} `)) return right.length / given.length
+  if (` ${given.join(" ")} `.includes(` ${right.join(" ")} `)) return 0.3
   return given.length === 1 ? 0.1 : 0
 }
 

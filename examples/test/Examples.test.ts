@@ -241,7 +241,7 @@ describe("examples", () => {
         // The first country of training is the second of the table.
         assert.deepStrictEqual(
           Array.from(first!.scores, (score) => Number(score.toFixed(6))),
-          [1, 1, 0.1, 0.166667, 0]
+          [1, 1, 0.1, 0.3, 0]
         )
         const heldOut = yield* Stream.runCollect(Option.getOrThrow(evaluation))
         assert.deepStrictEqual(

@@ -30,7 +30,6 @@ describe("atropos up --model", () => {
           /trained +an adapter of rank 16: [\d,]+ parameters, learning rate 0\.001 \(for a hidden size of \d+; --lr\)/
         ]
           .concat([
-            /loss +grpo on undivided advantages, .*KL penalty 0\.03/,
             /memory +\d+\.\d GB of/,
             /measured +sampling [\d,]+, training [\d,]+ tokens\/s/,
             /a step +4 answers: /

@@ -68,19 +68,8 @@ const definitionsFor = (
     : undefined
 
 /** The environment's settings for the bundled model if that is trained; otherwise the defaults for any model. */
-const ownOf = (
-  valueOf: (setting: string) => unknown,
-  { chosen }: Environments.Named,
-  /** A preset of the user's stays as it is. */
-  isLossGiven: boolean
-): Omit<Recipe.Bundled, "lora"> & { readonly lora?: Recipe.Bundled["lora"] } => {
-  const bundled = valueOf("model") === BundledModel.word ? Recipe.bundled[chosen.environment.environmentName] : undefined
-  if (bundled !== undefined) return bundled
-  const { env, loss, penalty, trainer } = Recipe.ownModel
-  const engine = valueOf("engine") ?? RemoteEngine.local
-  const hasReference = valueOf("trains") !== "all" && (engine === RemoteEngine.local || engine === RemoteEngine.torch)
-  return { env, trainer, loss: isLossGiven ? {} : hasReference ? { ...loss, ...penalty } : loss }
-}
+const ownOf = (model: unknown, { chosen }: Environments.Named): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
+  (model === BundledModel.word ? Recipe.bundled[chosen.environment.environmentName] : undefined) ?? Recipe.ownModel
 
 /** Fails if another engine than the local one cannot train this, or if no model is named for it. */
 const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean, isVllm: boolean) {
@@ -158,7 +147,7 @@ export const make: MakeCommand = (words) =>
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: the content of a config file is not known there.
     const shown = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
-    const own = ownOf((setting) => Words.argValue(words, setting), named[0], false)
+    const own = ownOf(Words.argValue(words, "model"), named[0])
     const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? own.env)
     const others = OtherServers.flags(all)
     const command = Command.make(
@@ -194,7 +183,7 @@ export const make: MakeCommand = (words) =>
                 manager: {}
               },
               (sections) => ({
-                ...(definitionsOf(sections)?.[index]?.env ?? ownOf((setting) => valueOf(sections, setting), named[index]!, false).env),
+                ...(definitionsOf(sections)?.[index]?.env ?? ownOf(valueOf(sections, "model"), named[index]!).env),
                 ...("seed" in flagged && hasSeed && { seed: flagged["seed"] })
               }),
               all
@@ -202,12 +191,9 @@ export const make: MakeCommand = (words) =>
           })
           const { sections } = settings[0]
           const definitions = definitionsOf(sections)
-          const isLossGiven = "preset" in { ...sections["loss"], ...Flags.given(input.loss) }
           const trainer = yield* TrainerRun.make({
             mode:
-              definitions === undefined
-                ? ownOf((setting) => valueOf(sections, setting), named[0], isLossGiven)
-                : Mixture.settingsOf(definitions),
+              definitions === undefined ? ownOf(valueOf(sections, "model"), named[0]) : Mixture.settingsOf(definitions),
             file: sections,
             given: input
           })

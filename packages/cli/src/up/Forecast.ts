@@ -80,7 +80,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   }) => Effect.Effect<ReadonlyArray<PlanLines.Line> | undefined, TrainerError>
   /** The run's folder, and which of its settings are unset. */
   readonly folder: string
-  readonly unset: Record<"answers" | "steps" | "loss" | "evaluations", boolean>
+  readonly unset: { readonly answers: boolean; readonly steps: boolean; readonly evaluations: boolean }
   /** Sets the max answer length from now on, in tokens. */
   readonly limitAnswers: (tokens: number) => void
 }) {
@@ -130,7 +130,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
     heldOutSetting: environments.every(({ encodedSettings }) => heldOutSetting in encodedSettings)
       ? heldOutSetting
       : undefined,
-    chosen: { maxTokenLength: unset.answers ? asked.maxTokenLength : undefined, steps: unset.steps, loss: unset.loss }
+    chosen: { maxTokenLength: unset.answers ? asked.maxTokenLength : undefined, steps: unset.steps }
   }
   yield* Console.log(`\n${Summary.print(Plan.describe(described))}\n`)
   const planned = expected.map((one) => Plan.stepSeconds(workload, speed, one))

@@ -181,7 +181,7 @@ const cachesLine = (settings: Described["settings"], device: DeviceKind): PlanLi
 
 export interface Described {
   readonly model: Model
-  readonly settings: Pick<TrainerSettings, "trainer" | "loss">
+  readonly settings: Pick<TrainerSettings, "trainer">
   readonly device: DeviceKind
   readonly workload: Workload
   readonly lengths: Lengths.Lengths
@@ -194,10 +194,8 @@ export interface Described {
   readonly load: number
   /** The environment's setting for the number of held-out items. */
   readonly heldOutSetting?: string | undefined
-  /** Chosen because unset: the environment's own max answer length, the number of steps, the loss's settings. */
-  readonly chosen?:
-    | { readonly maxTokenLength: number | undefined; readonly steps: boolean; readonly loss: boolean }
-    | undefined
+  /** Chosen because unset: the environment's own max answer length, the number of steps. */
+  readonly chosen?: { readonly maxTokenLength: number | undefined; readonly steps: boolean } | undefined
 }
 
 /** Describes the choices for this run with their reasons. */
@@ -215,17 +213,6 @@ const chosenLines = ({ chosen, lengths, settings, workload }: Described): Readon
         [
           "steps",
           `${count(settings.trainer.trainingSteps)}, with a warm-up of ${count(settings.trainer.warmupSteps)}; fewer rarely show if a reward rises (--steps, --warmup_steps)`
-        ] as const
-      ]
-    : []),
-  ...(chosen?.loss === true
-    ? [
-        [
-          "loss",
-          `${settings.loss.preset} on undivided advantages, so that small credits count little (--loss.advantage_scale)` +
-            (settings.loss.klCoef === null
-              ? ""
-              : `; KL penalty ${settings.loss.klCoef}, which keeps what the model knows (--loss.kl_coef)`)
         ] as const
       ]
     : [])

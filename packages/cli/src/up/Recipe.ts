@@ -38,20 +38,14 @@ export interface Definition<Needs = RunSettings> {
 export const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_workers: 64, steps_per_eval: 0 }
 
 /**
- * Changes to the defaults for a user's model: a step uses all groups, even those with equal scores that teach nothing.
- * If they were dropped, a model that solves none would never finish a step. The trainer's default of 10 steps is too
- * short to see progress; `Loop` evaluates held-out items between steps.
- *
- * The loss is changed unless the user names one: advantages keep the size of the scores, so that a small credit counts
- * less than the right answer, and a KL penalty keeps what the model knows. Without them small models learned any answer
- * of the right form (docs/training.md). The penalty is for adapters in this process: others need a second model.
+ * Changes to an environment's defaults for a user's model: a step uses all groups, even those with equal scores that
+ * teach nothing. If they were dropped, a model that solves none would never finish a step. The trainer's default of 10
+ * steps is too short to see progress; `Loop` evaluates held-out items between steps.
  */
-export const ownModel = {
+export const ownModel: Pick<Definition, "env" | "trainer"> = {
   env: { ensure_scores_are_not_same: false, steps_per_eval: 0 },
-  trainer: { training_steps: 40, warmup_steps: 2 },
-  loss: { advantage_scale: "none" },
-  penalty: { kl: "k2", kl_coef: 0.03 }
-} as const
+  trainer: { training_steps: 40, warmup_steps: 2 }
+}
 
 /** Settings of an environment for the bundled model, which needs no demonstrations. */
 export type Bundled = Pick<Definition, "env" | "trainer" | "loss"> & { readonly lora: Values }

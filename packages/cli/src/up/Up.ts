@@ -93,11 +93,10 @@ const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
     : OrtWorker.layer({ device: trainer.device, threads: trainer.threads })
 
 /** Determines which settings of a run on a user's model are unset. */
-const unsetIn = ({ areStepsGiven, settings, trainer: { loss, trainer } }: UpOptions) => ({
+const unsetIn = ({ areStepsGiven, settings, trainer: { trainer } }: UpOptions) => ({
   answers: settings.every(({ given }) => !("max_token_length" in given)),
   // A recipe sets its own number of steps.
-  steps: !areStepsGiven && trainer.trainingSteps === Recipe.ownModel.trainer.training_steps,
-  loss: loss.preset === "grpo" && loss.advantageScale === Recipe.ownModel.loss.advantage_scale,
+  steps: !areStepsGiven && trainer.trainingSteps === Recipe.ownModel.trainer["training_steps"],
   // As `ownModel` sets it: otherwise the environment runs its own evaluations.
   evaluations: settings.every(({ given }) => given["steps_per_eval"] === 0)
 })

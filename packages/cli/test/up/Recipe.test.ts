@@ -1,9 +1,7 @@
 /** The recipes of `atropos up`: what is shown before reinforcement learning. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import * as Preset from "@atropos/trainer/loss/Preset"
-import { Effect, Result } from "effect"
-import * as TrainerRun from "../../src/config/TrainerRun.ts"
+import { Effect } from "effect"
 import * as Recipe from "../../src/up/Recipe.ts"
 
 const demonstrated = 2_000
@@ -40,27 +38,6 @@ const choiceOf = (prompt: string): string | undefined => {
   const sorted = numbers.toSorted((one, other) => one.number - other.number)
   return (prompt.startsWith("max") ? sorted.at(-1) : sorted[0])?.letter
 }
-
-describe("defaults for any model", () => {
-  const lossOf = (loss: { readonly [name: string]: unknown }) =>
-    Effect.map(
-      TrainerRun.make({
-        mode: { loss: { ...Recipe.ownModel.loss, ...Recipe.ownModel.penalty } },
-        file: { loss },
-        given: { trainer: {}, lora: {}, loss: {} }
-      }),
-      (settings) => Preset.resolve(settings.loss)
-    )
-
-  it.effect("are a loss that the trainer takes, with the penalty and where it is switched off", () =>
-    Effect.gen(function* () {
-      assert.deepInclude(Result.getOrThrow(yield* lossOf({})), { advantageScale: "none", needsReference: true })
-      const without = Result.getOrThrow(yield* lossOf({ kl_coef: 0 }))
-      assert.deepInclude(without, { advantageScale: "none", needsReference: false })
-      assert.isFalse(Result.getOrThrow(yield* lossOf({ preset: "sft" })).needsReference)
-    })
-  )
-})
 
 describe("recipes", () => {
   it.effect.each(Object.keys(Recipe.definitions))(
