@@ -64,7 +64,7 @@ const changed = (server: string) =>
 const noLimit = 2 ** 31 - 1
 
 export const make = Effect.fn("OpenAi.make")(function* (
-  { adapters = Adapters.none, identity, reasoning, settings, tokenizer, transport }: Options,
+  { adapters = Adapters.makeNone(), identity, reasoning, settings, tokenizer, transport }: Options,
   naming: Naming = asModel
 ) {
   const { default: OpenAI } = yield* Effect.promise(() => import("#openai"))

@@ -41,8 +41,8 @@ const finalOnly = 2
 
 export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
   const { identity, settings, transport } = options
-  const adapters =
-    identity.versions === "weights" ? WeightVersions.make(settings, transport) : (options.adapters ?? Adapters.none)
+  const { adapters: given = Adapters.makeNone() } = options
+  const adapters = identity.versions === "weights" ? WeightVersions.make(settings, transport, given) : given
   const openAi = yield* OpenAi.make({ ...options, adapters })
   const { server } = openAi
   const root = rootOf(server)

@@ -26,7 +26,11 @@ const patience = Duration.seconds(30)
 const settling = Duration.minutes(5)
 const maxAttempts = 5
 
-export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, transport: Transport): Adapters => {
+export const make = (
+  { apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">,
+  transport: Transport,
+  { floor, refresh }: Pick<Adapters, "floor" | "refresh">
+): Adapters => {
   const server = baseUrl ?? ""
   const url = `${rootOf(server)}/weight_info`
   const overloaded = (message: string) => new InferenceError({ reason: "overloaded", server, message })
@@ -59,13 +63,20 @@ export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, tr
     asking: Effect.fnUntraced(function* (ask) {
       for (let count = 0; count < maxAttempts; count++) {
         const { name = "" } = yield* settled
-        const answer = yield* ask({ policyVersion: versionOf(name) })
+        const policyVersion = versionOf(name)
+        // A restarted server has weights without a version.
+        const needed = floor.missing(policyVersion === undefined ? undefined : name)
+        if (policyVersion !== undefined) floor.saw(name)
+        if (needed !== undefined) {
+          return yield* overloaded(`${server} has "${name}": waiting for the trainer to load version ${needed}`)
+        }
+        const answer = yield* ask({ policyVersion })
         if ((yield* label).name === name) return answer
         yield* Effect.logDebug("weights changed during the request; retrying", { server, before: name, after: last })
       }
       return yield* overloaded(`the weights of ${server} changed during each of ${maxAttempts} attempts at one request`)
     }),
-    // Every request checks.
-    refresh: Effect.void
+    refresh,
+    floor
   }
 }
