@@ -2,11 +2,9 @@
 import { NodeServices } from "@effect/platform-node"
 import { Dataset, Environment, ServerManager, Tokenizer, ToolCalls } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, Result, Stream } from "effect"
-import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Harbor from "../../src/Harbor.ts"
 import type { Settings } from "../../src/harbor/HarborSettings.ts"
-import * as Words from "../../src/command/Words.ts"
 
 export const folder = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -61,19 +59,5 @@ export const rolledOut = Effect.fnUntraced(function* (settings: Partial<Settings
 export const readings = (group: {
   readonly messages?: ReadonlyArray<ReadonlyArray<{ role: string; content: unknown }>>
 }) => (group.messages?.[0] ?? []).filter(({ role }) => role === "tool").map(({ content }) => String(content))
-
-/** A stand-in for Docker with a folder of its own, and the calls it was given. */
-export const docker = Effect.gen(function* () {
-  const state = yield* FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped({ prefix: "atropos-docker-" }))
-  return {
-    state,
-    program: Words.join([process.execPath, folder("docker.mjs"), state]),
-    calls: () =>
-      readFileSync(`${state}/calls.jsonl`, "utf8")
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line) as ReadonlyArray<string>)
-  }
-})
 
 export const platform = NodeServices.layer

@@ -1,0 +1,113 @@
+/**
+ * A Docker Engine for tests: a daemon with a socket, data, processes and networks of its own, which end with the test.
+ *
+ * Needs root and Debian's `docker.io` (dockerd, containerd, runc, a client), and `busybox-static`, of which its only
+ * image is made (`atropos-test-base`, with a user `agent`): none can be pulled.
+ */
+import { assert } from "@effect/vitest"
+import * as Executable from "@atropos/core/base/Executable"
+import { Effect, FileSystem } from "effect"
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
+import { globSync, readFileSync, rmdirSync } from "node:fs"
+import { basename } from "node:path"
+import * as Waits from "../../../core/test/base/Waits.ts"
+import * as Words from "../../src/command/Words.ts"
+
+const missing = [
+  ...(process.getuid?.() === 0 ? [] : ["root"]),
+  ...["dockerd", "containerd", "runc", "docker", "busybox", "unshare", "ip"].filter(
+    (program) => Executable.find(program) === undefined
+  )
+]
+
+/** The end of a suite's name: what this machine lacks for an engine; empty: nothing. */
+export const skipped = missing.length === 0 ? "" : ` (skipped: no Docker Engine, which needs ${missing.join(", ")})`
+
+export interface Engine {
+  /** The client with its daemon, for the setting `docker`. */
+  readonly program: string
+  /** Prints of a call of the client. */
+  readonly call: (...words: ReadonlyArray<string>) => string
+  /** Signals the daemon alone: its containers run on. */
+  readonly signal: (name: NodeJS.Signals) => void
+  readonly socket: string
+}
+
+/** Mounts and processes end with the first process of their namespaces, which ends with its input. */
+const script = `ip link set lo up; dockerd "$@" & cat > /dev/null`
+
+/** The daemon's process, below `unshare` and that first process. */
+const daemonOf = ({ pid }: ChildProcess): number => {
+  const below = (parent: number | undefined) =>
+    readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim().split(" ").map(Number)
+  const found = below(below(pid)[0]).find((one) => readFileSync(`/proc/${one}/comm`, "utf8") === "dockerd\n")
+  assert.isDefined(found, "a process of dockerd")
+  return found
+}
+
+const base = Effect.fnUntraced(function* (folder: string, call: Engine["call"]) {
+  const fs = yield* FileSystem.FileSystem
+  const root = `${folder}/base`
+  for (const path of ["bin", "etc", "tmp", "root", "home/agent"])
+    yield* fs.makeDirectory(`${root}/${path}`, { recursive: true })
+  yield* fs.writeFileString(
+    `${root}/etc/passwd`,
+    "root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n"
+  )
+  yield* fs.writeFileString(`${root}/etc/group`, "root:x:0:\nagent:x:1000:\n")
+  yield* fs.chmod(`${root}/tmp`, 0o1777)
+  yield* fs.copyFile(Executable.find("busybox")!, `${root}/bin/busybox`)
+  execFileSync("chroot", [root, "/bin/busybox", "--install", "-s", "/bin"])
+  execFileSync("tar", ["-C", root, "-cf", `${folder}/base.tar`, "."])
+  call("import", `${folder}/base.tar`, "atropos-test-base")
+})
+
+/** Groups of a daemon that was killed, from the inmost. */
+const removeCgroups = (name: string): void => {
+  const all = globSync([`/sys/fs/cgroup/${name}/**/`, `/sys/fs/cgroup/*/${name}/**/`])
+  for (const folder of all.toSorted((a, b) => b.length - a.length)) rmdirSync(folder)
+}
+
+/** A daemon for the lifetime of the scope. */
+export const engine = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-engine-" })
+  const socket = `${folder}/docker.sock`
+  const options = [
+    ...["--host", `unix://${socket}`, "--cgroup-parent", `/${basename(folder)}`, "--pidfile", `${folder}/pid`],
+    ...["--data-root", `${folder}/data`, "--exec-root", `${folder}/exec`]
+  ]
+  const namespaces = ["--net", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc"]
+  let log = ""
+  const daemon = yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const child = spawn("unshare", [...namespaces, "sh", "-c", script, "sh", ...options], {
+        stdio: ["pipe", "pipe", "pipe"]
+      })
+      child.stderr.on("data", (bytes: Buffer) => {
+        log += bytes.toString()
+      })
+      child.stdout.resume()
+      return child
+    }),
+    (child) =>
+      Effect.callback<void>((resume) => {
+        child.once("close", () => resume(Effect.sync(() => removeCgroups(basename(folder)))))
+        child.stdin.end()
+      })
+  )
+  yield* Waits.until("the Docker Engine", Effect.sync(() => log), (text) => text.includes("API listen on"))
+  const client = ["--host", `unix://${socket}`]
+  const call: Engine["call"] = (...words) => {
+    const { status, stderr, stdout } = spawnSync("docker", [...client, ...words], { encoding: "utf8" })
+    assert.strictEqual(status, 0, `docker ${words.join(" ")}: ${stderr}`)
+    return stdout.trim()
+  }
+  yield* base(folder, call)
+  return {
+    program: Words.join(["docker", ...client]),
+    call,
+    socket,
+    signal: (name) => process.kill(daemonOf(daemon), name)
+  } satisfies Engine
+})
