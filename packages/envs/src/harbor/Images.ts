@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function* (
       yield* Effect.provideService(Tree.check(image.folder), FileSystem.FileSystem, fs)
       const tag = nameOf(image.folder)
       yield* docker.call({
-        words: ["build", "--label", used, "--tag", tag, image.folder],
+        words: ["build", "--force-rm", "--label", used, "--tag", tag, image.folder],
         what: `cannot build the image of the task ${name} (${image.folder})`,
         seconds
       })

@@ -15,7 +15,7 @@ import * as Words from "../../src/command/Words.ts"
 
 const missing = [
   ...(process.getuid?.() === 0 ? [] : ["root"]),
-  ...["dockerd", "containerd", "runc", "docker", "busybox", "unshare", "ip"].filter(
+  ...["dockerd", "containerd", "runc", "docker", "busybox", "unshare", "nsenter", "ip"].filter(
     (program) => Executable.find(program) === undefined
   )
 ]
@@ -28,19 +28,23 @@ export interface Engine {
   readonly program: string
   /** Prints of a call of the client. */
   readonly call: (...words: ReadonlyArray<string>) => string
-  /** Signals the daemon alone: its containers run on. */
+  /** Signals the daemon alone. */
   readonly signal: (name: NodeJS.Signals) => void
-  readonly socket: string
+  /** Prints of a script of the shell in the daemon's network and among its processes. */
+  readonly host: (script: string) => string
 }
 
 /** Mounts and processes end with the first process of their namespaces, which ends with its input. */
 const script = `ip link set lo up; dockerd "$@" & cat > /dev/null`
 
-/** The daemon's process, below `unshare` and that first process. */
-const daemonOf = ({ pid }: ChildProcess): number => {
-  const below = (parent: number | undefined) =>
-    readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim().split(" ").map(Number)
-  const found = below(below(pid)[0]).find((one) => readFileSync(`/proc/${one}/comm`, "utf8") === "dockerd\n")
+const below = (parent: number | undefined): ReadonlyArray<number> =>
+  readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim().split(" ").map(Number)
+
+/** The first process, below `unshare`. */
+const firstOf = ({ pid }: ChildProcess): number => below(pid)[0]!
+
+const daemonOf = (child: ChildProcess): number => {
+  const found = below(firstOf(child)).find((one) => readFileSync(`/proc/${one}/comm`, "utf8") === "dockerd\n")
   assert.isDefined(found, "a process of dockerd")
   return found
 }
@@ -107,7 +111,10 @@ export const engine = Effect.gen(function* () {
   return {
     program: Words.join(["docker", ...client]),
     call,
-    socket,
-    signal: (name) => process.kill(daemonOf(daemon), name)
+    signal: (name) => process.kill(daemonOf(daemon), name),
+    host: (text) => {
+      const namespaces = ["--target", String(firstOf(daemon)), "--net", "--pid", "--mount"]
+      return execFileSync("nsenter", [...namespaces, "sh", "-c", text], { encoding: "utf8" }).trim()
+    }
   } satisfies Engine
 })

@@ -32,14 +32,19 @@ export const commands =
     return line === undefined ? "Done." : ToolCalls.writeCall({ name: "bash", arguments: { command: line } })
   }
 
-/** The first group, with what was logged, or why there is none. */
-export const rolledOut = Effect.fnUntraced(function* (settings: Partial<Settings>, script: ServerManager.Script) {
+/** The last of these groups, with what was logged, or why there is none. */
+export const rolledOut = Effect.fnUntraced(function* (
+  settings: Partial<Settings>,
+  script: ServerManager.Script,
+  groups = 1
+) {
   const told: Array<unknown> = []
   const outcome = yield* Effect.gen(function* () {
     const environment = yield* Environment.Environment
-    const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
-    const rolled = yield* Effect.result(work!.rollOut)
-    if (Result.isFailure(rolled)) told.push(rolled.failure.message)
+    const works = yield* environment.work(0).pipe(Stream.take(groups), Stream.runCollect)
+    const all = yield* Effect.forEach(works, ({ rollOut }) => Effect.result(rollOut))
+    for (const one of all) if (Result.isFailure(one)) told.push(one.failure.message)
+    const rolled = all.at(-1)!
     return {
       group: Result.isSuccess(rolled) ? rolled.success.groups[0] : undefined,
       figures: yield* environment.metrics
