@@ -46,7 +46,11 @@ export interface Options<A, E, R> {
     Pick<Environment.EnvironmentShape["settings"], "groupSize" | "maxTokenLength">
   readonly source: Source & { readonly hasHeldOut: boolean }
   /** Resources it acquires live until the rollout is judged. */
-  readonly begin: (numbered: Numbered, split: Split, gateway: Pick<Gateway.GatewayShape, "url">) => Effect.Effect<Attempt<A, E, R>, E, R | Scope.Scope>
+  readonly begin: (
+    numbered: Numbered,
+    split: Split,
+    gateway: Pick<Gateway.GatewayShape, "url">
+  ) => Effect.Effect<Attempt<A, E, R>, E, R | Scope.Scope>
   readonly isCorrect?: (score: number) => boolean
   /** Selects the requests of training rollouts that are trained. Default: all. */
   readonly trained?: Gateway.SessionOptions["trained"]

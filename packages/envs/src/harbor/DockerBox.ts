@@ -55,7 +55,7 @@ export const open =
         network:
           gatewayUrl === null
             ? networkOf(machine, network)
-            : `container:${yield* relay({ docker, images, supervisor, gatewayUrl, network: networkOf(machine, network) })}`,
+            : `container:${yield* GatewayRelay.container({ docker, images, supervisor, gatewayUrl, network: networkOf(machine, network) })}`,
         volumes: agentFolder === null ? [] : [`${agentFolder}:/agent:ro`],
         what
       })
@@ -85,7 +85,18 @@ export const open =
         if (!task.verifier.own?.hasTests) yield* Tree.copy(`${task.folder}/tests`, tests)
         const volumes = [...(task.verifier.own?.hasTests ? [] : [`${tests}:/tests`]), `${verdicts}:/logs/verifier`]
         const verifier = yield* own
-          ? apart({ cpus, docker, images, agent, image, network, passed, task, volumes, staging: `${folder.path}/artifacts` })
+          ? apart({
+              cpus,
+              docker,
+              images,
+              agent,
+              image,
+              network,
+              passed,
+              task,
+              volumes,
+              staging: `${folder.path}/artifacts`
+            })
           : same({ docker, agent, env, machine, network, task, volumes })
         const tested = yield* verifier.exec({
           script: Box.testScript,
@@ -107,32 +118,6 @@ const networkOf = (machine: Parameters<typeof Box.hasNetwork>[0], network: Box.O
 const limited = (machine: Machine, cpus: number | undefined): Machine =>
   cpus === undefined || machine.cpus === undefined ? machine : { ...machine, cpus: Math.min(cpus, machine.cpus) }
 
-/** A container whose network has the gateway on its loopback, for the agent to join; returns its name. */
-const relay = Effect.fnUntraced(function* ({
-  docker,
-  gatewayUrl,
-  images,
-  network,
-  supervisor
-}: Pick<Options, "docker" | "images"> &
-  Pick<Box.OpenOptions, "supervisor"> & {
-    readonly gatewayUrl: string
-    readonly network: Container.Options["network"]
-  }): Effect.fn.Return<string, Failure, Services | Scope.Scope> {
-  const socket = yield* GatewayRelay.socket(gatewayUrl, supervisor)
-  const { name } = yield* Container.scoped({
-    docker,
-    image: yield* images.empty,
-    machine: { memoryMb: 256 },
-    network,
-    ...GatewayRelay.mounted(socket, yield* images.libraries, Container.ready),
-    // A label of SELinux would keep it from files of this machine.
-    options: ["--read-only", "--cap-drop", "ALL", "--security-opt", "label=disable"],
-    what: "the container that leads to the gateway does not start"
-  })
-  return name
-})
-
 const prepared = Effect.fnUntraced(function* (container: Container.Container, what: string, user: string | undefined) {
   const { complaint, ending } = yield* container.exec({
     script:
@@ -146,7 +131,9 @@ const prepared = Effect.fnUntraced(function* (container: Container.Container, wh
   const own = yield* container.exec({ script: "exit 0", user, seconds: 60 })
   if (own.ending?._tag !== "Exited" || own.ending.code !== 0) {
     // Docker prints its own error to either.
-    return yield* new HarborError({ message: `${what} as the user ${user} of task.toml: ${own.complaint}${own.stdout}` })
+    return yield* new HarborError({
+      message: `${what} as the user ${user} of task.toml: ${own.complaint}${own.stdout}`
+    })
   }
 })
 

@@ -11,7 +11,10 @@ import * as Reason from "@atropos/core/base/Reason"
 import { Effect, FileSystem, Schema, type Scope } from "effect"
 import type { ProcessSupervisor, ProgramError } from "../command/ProcessSupervisor.ts"
 import * as Program from "../command/Program.ts"
+import * as Container from "./Container.ts"
+import type { Docker } from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
+import type { Images } from "./Images.ts"
 
 export interface GatewaySocket {
   readonly path: string
@@ -59,6 +62,10 @@ export const socket = Effect.fn("GatewayRelay.socket")(function* (
   return { path, port: Number(port) }
 })
 
+/** Maximum memory of the relay. */
+const maxMegabytes = 256
+export const maxBytes = maxMegabytes * 1e6
+
 const isSource = import.meta.url.endsWith(".ts")
 
 const script = fileURLToPath(new URL(isSource ? "relayProcess.ts" : "relayProcess.js", import.meta.url))
@@ -89,10 +96,28 @@ export const libraries = Effect.fn("GatewayRelay.libraries")(function* (
   return all.filter((path) => path.startsWith("/") && existsSync(path))
 })
 
-/** The relay in a container without files: what is mounted there, and its command. */
-export const mounted = ({ path, port }: GatewaySocket, libraries: ReadonlyArray<string>, ready: string) => {
+/** A container whose network has the gateway on its loopback, for the agent's to join; returns its name. */
+export const container = Effect.fn("GatewayRelay.container")(function* ({
+  docker,
+  gatewayUrl,
+  images,
+  network,
+  supervisor
+}: {
+  readonly docker: Docker
+  readonly images: Images
+  readonly supervisor: ProcessSupervisor
+  readonly gatewayUrl: string
+  readonly network: Container.Options["network"]
+}): Effect.fn.Return<string, HarborError | ProgramError, FileSystem.FileSystem | Scope.Scope> {
+  const { path, port } = yield* socket(gatewayUrl, supervisor)
+  const libraries = yield* images.libraries
   const file = isSource ? "/relay.mts" : "/relay.mjs"
-  return {
+  const { name } = yield* Container.scoped({
+    docker,
+    image: yield* images.empty,
+    machine: { memoryMb: maxMegabytes },
+    network,
     volumes: [
       `${process.execPath}:/node:ro`,
       `${script}:${file}:ro`,
@@ -100,9 +125,13 @@ export const mounted = ({ path, port }: GatewaySocket, libraries: ReadonlyArray<
       ...libraries.map((library) => `${library}:${library}:ro`)
     ],
     env: { LD_LIBRARY_PATH: [...new Set(libraries.map((library) => dirname(library)))].join(":") },
-    command: ["/node", file, "/gateway", String(port), ready]
-  }
-}
+    command: ["/node", file, "/gateway", String(port), Container.ready],
+    // A label of SELinux would keep it from files of this machine.
+    options: ["--read-only", "--cap-drop", "ALL", "--security-opt", "label=disable"],
+    what: "the container that leads to the gateway does not start"
+  })
+  return name
+})
 
 /** The relay in namespaces of this machine: files that are visible there, and the beginning of its command. */
 export const files = ({ path }: GatewaySocket): ReadonlyArray<string> => [process.execPath, script, path]
@@ -113,6 +142,3 @@ export const prefix = ({ path, port }: GatewaySocket): ReadonlyArray<string> => 
   String(port),
   ""
 ]
-
-/** Maximum memory of the relay. */
-export const maxBytes = 256e6

@@ -121,7 +121,8 @@ const run = Effect.fnUntraced(function* (
     variables: { PATH: kept["PATH"] ?? "", LANG: "C.UTF-8", HOME: home, ...inside.env },
     input,
     outputBytes: Box.outputBytes,
-    memoryBytes: (task.machine.memoryMb ?? defaultMegabytes) * 1e6 + (gateway === undefined ? 0 : GatewayRelay.maxBytes),
+    memoryBytes:
+      (task.machine.memoryMb ?? defaultMegabytes) * 1e6 + (gateway === undefined ? 0 : GatewayRelay.maxBytes),
     output
   })
   // The limit inside fires first, if the machine has one.
@@ -138,8 +139,7 @@ export const open =
       const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: null, keptIn })
       const { machine } = task
       const hasNetwork = Box.hasNetwork(machine, network, false)
-      const gateway =
-        gatewayUrl === null || hasNetwork ? undefined : yield* GatewayRelay.socket(gatewayUrl, supervisor)
+      const gateway = gatewayUrl === null || hasNetwork ? undefined : yield* GatewayRelay.socket(gatewayUrl, supervisor)
       const files = `${task.folder}/environment`
       const made = (name: string) => Effect.as(fs.makeDirectory(`${folder.path}/${name}`), `${folder.path}/${name}`)
       const work = `${folder.path}/work`

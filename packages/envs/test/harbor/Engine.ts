@@ -6,12 +6,13 @@
  */
 import { assert } from "@effect/vitest"
 import * as Executable from "@atropos/core/base/Executable"
-import { Effect, FileSystem } from "effect"
+import { Context, Effect, FileSystem, Layer, type Path, type Scope } from "effect"
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { globSync, readFileSync, rmdirSync } from "node:fs"
 import { basename } from "node:path"
 import * as Waits from "../../../core/test/base/Waits.ts"
 import * as Words from "../../src/command/Words.ts"
+import * as Rolling from "./Rolling.ts"
 
 const missing = [
   ...(process.getuid?.() === 0 ? [] : ["root"]),
@@ -100,7 +101,11 @@ export const engine = Effect.gen(function* () {
         child.stdin.end()
       })
   )
-  yield* Waits.until("the Docker Engine", Effect.sync(() => log), (text) => text.includes("API listen on"))
+  yield* Waits.until(
+    "the Docker Engine",
+    Effect.sync(() => log),
+    (text) => text.includes("API listen on")
+  )
   const client = ["--host", `unix://${socket}`]
   const call: Engine["call"] = (...words) => {
     const { status, stderr, stdout } = spawnSync("docker", [...client, ...words], { encoding: "utf8" })
@@ -118,3 +123,18 @@ export const engine = Effect.gen(function* () {
     }
   } satisfies Engine
 })
+
+/** One daemon for the suites of a file. */
+export class Docker extends Context.Service<Docker, Engine>()("test/Docker") {}
+
+export type Needs = Docker | FileSystem.FileSystem | Path.Path | Scope.Scope
+
+export const services = Layer.effect(Docker, engine).pipe(Layer.provideMerge(Rolling.platform))
+
+/** What is left in it of rollouts. */
+export const left = Effect.map(Docker, ({ call }) => ({
+  containers: call("ps", "--all", "--quiet"),
+  snapshots: call("images", "--quiet", "atropos-trial")
+}))
+
+export const nothing = { containers: "", snapshots: "" }

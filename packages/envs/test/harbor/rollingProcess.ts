@@ -1,4 +1,4 @@
-/** A process that rolls one group out and is killed meanwhile: its arguments are the settings and the model's command. */
+/** A process that rolls one group out: its arguments are the settings and the model's command. */
 import { Effect } from "effect"
 import * as Rolling from "./Rolling.ts"
 

@@ -1,12 +1,11 @@
 /** What becomes of containers when this process or the engine ends, of old images, and after many rollouts. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type FileSystem, type Path, type Scope } from "effect"
+import { Effect, FileSystem, type Path, type Scope } from "effect"
 import { execFileSync, spawn } from "node:child_process"
 import { readdirSync } from "node:fs"
-import { tmpdir } from "node:os"
 import * as Waits from "../../../core/test/base/Waits.ts"
+import * as ContainerTasks from "../harbor/ContainerTasks.ts"
 import * as Engine from "../harbor/Engine.ts"
-import * as Programs from "../harbor/Programs.ts"
 import * as Rolling from "../harbor/Rolling.ts"
 
 type Needs = FileSystem.FileSystem | Path.Path | Scope.Scope
@@ -16,13 +15,25 @@ const suite = (name: string, run: Effect.Effect<unknown, unknown, Needs>) =>
 
 const shared = { tasks: Rolling.folder("containers/shared") }
 
-/** Folders of rollouts and their sockets. */
-const folders = () => readdirSync(tmpdir()).filter((name) => /^atropos-(?:program|gateway)-/.test(name))
+/** A folder for all temporary files of this process, which others do not use. */
+const temporary = Effect.gen(function* () {
+  const path = yield* FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped({ prefix: "atropos-test-" }))
+  const { TMPDIR } = process.env
+  process.env["TMPDIR"] = path
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      if (TMPDIR === undefined) delete process.env["TMPDIR"]
+      else process.env["TMPDIR"] = TMPDIR
+    })
+  )
+  return path
+})
 
-const children = () => execFileSync("ps", ["-o", "args=", "--ppid", String(process.pid)], { encoding: "utf8" }).split("\n")
+const children = () =>
+  execFileSync("ps", ["-o", "args=", "--ppid", String(process.pid)], { encoding: "utf8" }).split("\n")
 
 /** What is in an engine, and in this process. */
-const counts = ({ call, host }: Engine.Engine) => ({
+const counts = ({ call, host }: Engine.Engine, folder: string) => ({
   containers: call("ps", "--all", "--quiet"),
   snapshots: call("images", "--quiet", "atropos-trial"),
   volumes: call("volume", "ls", "--quiet"),
@@ -30,7 +41,7 @@ const counts = ({ call, host }: Engine.Engine) => ({
   processes: host("ls /proc | grep -c '^[0-9]'"),
   mounts: host("wc -l < /proc/mounts"),
   children: children().length,
-  folders: folders()
+  folders: readdirSync(folder).length
 })
 
 describe(`containers${Engine.skipped}`, () => {
@@ -38,7 +49,7 @@ describe(`containers${Engine.skipped}`, () => {
     "of a process that is killed are removed, with its snapshots and folders",
     Effect.gen(function* () {
       const engine = yield* Engine.engine
-      const before = folders()
+      const folder = yield* temporary
       const settings = JSON.stringify({ ...shared, docker: engine.program, groupSize: 2 })
       const child = spawn(
         process.execPath,
@@ -54,7 +65,7 @@ describe(`containers${Engine.skipped}`, () => {
       child.kill("SIGKILL")
       const left = () => [engine.call("ps", "--all", "--quiet"), engine.call("images", "--quiet", "atropos-trial")]
       yield* Waits.until("no container", Effect.sync(left), (all) => all.join("") === "")
-      yield* Waits.untilTrue("no folder", () => folders().every((one) => before.includes(one)))
+      yield* Waits.untilTrue("no folder", () => readdirSync(folder).length === 0)
     })
   )
 
@@ -68,12 +79,15 @@ describe(`containers${Engine.skipped}`, () => {
         const engine = yield* Engine.engine
         yield* Effect.addFinalizer(() => Effect.sync(() => engine.signal("SIGCONT")).pipe(Effect.ignoreCause))
         let isOver = false
-        const { group, told } = yield* Rolling.rolledOut({ ...shared, docker: engine.program, groupSize: 1 }, (request) => {
-          if (!isOver) engine.signal(signal)
-          isOver = true
-          const script = Rolling.commands("sleep 1", "echo on")
-          return typeof script === "function" ? script(request) : ""
-        })
+        const { group, told } = yield* Rolling.rolledOut(
+          { ...shared, docker: engine.program, groupSize: 1 },
+          (request) => {
+            if (!isOver) engine.signal(signal)
+            isOver = true
+            const script = Rolling.commands("sleep 1", "echo on")
+            return typeof script === "function" ? script(request) : ""
+          }
+        )
         assert.isUndefined(group)
         assert.match(told, reason)
       })
@@ -102,7 +116,10 @@ describe(`containers${Engine.skipped}`, () => {
       const first = images()
       assert.isFalse(first.some((line) => line.startsWith("atropos-harbor:old")))
       for (const name of ["atropos-harbor:busy", "atropos-harbor:new", "mine:1"]) {
-        assert.isTrue(first.some((line) => line.startsWith(`${name} `)), name)
+        assert.isTrue(
+          first.some((line) => line.startsWith(`${name} `)),
+          name
+        )
       }
       yield* roll
       assert.deepStrictEqual(images(), first)
@@ -113,20 +130,20 @@ describe(`containers${Engine.skipped}`, () => {
     "of many rollouts leave nothing behind",
     Effect.gen(function* () {
       const engine = yield* Engine.engine
+      const folder = yield* temporary
+      const tasks = yield* ContainerTasks.asked("no-network")
       const roll = (groups: number) =>
-        Effect.flatMap(Programs.task("no-network"), (tasks) =>
-          Rolling.rolledOut(
-            { tasks, docker: engine.program, groupSize: 8, command: Programs.asking },
-            Programs.model,
-            groups
-          )
+        Rolling.rolledOut(
+          { tasks, docker: engine.program, groupSize: 8, command: ContainerTasks.asking },
+          ContainerTasks.model,
+          groups
         )
       yield* roll(1)
-      const before = counts(engine)
+      const before = counts(engine, folder)
       const { figures, group, told } = yield* roll(process.env["ATROPOS_TEST_WHOLE"] === "1" ? 25 : 3)
       assert.isDefined(group, told)
       assert.deepInclude(figures, { "agent/failed": 0, "agent/unrewarded": 0 })
-      assert.deepStrictEqual(counts(engine), before)
+      assert.deepStrictEqual(counts(engine, folder), before)
     })
   )
 })

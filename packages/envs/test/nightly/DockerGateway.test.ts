@@ -4,8 +4,8 @@ import { Effect, FileSystem, type Path, type Scope } from "effect"
 import { globSync, readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import * as ContainerTasks from "../harbor/ContainerTasks.ts"
 import * as Engine from "../harbor/Engine.ts"
-import * as Programs from "../harbor/Programs.ts"
 import * as Rolling from "../harbor/Rolling.ts"
 
 type Needs = FileSystem.FileSystem | Path.Path | Scope.Scope
@@ -40,7 +40,7 @@ describe(`programs in containers${Engine.skipped}`, () => {
       const probe = [
         ...places.map((place) => `echo | nc -w 5 ${place.replace(":", " ")} > /dev/null && echo ${place}`),
         `for path in / /sessions /v1/models /reward /s/${"0".repeat(32)}/v1/models; do wget -q -O - ${root}$path && echo $path; done`,
-        "wget -q -O - $OPENAI_BASE_URL/models | grep -o '\"object\":\"list\"'",
+        'wget -q -O - $OPENAI_BASE_URL/models | grep -o \'"object":"list"\'',
         "find / -type s",
         "ls /gateway /node /relay.mts /relay.mjs",
         "for one in /sys/class/net/*; do echo ${one##*/}; done"
@@ -54,13 +54,13 @@ describe(`programs in containers${Engine.skipped}`, () => {
         const keepFoldersIn = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
         const { figures, group, told } = yield* Rolling.rolledOut(
           {
-            tasks: yield* Programs.task(mode),
+            tasks: yield* ContainerTasks.asked(mode),
             docker: program,
             groupSize: 1,
             keepFoldersIn,
-            command: `(${probe}) > probe.txt 2>/dev/null; ${Programs.asking}`
+            command: `(${probe}) > probe.txt 2>/dev/null; ${ContainerTasks.asking}`
           },
-          Programs.model
+          ContainerTasks.model
         )
         assert.isDefined(group, told)
         assert.deepStrictEqual(Array.from(group.scores), [1])
