@@ -42,7 +42,7 @@ const processOf = (name: string): number | undefined => {
 }
 
 const list = ({ call }: Docker, words: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>, Failure> =>
-  Effect.map(call({ words, what: `cannot list ${words[0]}`, seconds: callSeconds }), (text) =>
+  Effect.map(call({ words, what: "cannot list containers and images", seconds: callSeconds }), (text) =>
     text === "" ? [] : text.split("\n")
   )
 
@@ -73,18 +73,23 @@ const ofLongAgo = Effect.fnUntraced(function* (docker: Docker) {
   const now = yield* Clock.currentTimeMillis
   const oldest = dayOf(now - maxDays * dayMillis)
   const today = dayOf(now)
-  for (const [filters, before] of [
-    [["--filter", `reference=${repository}`], oldest],
-    [["--filter", "dangling=true"], today]
+  for (const [format, filter, before] of [
+    // By its name: images of the same files are one, which stays as long as it has a name.
+    ["{{.Repository}}:{{.Tag}}", `reference=${repository}`, oldest],
+    ["{{.ID}}", "dangling=true", today]
   ] as const) {
-    const words = ["images", "--quiet", "--no-trunc", "--filter", `label=${used}`, ...filters]
-    const ids = [...new Set(yield* list(docker, words))]
-    if (ids.length === 0) continue
-    const format = `{{.Id}} {{index .Config.Labels "${used}"}}`
-    for (const line of yield* list(docker, ["image", "inspect", "--format", format, ...ids])) {
-      const [id = "", day = ""] = line.split(" ")
+    const listing = ["images", "--format", format, "--filter", `label=${used}`, "--filter", filter]
+    const names = [...new Set(yield* list(docker, listing))]
+    if (names.length === 0) continue
+    const label = `{{index .Config.Labels "${used}"}}`
+    const words = ["image", "inspect", "--format", label, ...names]
+    const { ending, stdout } = yield* docker.run({ words, seconds: callSeconds })
+    // Another process may be removing them.
+    if (ending?._tag !== "Exited" || ending.code !== 0) continue
+    const days = stdout.split("\n")
+    for (const [index, name] of names.entries()) {
       // Without --force: an image in use stays.
-      if (day < before) yield* docker.run({ words: ["rmi", id], seconds: callSeconds })
+      if (days[index]! < before) yield* docker.run({ words: ["rmi", name], seconds: callSeconds })
     }
   }
 })
