@@ -58,7 +58,7 @@ const outputBytes = 20_000_000
 
 /** Pause between questions to the daemon, and the time for an answer; twice without one, it is down. */
 const pauseSeconds = 5
-const answerSeconds = 5
+const answerSeconds = 10
 
 /** Ends a run after a number of seconds; undefined if it did. */
 export const within = (
