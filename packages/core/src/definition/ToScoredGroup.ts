@@ -81,6 +81,9 @@ export const toScoredGroup = (
     ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
       policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
     }),
+    ...(trajectories.some(({ versionRuns }) => versionRuns !== undefined) && {
+      versionRuns: trajectories.map(({ versionRuns }) => versionRuns ?? new Int32Array())
+    }),
     ...(isSolved !== undefined && { solved: details.map(({ rewards, score }) => isSolved(score, rewards)) }),
     ...(timings.some((one) => one !== null) && { timings }),
     ...(trajectories.some(({ routedExperts }) => routedExperts !== undefined) && {

@@ -13,6 +13,7 @@ import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 import type { Turn } from "../trajectory/Timings.ts"
 import type { FinishReason } from "../trajectory/Trajectory.ts"
 import type * as Sampling from "../trajectory/Sampling.ts"
+import type * as VersionRuns from "../trajectory/VersionRuns.ts"
 
 /** The tokens that a prompt continues. */
 export interface Base {
@@ -136,28 +137,31 @@ const isEnd = ({ decode, eosTokenId }: TokenizerShape, last: number | undefined,
     (finishReason === "stop" && decode([last]) !== "" && decode([last], { skipSpecialTokens: true }) === ""))
 
 const runs = (
-  each: ReadonlyArray<number>,
+  each: ReadonlyArray<number | undefined>,
   tokens: number,
   policyVersion: number | undefined
 ): ReadonlyArray<VersionRun> => {
   if (each.length !== tokens) return tokens === 0 ? [] : [{ policyVersion, tokens }]
-  const made: Array<{ policyVersion: number; tokens: number }> = []
+  const made: Array<{ policyVersion: number | undefined; tokens: number }> = []
   for (const version of each) {
     const last = made.at(-1)
-    if (last?.policyVersion === version) last.tokens++
+    if (last !== undefined && last.policyVersion === version) last.tokens++
     else made.push({ policyVersion: version, tokens: 1 })
   }
   return made
 }
 
-/** The oldest policy version that sampled any of an answer's tokens in the range. */
-export const oldest = (versions: ReadonlyArray<VersionRun>, from: number, to: number): number | undefined => {
-  let found: number | undefined
-  let start = 0
-  for (const { policyVersion, tokens } of versions) {
-    const isInside = start < to && start + tokens > from
-    if (isInside && policyVersion !== undefined) found = Math.min(found ?? policyVersion, policyVersion)
-    start += tokens
-  }
-  return found
+/** The runs of an answer's tokens in the range; `start` is the place of its first token in the sequence. */
+export const runsWithin = (
+  versions: ReadonlyArray<VersionRun>,
+  from: number,
+  to: number,
+  start: number
+): ReadonlyArray<VersionRuns.Run> => {
+  let end = 0
+  return versions.flatMap(({ policyVersion: version, tokens }) => {
+    const begun = Math.max(from, end)
+    end += tokens
+    return begun < Math.min(to, end) ? [{ start: start + begun, version }] : []
+  })
 }

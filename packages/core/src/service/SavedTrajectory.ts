@@ -53,6 +53,7 @@ const fields = {
   tokens: Ids,
   logprobs: Schema.optionalKey(Logprobs),
   policyVersion: Schema.optionalKey(Schema.Int),
+  versionRuns: Schema.optionalKey(Ids),
   sampling: Schema.optionalKey(SavedSampling)
 }
 

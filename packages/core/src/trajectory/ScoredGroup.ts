@@ -49,6 +49,8 @@ export interface ScoredGroup {
   readonly distillLogprobs?: ReadonlyArray<ReadonlyArray<Float32Array>>
   /** (G) trainer step of the weights that sampled each sequence; not on the original's wire. */
   readonly policyVersions?: ReadonlyArray<number | null>
+  /** (G) versions per token where weights changed during a sequence (`VersionRuns`), else empty; not on its wire. */
+  readonly versionRuns?: ReadonlyArray<Int32Array>
   /** (G) timings of each rollout's turns, null if unknown; not on the original's wire. */
   readonly timings?: ReadonlyArray<Timings | null>
   /** (G) true if the environment counts the score as solved; not on the original's wire. */

@@ -63,6 +63,7 @@ const byContent = (a: ScoredGroup.ScoredGroup, b: ScoredGroup.ScoredGroup): numb
   candidates(a.distillLogprobs, b.distillLogprobs) ||
   matrices(a.routedExperts, b.routedExperts) ||
   byNumbers(versionsOf(a), versionsOf(b)) ||
+  matrices(a.versionRuns, b.versionRuns) ||
   byText(switchesOf(a), switchesOf(b))
 
 /** Sorts by tokens, then by all other fields that affect training. */

@@ -124,8 +124,8 @@ export interface TokenChoice {
   readonly logprobs: ReadonlyArray<number>
   readonly finishReason: FinishReason
   readonly policyVersion?: number
-  /** Per token, if weights changed in the middle. */
-  readonly policyVersions?: ReadonlyArray<number>
+  /** Per token, if weights changed in the middle; undefined where unknown. */
+  readonly policyVersions?: ReadonlyArray<number | undefined>
   /**
    * ((P + n - 1) W) experts chosen by a mixture at each position of P prompt tokens and n of the answer except its
    * last, in the form of `ScoredGroup`.

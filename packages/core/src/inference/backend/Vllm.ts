@@ -16,6 +16,7 @@ import * as Positions from "./Positions.ts"
 import { checkCount, checkWhole, complete as readCompletion, decode, nullable, withVersion } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import { malformed } from "./Transport.ts"
+import * as WeightSpans from "./WeightSpans.ts"
 import * as WeightVersions from "./WeightVersions.ts"
 
 const Content = Schema.Struct({ content: nullable(Schema.Array(Schema.Struct({ logprob: Schema.Finite }))) })
@@ -26,7 +27,8 @@ const Generated = Schema.Struct({
       index: Schema.Int,
       finish_reason: nullable(Schema.String),
       token_ids: nullable(Schema.Array(Schema.Natural)),
-      logprobs: nullable(Content)
+      logprobs: nullable(Content),
+      weight_versions: nullable(WeightSpans.Spans)
     })
   )
 })
@@ -49,16 +51,18 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
   const apiKey = settings.apiKey ?? ""
   const named = identity.modelName === undefined ? {} : { model: identity.modelName }
   const post = (url: string, body: SamplingBody.Body) =>
-    adapters.asking((adapter) =>
-      transport
-        .json({
-          method: "POST",
-          server,
-          url,
-          apiKey,
-          body: { ...named, ...(adapter !== undefined && OpenAi.asModel(adapter)), ...body }
-        })
-        .pipe(Effect.map((reply) => ({ reply, version: adapter?.policyVersion })))
+    adapters.asking(
+      (adapter) =>
+        transport
+          .json({
+            method: "POST",
+            server,
+            url,
+            apiKey,
+            body: { ...named, ...(adapter !== undefined && OpenAi.asModel(adapter)), ...body }
+          })
+          .pipe(Effect.map((reply) => ({ reply, version: adapter?.policyVersion }))),
+      ({ reply }) => WeightSpans.areVerified(reply.body)
     )
 
   /** Without a limit, vLLM generates 16 tokens. */
@@ -81,23 +85,22 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
     }
     return yield* Effect.forEach(
       choices.toSorted((a, b) => a.index - b.index),
-      ({ finish_reason: finish, logprobs, token_ids: tokens }) => {
+      Effect.fnUntraced(function* ({ finish_reason: finish, logprobs, token_ids: tokens, weight_versions: spans }) {
         const values = logprobs?.content?.map(({ logprob }) => logprob)
-        return tokens && values && tokens.length === values.length
-          ? Positions.complete<TokenChoice>(server, {
-              tokens,
-              logprobs: values,
-              finishReason: finish ?? "unknown",
-              ...(version !== undefined && { policyVersion: version }),
-              sampling: SamplingBody.recorded(request, undefined, identity)
-            })
-          : Effect.fail(
-              malformed(
-                server,
-                `answer of ${server}: ${tokens?.length ?? "no"} token ids but ${values?.length ?? "no"} logprobs`
-              )
-            )
-      }
+        if (!tokens || !values || tokens.length !== values.length) {
+          const problem = `${tokens?.length ?? "no"} token ids but ${values?.length ?? "no"} logprobs`
+          return yield* malformed(server, `answer of ${server}: ${problem}`)
+        }
+        const hasSpans = identity.hasWeightSpans === true && spans
+        return yield* Positions.complete<TokenChoice>(server, {
+          tokens,
+          logprobs: values,
+          finishReason: finish ?? "unknown",
+          ...(version !== undefined && { policyVersion: version }),
+          ...(hasSpans && (yield* WeightSpans.ofTokens(server, spans, tokens.length))),
+          sampling: SamplingBody.recorded(request, undefined, identity)
+        })
+      })
     )
   })
 
@@ -106,6 +109,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
       prompt: request.inputIds,
       logprobs: 0,
       ...(identity.idsBy !== undefined && { [identity.idsBy]: true }),
+      ...(identity.hasWeightSpans && { return_weight_versions: true }),
       ...SamplingBody.vllm(limited(request))
     })
     const answer = withVersion(version)(yield* readCompletion(server, request.n ?? 1, reply))

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import * as RewardComponents from "../../reward/RewardComponents.ts"
 import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
+import * as VersionRuns from "../../trajectory/VersionRuns.ts"
 import type { LabelledGroup } from "./LabelledGroup.ts"
 import { PackedGroupError } from "./PackedFrame.ts"
 
@@ -86,6 +87,17 @@ const checkWords = (
       })
 }
 
+const checkVersionRuns = (
+  rows: ReadonlyArray<Int32Array>,
+  { policyVersions, tokens }: Pick<ScoredGroup, "policyVersions" | "tokens">
+): PackedGroupError | undefined => {
+  for (const [i, runs] of rows.entries()) {
+    const message = VersionRuns.flaw(runs, tokens[i]?.length ?? 0, policyVersions?.[i])
+    if (message !== undefined) return new PackedGroupError({ field: `versionRuns.${i}`, message })
+  }
+  return undefined
+}
+
 const isInfinite = (one: number): boolean => Math.abs(one) === Infinity
 
 /** Unlike `checkFinite`, accepts NaN: nothing was sampled there. */
@@ -128,7 +140,7 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
   checkLogprobs: (name: string, rows: ReadonlyArray<Float32Array>) => PackedGroupError | undefined
 ): Result.Result<Group, PackedGroupError> => {
   const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
-  const { routedExperts } = group
+  const { routedExperts, versionRuns } = group
   const sequences = tokens.length
   const counted = {
     masks,
@@ -138,7 +150,8 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
     inferenceLogprobs,
     distillTokenIds,
     distillLogprobs,
-    routedExperts
+    routedExperts,
+    versionRuns
   }
   const error =
     Object.entries(counted)
@@ -158,6 +171,7 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
         checkLogprobs("inferenceLogprobs", inferenceLogprobs))) ??
     (distillTokenIds && checkTokens("distillTokenIds", distillTokenIds.flat())) ??
     (distillLogprobs && checkFinite("distillLogprobs", distillLogprobs.flat())) ??
-    (routedExperts && checkWords("routedExperts", routedExperts, tokens))
+    (routedExperts && checkWords("routedExperts", routedExperts, tokens)) ??
+    (versionRuns && checkVersionRuns(versionRuns, group))
   return error === undefined ? Result.succeed(group) : Result.fail(error)
 }

@@ -137,10 +137,10 @@ export const readCube = <A extends Cuttable<A>>(
   bytes: Uint8Array,
   opened: Opened,
   name: string,
-  whole: Whole<A>
+  read: (bytes: Uint8Array, opened: Opened, name: string) => Whole<A>
 ): Result.Result<ReadonlyArray<ReadonlyArray<A>> | undefined, PackedGroupError> =>
   Result.gen(function* () {
-    const numbers = yield* whole
+    const numbers = yield* read(bytes, opened, name)
     const positions = yield* ints(bytes, opened, `${name}.positions`)
     const lengths = yield* ints(bytes, opened, `${name}.lengths`)
     if (numbers === undefined) return undefined
@@ -156,6 +156,9 @@ export const readCube = <A extends Cuttable<A>>(
     let at = 0
     return perSequence.map(({ length }) => rows.slice(at, (at += length)))
   })
+
+export const readVersionRuns = (bytes: Uint8Array, opened: Opened) =>
+  readMatrix(bytes, opened, "version_runs", ints(bytes, opened, "version_runs"), [])
 
 export const readTimings = (
   bytes: Uint8Array,
