@@ -158,6 +158,8 @@ export interface ServerMetrics extends Figures {
   readonly healthy: boolean
   readonly split: Split
   readonly inFlight: number
+  /** Max requests in flight; infinite in this process. */
+  readonly limit: number
 }
 
 /** The trained positions of one answer in a sequence: `start` to before `end`. */

@@ -16,6 +16,7 @@ import * as Positions from "./Positions.ts"
 import { checkCount, checkWhole, complete as readCompletion, decode, nullable, withVersion } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import { malformed } from "./Transport.ts"
+import * as VllmLoad from "./VllmLoad.ts"
 import * as WeightSpans from "./WeightSpans.ts"
 import * as WeightVersions from "./WeightVersions.ts"
 
@@ -144,7 +145,8 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
       identity.promptLogprobs
         ? promptLogprobs(request)
         : unsupported(server, "prompt logprobs", "use vLLM's own server or atropos policy"),
-    health: transport.isThere({ server, url: `${root}/health`, apiKey })
+    health: transport.isThere({ server, url: `${root}/health`, apiKey }),
+    load: VllmLoad.read({ server, apiKey }, transport)
   } satisfies Backend
 })
 

@@ -1,6 +1,6 @@
 /**
- * The weights of each token, as vLLM 0.33 states them (`weight_versions` in its documentation and tests), by each of its
- * endpoints.
+ * The weights of each token, as vLLM 0.33 states them (`weight_versions` in its documentation and tests), by each of
+ * its endpoints.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Message } from "@atropos/core"
