@@ -89,6 +89,9 @@ export const toScoredGroup = (
     ...(trajectories.some(({ routedExperts }) => routedExperts !== undefined) && {
       routedExperts: trajectories.map(({ routedExperts }) => routedExperts ?? new Int32Array())
     }),
+    ...(trajectories.some(({ keptTokens }) => keptTokens !== undefined) && {
+      keptTokens: trajectories.map(({ keptTokens, tokens }) => keptTokens ?? Array.from(tokens, () => new Int32Array()))
+    }),
     ...(itemId !== undefined && { itemId })
   }
 }

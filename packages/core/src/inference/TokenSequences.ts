@@ -64,6 +64,8 @@ const endsOf = (links: Links, trained: Trained): ReadonlyArray<number> => {
   return ends.toReversed()
 }
 
+const none = new Int32Array()
+
 /** The sequence that ends at a link and trains what was sampled like it. */
 const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, trained: Trained): RecordedSequence => {
   const { answer: tip, kept: length, start } = links[end]!
@@ -73,6 +75,8 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
   const logprobs = new Float32Array(tokens.length).fill(notSampled)
   const turns: Array<TrainedTurn> = []
   const runs: Array<VersionRuns.Run> = []
+  const hasKept = links.slice(0, end + 1).some(({ answer }) => answer.data.kept !== undefined)
+  const keptTokens = hasKept ? Array.from(tokens, () => none) : []
   for (const { answer, kept, start } of links.slice(0, end + 1)) {
     const { ids } = answer.prompt.data
     tokens.set(ids, start - ids.length)
@@ -82,6 +86,7 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
     if (from === kept && kept > 0) continue
     mask.fill(1, start + from, start + kept)
     logprobs.set(answer.data.logprobs.subarray(from, kept), start + from)
+    for (let at = from; at < kept && answer.data.kept; at++) keptTokens[start + at] = answer.data.kept[at]!
     runs.push(...TokenTree.runsWithin(answer.data.versions, from, kept, start))
     turns.push({ turn: answer.turn, start: start + from, end: start + kept })
   }
@@ -104,6 +109,7 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
       logprobs,
       ...(policyVersion !== undefined && { policyVersion }),
       ...(versionRuns && { versionRuns }),
+      ...(hasKept && { keptTokens }),
       ...(routedExperts && { routedExperts }),
       ...(sampling !== undefined && { sampling }),
       turns: links.slice(0, end + 1).map(({ answer }) => answer.data.time)

@@ -52,6 +52,8 @@ export interface AnswerTokens {
   readonly logprobs: Float32Array
   readonly versions: ReadonlyArray<VersionRun>
   readonly routed: RoutedPath.Routed | undefined
+  /** Per token the ids left by top-k, top-p and min-p. */
+  readonly kept: ReadonlyArray<Int32Array> | undefined
   readonly sampling: Sampling.Sampling | undefined
   readonly finishReason: FinishReason
   /** True if its last token ends the turn. */
@@ -113,7 +115,7 @@ export const checksum = (before: number, ids: ArrayLike<number>, from = 0, to = 
 /** Copies an answer's tokens, so that later changes to the server's answer do not affect them. */
 export const sampled = (
   tokenizer: TokenizerShape,
-  { finishReason, logprobs, policyVersion, policyVersions, routedExperts, sampling, tokens }: TokenChoice,
+  { finishReason, keptTokens, logprobs, policyVersion, policyVersions, routedExperts, sampling, tokens }: TokenChoice,
   prompt: Pick<PromptTokens, "base" | "checksum" | "length">,
   { isStopped, isTrained = true, time }: Pick<AnswerTokens, "isStopped" | "time"> & { readonly isTrained?: boolean }
 ): AnswerTokens => ({
@@ -121,6 +123,7 @@ export const sampled = (
   logprobs: Float32Array.from(logprobs.length > tokens.length ? logprobs.slice(0, tokens.length) : logprobs),
   versions: runs(policyVersions ?? [], tokens.length, policyVersion),
   routed: RoutedPath.ofAnswer(routedExperts, prompt.length, tokens.length, lengthOf(prompt.base)),
+  kept: keptTokens?.map((ids) => Int32Array.from(ids)),
   sampling,
   finishReason,
   isEnded: isEnd(tokenizer, tokens.at(-1), finishReason),

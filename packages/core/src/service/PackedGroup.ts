@@ -25,14 +25,18 @@ import * as Labels from "../trajectory/Labels.ts"
 import { type LabelledGroup, toScoredGroup } from "./wire/LabelledGroup.ts"
 import { checkLabelled } from "./wire/PackedRules.ts"
 import {
+  cube,
   floats,
   ints,
+  matrix,
+  type NamedSection,
   numbersOf,
   open,
   readCube,
   readMatrix,
   readTimings,
-  readVersionRuns
+  readVersionRuns,
+  withLengths
 } from "./wire/PackedSections.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"
@@ -77,49 +81,6 @@ const decodeRest = Schema.decodeUnknownResult(Schema.fromJsonString(Rest))
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
-
-const joined = (rows: ReadonlyArray<Int32Array | Float32Array>, type: "i32" | "f32"): Sections.Numbers => {
-  const length = rows.reduce((sum, row) => sum + row.length, 0)
-  const whole = type === "i32" ? new Int32Array(length) : new Float32Array(length)
-  let at = 0
-  for (const row of rows) {
-    whole.set(row, at)
-    at += row.length
-  }
-  return whole
-}
-
-const lengthsOf = (rows: ReadonlyArray<ArrayLike<unknown>>): Int32Array => Int32Array.from(rows, (row) => row.length)
-type NamedSection = readonly [name: string, type: Sections.NumberType, numbers: Sections.Numbers]
-
-/** Rows with their lengths, which are omitted if equal to those of the tokens. */
-const matrix = (
-  name: string,
-  type: "i32" | "f32",
-  rows: ReadonlyArray<Int32Array | Float32Array> | undefined,
-  tokens?: ReadonlyArray<Int32Array>
-): ReadonlyArray<NamedSection> =>
-  rows === undefined ? [] : withLengths(name, [name, type, joined(rows, type)], rows, tokens)
-
-const withLengths = (
-  name: string,
-  numbers: NamedSection,
-  rows: ReadonlyArray<ArrayLike<unknown>>,
-  tokens?: ReadonlyArray<Int32Array>
-): ReadonlyArray<NamedSection> => {
-  const asTokens =
-    tokens !== undefined && rows.length === tokens.length && rows.every((row, i) => row.length === tokens[i]!.length)
-  return asTokens ? [numbers] : [[`${name}.lengths`, "i32", lengthsOf(rows)], numbers]
-}
-
-const cube = (
-  name: string,
-  type: "i32" | "f32",
-  matrices: ReadonlyArray<ReadonlyArray<Int32Array | Float32Array>> | undefined
-): ReadonlyArray<NamedSection> =>
-  matrices === undefined
-    ? []
-    : [[`${name}.positions`, "i32", lengthsOf(matrices)], ...matrix(name, type, matrices.flat())]
 
 /** The masks' labels, written while concatenating rows. */
 const labels = ({ masks, tokens }: ScoredGroup): ReadonlyArray<NamedSection> => {
@@ -170,7 +131,8 @@ const pack = (
     ...cube("distill_logprobs", "f32", group.distillLogprobs),
     ...matrix("timings", "i32", group.timings?.map(Timings.toRow)),
     ...matrix("routed_experts", "i32", group.routedExperts),
-    ...matrix("version_runs", "i32", group.versionRuns)
+    ...matrix("version_runs", "i32", group.versionRuns),
+    ...cube("kept_tokens", "i32", group.keptTokens)
   ]
   const shape = encoder.encode(
     JSON.stringify({
@@ -239,9 +201,10 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
     const distillTokenIds = yield* readCube(bytes, opened, "distill_token_ids", ints)
     const distillLogprobs = yield* readCube(bytes, opened, "distill_logprobs", floats)
     const timings = yield* readTimings(bytes, opened)
-    const routed = ints(bytes, opened, "routed_experts")
-    const routedExperts = yield* readMatrix(bytes, opened, "routed_experts", routed, lengths)
+    const words = ints(bytes, opened, "routed_experts")
+    const routedExperts = yield* readMatrix(bytes, opened, "routed_experts", words, lengths)
     const versionRuns = yield* readVersionRuns(bytes, opened)
+    const keptTokens = yield* readCube(bytes, opened, "kept_tokens", ints)
     return yield* checkLabelled({
       tokens,
       masks,
@@ -259,6 +222,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
       ...(routedExperts && { routedExperts }),
+      ...(keptTokens && { keptTokens }),
       ...(shape.policy_versions && { policyVersions: shape.policy_versions }),
       ...(versionRuns && { versionRuns }),
       ...(shape.traceparent && { traceparent: shape.traceparent }),

@@ -54,6 +54,7 @@ const fields = {
   logprobs: Schema.optionalKey(Logprobs),
   policyVersion: Schema.optionalKey(Schema.Int),
   versionRuns: Schema.optionalKey(Ids),
+  keptTokens: Schema.optionalKey(Schema.Array(Ids)),
   sampling: Schema.optionalKey(SavedSampling)
 }
 

@@ -60,6 +60,11 @@ export interface ScoredGroup {
    * (`RoutedExperts`); empty if unknown. Not on the original's wire.
    */
   readonly routedExperts?: ReadonlyArray<Int32Array>
+  /**
+   * (G, T_i, K) ids that top-k, top-p and min-p left to choose from at each position, among them the token; empty where
+   * unknown or not sampled. A trainer renormalises over them (vLLM's `sampling_mask`). Not on the original's wire.
+   */
+  readonly keptTokens?: ReadonlyArray<ReadonlyArray<Int32Array>>
   /** Stable id of the item, the same across runs; not on the original's wire. */
   readonly itemId?: string
   /** Position in its trace at which the group was sent (`Trace`); not on the original's wire. */

@@ -39,6 +39,8 @@ export interface Trajectory {
   readonly versionRuns?: Int32Array
   /** ((T - 1) W) experts chosen by a mixture at each position except the last, if the engine reports them. */
   readonly routedExperts?: Int32Array
+  /** (T, K) ids that top-k, top-p and min-p left to choose from; empty where unknown or not sampled. */
+  readonly keptTokens?: ReadonlyArray<Int32Array>
   /** Sampling parameters; absent if unknown. */
   readonly sampling?: Sampling
   /** Clock times of its requests and answers; absent if unknown. */

@@ -55,7 +55,8 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     routedExperts,
     solved,
     timings,
-    versionRuns
+    versionRuns,
+    keptTokens
   } = group
   const size = ScoredGroup.size(group)
   return {
@@ -72,6 +73,7 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     ...(distillLogprobs && { distillLogprobs: only(distillLogprobs, kept) }),
     ...(policyVersions && { policyVersions: only(policyVersions, kept) }),
     ...(versionRuns && { versionRuns: only(versionRuns, kept) }),
+    ...(keptTokens && { keptTokens: only(keptTokens, kept) }),
     ...(solved && { solved: only(solved, kept) }),
     ...(timings && { timings: only(timings, kept) }),
     ...(routedExperts && { routedExperts: only(routedExperts, kept) }),

@@ -131,6 +131,8 @@ export interface TokenChoice {
    * last, in the form of `ScoredGroup`.
    */
   readonly routedExperts?: Int32Array
+  /** Per token the ids that top-k, top-p and min-p left to choose from, if the server reports them. */
+  readonly keptTokens?: ReadonlyArray<ReadonlyArray<number>>
   /** Sampling parameters and the mode of `logprobs`, if known. */
   readonly sampling?: Sampling
   readonly served?: Served

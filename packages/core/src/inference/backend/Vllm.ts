@@ -3,6 +3,9 @@
  * `--enable-scale-out` from 0.30 on), else `POST /v1/completions` with the prompt as ids, which returns ids as
  * `token_ids` (`return_token_ids`, 0.10.2 on) or as the names of tokens (`return_tokens_as_token_ids`, before).
  *
+ * Started with `--return-sampling-mask`, the first of these also returns the tokens that top-k, top-p and min-p left to
+ * choose from (`sampling_mask`).
+ *
  * vLLM writes -9999 for a missing logprob: such an answer is rejected. The end-of-sequence token is part of the output.
  */
 import { Effect, Schema } from "effect"
@@ -14,6 +17,7 @@ import { rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
 import * as Positions from "./Positions.ts"
 import { checkCount, checkWhole, complete as readCompletion, decode, nullable, withVersion } from "./Reply.ts"
+import * as Sampling from "../../trajectory/Sampling.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import { malformed } from "./Transport.ts"
 import * as VllmLoad from "./VllmLoad.ts"
@@ -29,6 +33,7 @@ const Generated = Schema.Struct({
       finish_reason: nullable(Schema.String),
       token_ids: nullable(Schema.Array(Schema.Natural)),
       logprobs: nullable(Content),
+      sampling_mask: nullable(Schema.Array(Schema.Array(Schema.Natural))),
       weight_versions: nullable(WeightSpans.Spans)
     })
   )
@@ -86,11 +91,21 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
     }
     return yield* Effect.forEach(
       choices.toSorted((a, b) => a.index - b.index),
-      Effect.fnUntraced(function* ({ finish_reason: finish, logprobs, token_ids: tokens, weight_versions: spans }) {
+      Effect.fnUntraced(function* (choice) {
+        const {
+          finish_reason: finish,
+          logprobs,
+          sampling_mask: kept,
+          token_ids: tokens,
+          weight_versions: spans
+        } = choice
         const values = logprobs?.content?.map(({ logprob }) => logprob)
         if (!tokens || !values || tokens.length !== values.length) {
           const problem = `${tokens?.length ?? "no"} token ids but ${values?.length ?? "no"} logprobs`
           return yield* malformed(server, `answer of ${server}: ${problem}`)
+        }
+        if (kept && !isMaskOf(kept, tokens)) {
+          return yield* malformed(server, `answer of ${server}: sampling_mask lacks sampled tokens`)
         }
         const hasSpans = identity.hasWeightSpans === true && spans
         return yield* Positions.complete<TokenChoice>(server, {
@@ -99,6 +114,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
           finishReason: finish ?? "unknown",
           ...(version !== undefined && { policyVersion: version }),
           ...(hasSpans && (yield* WeightSpans.ofTokens(server, spans, tokens.length))),
+          ...(kept && isTruncated(request) && { keptTokens: kept }),
           sampling: SamplingBody.recorded(request, undefined, identity)
         })
       })
@@ -149,6 +165,16 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
     load: VllmLoad.read({ server, apiKey }, transport)
   } satisfies Backend
 })
+
+/** True if a mask has the tokens that were kept at each position, among them the sampled one. */
+const isMaskOf = (kept: ReadonlyArray<ReadonlyArray<number>>, tokens: ReadonlyArray<number>): boolean =>
+  kept.length === tokens.length && kept.every((ids, at) => ids.includes(tokens[at]!))
+
+/** Without truncation a mask has the whole vocabulary. */
+const isTruncated = (request: IdsRequest): boolean => {
+  const { minP, topK, topP } = Sampling.ofRequest(request, "processed")
+  return topP < 1 || topK > 0 || minP > 0
+}
 
 const noIds = (server: string): InferenceError =>
   new InferenceError({

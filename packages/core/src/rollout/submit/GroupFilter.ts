@@ -98,6 +98,7 @@ const cut = (group: ScoredGroup, limit: number): ScoredGroup => {
     ...(group.versionRuns && {
       versionRuns: group.versionRuns.map((runs, index) => (isLong[index] ? new Int32Array() : runs))
     }),
+    ...(group.keptTokens && { keptTokens: group.keptTokens.map((rows) => rows.slice(0, limit)) }),
     ...(routedExperts && {
       routedExperts: routedExperts.map((words, index) =>
         isLong[index] ? words.subarray(0, (words.length / (tokens[index]!.length - 1)) * (limit - 1)) : words
@@ -150,7 +151,7 @@ const isAligned = (group: ScoredGroup): boolean => {
     group.routedExperts === undefined ||
     (group.routedExperts.length === tokens.length &&
       group.routedExperts.every((words, index) => words.length % Math.max(1, tokens[index]!.length - 1) === 0))
-  const lists = [masks, advantages, inferenceLogprobs, refLogprobs, distillTokenIds, distillLogprobs]
+  const lists = [masks, advantages, inferenceLogprobs, refLogprobs, distillTokenIds, distillLogprobs, group.keptTokens]
   const isVersioned = (group.versionRuns ?? []).every(
     (runs, index) => VersionRuns.flaw(runs, tokens[index]?.length ?? 0, group.policyVersions?.[index]) === undefined
   )

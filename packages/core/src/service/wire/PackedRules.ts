@@ -87,6 +87,24 @@ const checkWords = (
       })
 }
 
+const checkKept = (
+  rows: ReadonlyArray<ReadonlyArray<Int32Array>>,
+  tokens: ReadonlyArray<Int32Array>
+): PackedGroupError | undefined => {
+  for (const [i, row] of rows.entries()) {
+    const t = row.findIndex((ids, at) => ids.length > 0 && (!ids.includes(tokens[i]![at]!) || hasNegative(ids)))
+    if (row.length === tokens[i]!.length && t < 0) continue
+    const field = `keptTokens.${i}`
+    return row.length === tokens[i]!.length
+      ? new PackedGroupError({ field: `${field}.${t}`, message: "should be token ids, among them the sequence's" })
+      : new PackedGroupError({
+          field,
+          message: `should have one list per token, ${tokens[i]!.length}, not ${row.length}`
+        })
+  }
+  return undefined
+}
+
 const checkVersionRuns = (
   rows: ReadonlyArray<Int32Array>,
   { policyVersions, tokens }: Pick<ScoredGroup, "policyVersions" | "tokens">
@@ -140,7 +158,7 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
   checkLogprobs: (name: string, rows: ReadonlyArray<Float32Array>) => PackedGroupError | undefined
 ): Result.Result<Group, PackedGroupError> => {
   const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
-  const { routedExperts, versionRuns } = group
+  const { keptTokens, routedExperts, versionRuns } = group
   const sequences = tokens.length
   const counted = {
     masks,
@@ -151,7 +169,8 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
     distillTokenIds,
     distillLogprobs,
     routedExperts,
-    versionRuns
+    versionRuns,
+    keptTokens
   }
   const error =
     Object.entries(counted)
@@ -172,6 +191,7 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
     (distillTokenIds && checkTokens("distillTokenIds", distillTokenIds.flat())) ??
     (distillLogprobs && checkFinite("distillLogprobs", distillLogprobs.flat())) ??
     (routedExperts && checkWords("routedExperts", routedExperts, tokens)) ??
-    (versionRuns && checkVersionRuns(versionRuns, group))
+    (versionRuns && checkVersionRuns(versionRuns, group)) ??
+    (keptTokens && checkKept(keptTokens, tokens))
   return error === undefined ? Result.succeed(group) : Result.fail(error)
 }
