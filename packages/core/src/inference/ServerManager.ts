@@ -194,6 +194,7 @@ const unlimited = (backend: Backend): InferenceServer.InferenceServerSettings =>
   ...ServerSettings.server.complete({}),
   backend,
   timeout: Infinity,
+  adaptiveConcurrency: false,
   numMaxRequestsAtOnce: Infinity,
   numRequestsForEval: Infinity
 })

@@ -7,8 +7,9 @@
  *
  * Compares trained tokens with a sampler logprob, in sequences of the current policy version, and before the first
  * update also of unknown version; each environment separately, so that a small one is not hidden. After top-p a logprob
- * exceeds the full distribution's by at most -log(top-p), which is allowed for. Sequences sampled with top-k, min-p,
- * penalties or grammars are not compared, because the effect on logprobs is unknown (`Sampling` in core).
+ * exceeds the full distribution's by at most -log(top-p), which is allowed for, unless the trainer renormalises over
+ * the same tokens (`keptTokens`). Other sequences sampled with top-k or min-p, and those with penalties or grammars,
+ * are not compared, because the effect on logprobs is unknown (`Sampling` in core).
  */
 import { Sampling, type ScoredGroup, Trajectory } from "@atropos/core"
 import type { LogprobCallback } from "./LearnerEngine.ts"
@@ -33,8 +34,8 @@ const plus = (a: Compared, b: Compared): Compared => ({
 })
 
 /** Max excess of the sampler's over the trainer's logprobs due to truncated sampling, nats; undefined if unknown. */
-const allowance = ({ sampling }: TrainingSequence): number | undefined => {
-  if (sampling?.logprobs !== "processed") return 0
+const allowance = ({ keptTokens, sampling }: TrainingSequence): number | undefined => {
+  if (sampling?.logprobs !== "processed" || (keptTokens !== undefined && !Sampling.isShifted(sampling))) return 0
   return sampling.topK > 0 || sampling.minP > 0 || Sampling.isShifted(sampling) ? undefined : -Math.log(sampling.topP)
 }
 

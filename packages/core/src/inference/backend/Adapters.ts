@@ -18,6 +18,7 @@ import { InferenceError } from "./Inference.ts"
 import type { Server } from "./ServerSettings.ts"
 import { decode } from "./Reply.ts"
 import type { Transport } from "./Transport.ts"
+import * as WeightLabel from "./WeightLabel.ts"
 
 export interface Adapter {
   /** Absent: the base model is used, and its version is known (`WeightVersions`). */
@@ -31,9 +32,13 @@ interface Named extends Adapter {
 }
 
 export interface Adapters {
-  /** Runs a request with the newest adapter; fails with `overloaded` if none. */
+  /**
+   * Runs a request with the newest adapter; fails with `overloaded` if none. `states` is true of an answer that itself
+   * states which weights sampled it, and false of one that states that they are unknown.
+   */
   readonly asking: <A>(
-    ask: (adapter: Adapter | undefined) => Effect.Effect<A, InferenceError>
+    ask: (adapter: Adapter | undefined) => Effect.Effect<A, InferenceError>,
+    states?: (answer: A) => boolean | undefined
   ) => Effect.Effect<A, InferenceError>
   /**
    * Fetches the list now: later requests use no adapter older than the newest one loaded before this call, nor one of
@@ -199,19 +204,9 @@ export const make = Effect.fn("Adapters.make")(function* (
 const isOf = ({ message, reason }: InferenceError, { name }: Named): boolean =>
   reason === "rejected" && message.includes(name)
 
-const numbered = /^(.*?)(\d{1,15})$/
-
-const parse = (name: string) => {
-  const [, stem = name, digits] = numbered.exec(name) ?? []
-  return { name, stem, policyVersion: digits === undefined ? undefined : Number(digits) }
-}
-
-/** Policy version of a weights' name: the number at its end; undefined if none. */
-export const versionOf = (name: string): number | undefined => parse(name).policyVersion
-
 /** The newest of the adapters' names, given in the server's order. */
 export const newestOf = (names: ReadonlyArray<string>): Named | undefined => {
-  const parsed = names.map(parse)
+  const parsed = names.map(WeightLabel.parse)
   const stem = parsed.at(-1)?.stem
   let newest: (typeof parsed)[number] | undefined
   for (const one of parsed) {

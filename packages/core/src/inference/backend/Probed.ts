@@ -174,6 +174,9 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
       get identity() {
         return known?.identity
       },
+      get load() {
+        return known?.backend.load
+      },
       get contextLength() {
         return known?.identity.contextLength
       },

@@ -41,6 +41,8 @@ export const ServerReport = wire({
   split: Schema.Literals(["train", "eval"]),
   healthy: Schema.Boolean,
   inFlight: Schema.Natural,
+  /** Max requests in flight now; absent if unlimited, or from older environments. */
+  limit: Schema.optionalKey(Schema.Natural),
   latencyMean: Schema.NullOr(Schema.Finite),
   latencyP95: Schema.NullOr(Schema.Finite),
   tokensPerSecond: Schema.NullOr(Schema.Finite),
