@@ -61,10 +61,11 @@ const makeFloor = (): Floor => {
   let seen: string | undefined
   let floor = { version: 0, stem: seen }
   return {
-    saw: (name) => void (seen = parse(name).stem),
+    saw: (name) => void (seen = WeightLabel.parse(name).stem),
     require: (version) => void (floor = { version, stem: seen }),
     missing: (name) => {
-      const { policyVersion = floor.version, stem } = name === undefined ? { ...floor, policyVersion: 0 } : parse(name)
+      const { policyVersion = floor.version, stem } =
+        name === undefined ? { ...floor, policyVersion: 0 } : WeightLabel.parse(name)
       return policyVersion < floor.version && stem === (floor.stem ?? stem) ? floor.version : undefined
     }
   }
