@@ -30,6 +30,9 @@ const evaluated = (source: string, step: number, at: number, value: number) => (
   values: { "eval/percent_correct": value }
 })
 
+const intervalOf = (values: MetricTable.MetricsRow["values"]) =>
+  Headline.of(MetricTable.make([{ source: "sorting", step: 4, at: 6, values }]), 0).evaluation!.interval
+
 describe("Headline", () => {
   const Rewards = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -100, maximum: 100 }))).check(
     Schema.isBetweenLength(2, 60)
@@ -115,8 +118,6 @@ describe("Headline", () => {
   })
 
   it("has the interval that the chart draws: recorded bounds, else 1.96 standard errors, within the range of a share", () => {
-    const intervalOf = (values: MetricTable.MetricsRow["values"]) =>
-      Headline.of(MetricTable.make([{ source: "sorting", step: 4, at: 6, values }]), 0).evaluation!.interval
     const bounds = { "eval/percent_correct_ci_low": 0.3, "eval/percent_correct_ci_high": 0.6 }
     assert.deepStrictEqual(intervalOf({ "eval/percent_correct": 0.4, ...bounds }), [0.3, 0.6])
     const [low, high] = intervalOf({ "eval/percent_correct": 0.9, "eval/percent_correct_stderr": 0.1 })!

@@ -1,4 +1,4 @@
-/** Shows the state of a run (running, stalled, stopped, done), or what else is known of it: loading, interrupted, saved. */
+/** Shows the state of a run: running, stalled, stopped or done; loading, interrupted or saved if that is not known. */
 import * as Health from "@atropos/core/health/Health"
 import type { RunState } from "../metrics/RunMetrics.ts"
 import type * as Wire from "../source/Wire.ts"
