@@ -1,4 +1,4 @@
-/** Lists all runs of the service with their states and the settings in which they differ, to open or to overlay them. */
+/** Lists all runs of the service with their states and the settings in which they differ, to open or overlay them. */
 import * as Health from "@atropos/core/health/Health"
 import { useMemo, useState } from "react"
 import { Link } from "wouter"
