@@ -202,6 +202,7 @@ const viewerAlone: Array<Pattern> = [
       "!@atropos/api/rollout/*",
       "!@atropos/core/reward/ScoreAdvantage",
       "!@atropos/core/trajectory/Timings",
+      "!@atropos/core/trajectory/VersionRuns",
       "!@atropos/core/evaluation/*",
       "!@atropos/core/health/Health",
       "!@atropos/core/service/api/RolloutOrder"

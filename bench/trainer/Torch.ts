@@ -3,10 +3,11 @@
  *
  *     ATROPOS_ORIGINAL_PYTHON=… node --conditions=atropos-src bench/trainer/Torch.ts MODEL [OPTION…]
  *
- * MODEL is a folder; options: count=8 sequences, shortest=64 tokens, steps=2, rounds=2, dtype=float32 or auto. Prints
- * processor seconds of a step, peak memory, the share of the trainer's own process (objective and protocol), useful
- * positions, and the ratios. Each run is a process of its own, and the best of each side counts. On a machine with
- * other load compare processor time only, on a GPU the time by the clock.
+ * MODEL is a folder; options: count=8 sequences, shortest=64 tokens, steps=2, rounds=2, dtype=float32 or auto,
+ * budget=positions of a micro-batch (default: twice all). Prints processor seconds of a step, peak memory, the share
+ * of the trainer's own process (objective and protocol), useful positions, and the ratios; then the useful positions of
+ * steps of log-normal lengths, padded and packed. Each run is a process of its own, and the best of each side counts.
+ * On a machine with other load compare processor time only, on a GPU the time by the clock.
  */
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
@@ -15,7 +16,9 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Result } from "effect"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import * as Preset from "@atropos/trainer/loss/Preset"
+import type * as WeightedBatch from "../../packages/trainer/src/learn/WeightedBatch.ts"
 import * as TorchEngine from "@atropos/trainer/torch/TorchEngine"
+import * as TorchRounds from "../../packages/trainer/src/torch/TorchRounds.ts"
 import * as SameBatch from "../../packages/trainer/test/tinker/SameBatch.ts"
 
 const [model, ...words] = process.argv.slice(2)
@@ -42,6 +45,7 @@ interface Cost {
   readonly wall: number
   /** Useful share of the positions; undefined: not counted. */
   readonly useful?: number
+  readonly isPacked?: boolean
 }
 
 const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
@@ -78,8 +82,9 @@ const ours = Effect.gen(function* () {
     },
     child
   )
-  const learner = yield* engine.load({ objective, tokenBudget: positions * 2 })
+  const learner = yield* engine.load({ objective, tokenBudget: number("budget", positions * 2) })
   const { about } = yield* child
+  const isPacked = (yield* engine.usage).loaded?.isPacked === true
   const [pid] = about.pids
   let best: Cost | undefined
   for (let step = 0; step < steps; step++) {
@@ -91,7 +96,7 @@ const ours = Effect.gen(function* () {
     const wall = (performance.now() - before.wall) / 1000
     const { peaks } = yield* engine.usage
     if (best === undefined || seconds < best.seconds)
-      best = { seconds, own, peak: peaks[0]!, wall, useful: positions / computed }
+      best = { seconds, own, peak: peaks[0]!, wall, useful: positions / computed, isPacked }
   }
   return best!
 }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, OrtWorker.layer({ device: "cpu", threads: 1 }))))
@@ -122,5 +127,25 @@ console.log(row("PyTorch engine", a))
 console.log(row("plain PyTorch and PEFT", b))
 console.log(
   `ratios: processor time ${(a.seconds / b.seconds).toFixed(2)}, by the clock ${(a.wall / b.wall).toFixed(2)}, memory ${(a.peak / b.peak).toFixed(2)}; ` +
-    `objective and protocol ${((100 * a.own) / a.seconds).toFixed(2)} %; useful positions ${(100 * (a.useful ?? 1)).toFixed(0)} %`
+    `objective and protocol ${((100 * a.own) / a.seconds).toFixed(2)} %; useful positions ${(100 * (a.useful ?? 1)).toFixed(1)} %, ${a.isPacked === true ? "packed" : "padded"}`
 )
+
+/** Sequences of log-normal lengths: median 600 tokens, at most 4,096, as answers of reasoning models have them. */
+const logNormal = (size: number): WeightedBatch.WeightedBatch => {
+  const lengths = Array.from({ length: size }, (_, index) => {
+    const normal = Math.sqrt(-2 * Math.log((index + 0.5) / size)) * Math.cos(2 * Math.PI * ((index * 0.618034) % 1))
+    return Math.max(16, Math.min(4096, Math.round(600 * Math.exp(0.8 * normal))))
+  })
+  return { sequences: [], items: lengths.map((length, sequence) => ({ sequence, length, trained: length, weight: 1 })) }
+}
+console.log("| sequences in micro-batches of 16,384 | padded | packed |\n| --- | --- | --- |")
+for (const size of [32, 256, 1024]) {
+  const step = logNormal(size)
+  const tokens = step.items.reduce((sum, { length }) => sum + length, 0)
+  const shares = [false, true].map((isPacked) => {
+    const rounds = TorchRounds.of(step, { tokenBudget: 16_384, ranks: 1, keepsPairs: false, isPacked })
+    const computed = rounds.reduce((sum, round) => sum + TorchRounds.positions(step, round, isPacked), 0)
+    return `${((100 * tokens) / computed).toFixed(1)} %`
+  })
+  console.log(`| ${size}, ${tokens} positions | ${shares.join(" | ")} |`)
+}

@@ -39,7 +39,8 @@ export const environments: ReadonlyArray<Environment> = [
       "packages/core/test/gateway/OpenAiPython.test.ts",
       "packages/core/test/gateway/AnthropicPython.test.ts",
       "packages/trainer/test/torch/TorchContract.test.ts",
-      "packages/trainer/test/torch/TorchNumbers.test.ts"
+      "packages/trainer/test/torch/TorchNumbers.test.ts",
+      "packages/trainer/test/torch/TorchTruncated.test.ts"
     ],
     nightly: [
       "packages/cli/test/nightly/Trl.test.ts",

@@ -126,7 +126,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     ack: (batch) => Effect.mapError(store.ack(batch), failure),
     nack: (batch) => Effect.mapError(store.nack(batch), failure),
     extend: (batch, lease) => Effect.mapError(store.extendLease(batch, lease), failure),
-    trained: (batch) => Effect.mapError(store.trained(batch), failure),
+    trained: (batch, policyVersion) => Effect.mapError(store.trained({ ...batch, policyVersion }), failure),
     telemetry: Effect.succeedSome({
       recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure),
       recordSettings: (settings) => Effect.mapError(store.recordSettings(run, settings), failure),

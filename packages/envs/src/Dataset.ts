@@ -11,7 +11,7 @@ import * as MathAnswer from "./verify/math/MathAnswer.ts"
 import * as MathVerifier from "./verify/MathVerifier.ts"
 import * as Rewards from "./rewards/index.ts"
 import * as SingleTurn from "./kit/SingleTurn.ts"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Result, Schema } from "effect"
 import * as Row from "./dataset/Row.ts"
 
 const RewardSpec = Schema.Union([
@@ -76,6 +76,9 @@ export const settings = Environment.settings({
 /** Rewards that need a reference answer. */
 const needsAnswer: ReadonlySet<string> = new Set(["accuracy", "accuracy_x", "cascading_r1_math", "cosine_scaled", "r1"])
 
+/** Rewards that read the reference as a mathematical one. */
+const readsAnswer: ReadonlySet<string> = new Set(["accuracy", "cascading_r1_math", "r1"])
+
 /** Rewards with a known maximum: a right answer in a box. */
 const isAccuracy = (rewards: ReadonlyArray<Rewards.Registered>): boolean =>
   rewards.length === 1 && rewards[0]?.name === "accuracy" && rewards[0].weight > 0
@@ -102,9 +105,16 @@ export const layer = Environment.layer("dataset", settings, (selected) =>
         (Context.empty() as Context.Context<Rewards.Embedder>)
     const services = Context.add(embedder, MathVerifier.MathVerifier, verifier)
 
+    const isRead = rewards.some(({ name }) => readsAnswer.has(name))
+    const itemOf = Row.make(selected)
     const { heldOut, items } = yield* ItemSource.shuffledRowsAs(
       { ...selected, columns: Row.columnsOf(selected) },
-      Row.make(selected)
+      (picked: Parameters<typeof itemOf>[0]) =>
+        Result.flatMap(itemOf(picked), (item) =>
+          isRead && item.solution !== undefined && MathAnswer.isUnreadable(item.solution)
+            ? Result.fail("the answer is a JSON object, and no key says which value it is; name it `answer`")
+            : Result.succeed(item)
+        )
     )
     const asking = SingleTurn.make(servers, selected, ({ messages }: Row.Item) => ({ messages }))
     const totalWeight = rewards.reduce((sum, { weight }) => sum + weight, 0)

@@ -21,12 +21,12 @@ import * as CodingAgents from "./coding/CodingAgents.ts"
 import * as ProcessSupervisor from "./command/ProcessSupervisor.ts"
 import * as Words from "./command/Words.ts"
 import type * as Box from "./harbor/Box.ts"
-import * as Container from "./harbor/Container.ts"
 import * as Docker from "./harbor/Docker.ts"
 import * as DockerBox from "./harbor/DockerBox.ts"
 import { HarborError } from "./harbor/HarborError.ts"
 import { settings, type Settings } from "./harbor/HarborSettings.ts"
 import * as Images from "./harbor/Images.ts"
+import * as Leftovers from "./harbor/Leftovers.ts"
 import * as LocalBox from "./harbor/LocalBox.ts"
 import type { Task } from "./harbor/Task.ts"
 import * as Tasks from "./harbor/Tasks.ts"
@@ -64,7 +64,7 @@ const opener = Effect.fnUntraced(function* (
   const openLocal = LocalBox.open({ visible: visible.map((one) => resolve(one)) })
   if (local.length === tasks.length) return openLocal
   const words = Result.getOrElse(Words.split(program), () => [program])
-  const docker = Docker.make(words, supervisor)
+  const docker = yield* Docker.make(words, supervisor)
   yield* Effect.mapError(
     Docker.answers(docker),
     ({ message }) =>
@@ -72,8 +72,17 @@ const opener = Effect.fnUntraced(function* (
         message: `${message}\nThe task ${tasks.find((task) => !isLocal(task))!.name} runs in a container. Start Docker, name another program (--env.docker podman), or use --env.where local, which ignores images`
       })
   )
-  yield* Container.sweep(docker)
-  const openDocker = DockerBox.open({ docker, grading, images: yield* Images.make(docker) })
+  yield* Leftovers.sweep(docker)
+  yield* supervisor.ifKilled(Leftovers.removalOf(docker))
+  const cpus = yield* Docker.cpus(docker)
+  const tooMany = tasks.filter((task) => !isLocal(task) && (task.machine.cpus ?? 0) > (cpus ?? Infinity))
+  if (tooMany.length > 0) {
+    yield* Effect.logWarning("tasks get fewer CPUs than they request: the Docker engine has no more", {
+      cpus,
+      tasks: tooMany.map(({ name }) => name)
+    })
+  }
+  const openDocker = DockerBox.open({ cpus, docker, grading, images: yield* Images.make(docker, supervisor) })
   return (options) => (isLocal(options.task) ? openLocal(options) : openDocker(options))
 })
 
@@ -104,11 +113,11 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
       evaluationItems,
       folder: undefined
     })
-    const openOf = (task: Task) =>
+    const openOf = (task: Task, gatewayUrl: string | null = null) =>
       open({
         task,
         supervisor,
-        needsGateway: isProgram,
+        gatewayUrl: isProgram ? gatewayUrl : null,
         agentFolder: agentFolder === null ? null : resolve(agentFolder),
         keptIn: keepFoldersIn,
         network: chosen.network,
@@ -122,12 +131,12 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
       isProgram,
       isCorrect: (score) => score >= solvedAt,
       label: (item) => taskOf({ item }).name,
-      begin: (numbered) =>
-        Effect.map(openOf(taskOf(numbered)), (box) =>
+      begin: (numbered, _, { url }) =>
+        Effect.map(openOf(taskOf(numbered), url), (box) =>
           Trial.begin({ agent, box, settings: chosen, task: taskOf(numbered) })
         )
     })
-    const worth = yield* Trial.worthOf(openOf, passed)
+    const worth = yield* Trial.worthOf((task) => openOf(task), passed)
     return {
       ...definition,
       // Groups arrive scored; this scores claims only.

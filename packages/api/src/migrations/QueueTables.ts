@@ -34,6 +34,8 @@ export const statements: ReadonlyArray<string> = [
     advantages json,
     -- Staleness at which its environments wait; null: no limit.
     wait_at_staleness int,
+    -- Policy version that samplers must have for new rollouts, where environments wait; null: none is known.
+    policy_version bigint,
     constraint run_batches_not_negative check (batches >= 0),
     constraint run_ends_after_creation check (ended_at >= created_at),
     constraint run_deleted_has_ended check (deleted_at is null or ended_at is not null)

@@ -5,6 +5,7 @@
 import { Effect, Result } from "effect"
 import type * as ScoredGroup from "@atropos/core/trajectory/ScoredGroup"
 import * as Timings from "@atropos/core/trajectory/Timings"
+import * as VersionRuns from "@atropos/core/trajectory/VersionRuns"
 import * as TrainedLogprobs from "@atropos/core/service/TrainedLogprobs"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import * as WireGroup from "@atropos/core/service/WireGroup"
@@ -39,19 +40,23 @@ export const policyStep = (versions: ReadonlyArray<number | null> | null | undef
   return steps.length === 0 ? null : steps.reduce((oldest, version) => Math.min(oldest, version))
 }
 
-/** The object of 14 keys for the viewer, plus `policy_versions` and, if known, `timings` and the trainer's logprobs. */
+/**
+ * The object of 14 keys for the viewer, plus `policy_versions` and, if known, `version_runs`, `timings` and the
+ * trainer's logprobs.
+ */
 export const toViewedJson = (
   payload: Payload,
   trained?: TrainedLogprobs.TrainedLogprobs
 ): Effect.Effect<ReadonlyArray<Uint8Array>> =>
   Effect.gen(function* () {
     const pieces = yield* toJson(payload)
-    const { policyVersions, timings } =
+    const { policyVersions, timings, versionRuns } =
       payload.format === "packed"
         ? Result.getOrThrow(PackedGroup.envelope(payload.bytes))
-        : { policyVersions: null, timings: null }
+        : { policyVersions: null, timings: null, versionRuns: null }
     const extra = JSON.stringify({
       policy_versions: policyVersions,
+      ...(versionRuns && { version_runs: versionRuns.map(VersionRuns.toJson) }),
       ...(timings && { timings: timings.map(Timings.toJson) })
     })
     const last = pieces.at(-1)

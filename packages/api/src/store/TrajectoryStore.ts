@@ -164,10 +164,11 @@ export interface TrajectoryStoreShape extends Telemetry {
     readonly id: string
     readonly leaseToken: string
   }) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
-  /** Marks that samplers have the weights made of the batch. */
+  /** Marks that samplers have the weights made of the batch, and their policy version. */
   readonly trained: (batch: {
     readonly id: string
     readonly leaseToken: string
+    readonly policyVersion?: number | undefined
   }) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
   readonly extendLease: (
     batch: { readonly id: string; readonly leaseToken: string },
@@ -189,14 +190,15 @@ export interface TrajectoryStoreShape extends Telemetry {
     envId: number
   ) => Effect.Effect<TrajectoryApi.EnvironmentStatus, StoreError | UnknownEnvironment>
   /**
-   * Requests permits to start rollouts; returns how many of `more` are granted. All environments together never exceed
-   * the run's bound (`StalenessBound`), across processes; all are granted without a bound.
+   * Requests permits to start rollouts; returns how many of `more` are granted, and the policy version that samplers
+   * must have for them. All environments together never exceed the run's bound (`StalenessBound`), across processes;
+   * all are granted without a bound.
    */
   readonly begin: (
     run: string,
     envId: number,
     request: TrajectoryApi.Begin
-  ) => Effect.Effect<number, StoreError | UnknownEnvironment>
+  ) => Effect.Effect<TrajectoryApi.Begun, StoreError | UnknownEnvironment>
   readonly summary: (run: string) => Effect.Effect<TrajectoryApi.QueueSummary, StoreError>
   /** Emits after every change of the run's queue, step or environments, by this process or another; conflated. */
   readonly changes: (run: string) => Stream.Stream<void>

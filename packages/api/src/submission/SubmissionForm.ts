@@ -3,12 +3,13 @@
  *
  * Packed: a list of groups with their keys (`PackedGroup.encodeList`), or one group with its key in the header
  * `Idempotency-Key`. JSON: `{ "key": <uuid>, "group": <the original's object> }`, or an array of these, each optionally
- * with `policy_versions` (step or null per sequence) and `item_id` (the item's stable id); stored packed, with 32-bit
- * floats. All groups are accepted or none; an error states its location.
+ * with `policy_versions` (step or null per sequence), `version_runs` (versions per token) and `item_id` (the item's
+ * stable id); stored packed, with 32-bit floats. All groups are accepted or none; an error states its location.
  */
 import * as ContentId from "@atropos/core/base/ContentId"
 import { Predicate, Result, Schema } from "effect"
 import * as ScoredGroup from "@atropos/core/trajectory/ScoredGroup"
+import * as VersionRuns from "@atropos/core/trajectory/VersionRuns"
 import { packedContentType } from "@atropos/core/service/api/Fields"
 import * as ApiError from "@atropos/core/service/api/TrajectoryApiError"
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
@@ -111,6 +112,24 @@ const PolicyVersions = Schema.Array(Schema.NullOr(Schema.Int))
 const isPolicyVersions = Schema.is(PolicyVersions)
 const isItem = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
 
+const readVersionRuns = (
+  field: string,
+  value: unknown,
+  { sequences, values }: WireGroup.Checked,
+  versions: ReadonlyArray<number | null> = []
+): Result.Result<ReadonlyArray<Int32Array> | undefined, ApiError.Invalid> => {
+  if (value === undefined) return Result.succeed(undefined)
+  const rows = (Array.isArray(value) ? value : []).flatMap((row) => VersionRuns.ofJson(row) ?? [])
+  if (!Array.isArray(value) || value.length !== sequences || rows.length !== sequences) {
+    return invalid(field, `should have a list of [start, version or null] per sequence (${sequences})`)
+  }
+  for (const [index, runs] of rows.entries()) {
+    const flaw = VersionRuns.flaw(runs, values.tokens[index]!.length, versions[index])
+    if (flaw !== undefined) return invalid(`${field}.${index}`, flaw)
+  }
+  return Result.succeed(rows)
+}
+
 const readJsonItem = (
   place: string,
   item: unknown,
@@ -131,6 +150,7 @@ const readJsonItem = (
     if (versions !== undefined && !(isPolicyVersions(versions) && versions.length === checked.sequences)) {
       return yield* invalid(at("policy_versions"), `should have one step, or null, per sequence (${checked.sequences})`)
     }
+    const versionRuns = yield* readVersionRuns(at("version_runs"), item["version_runs"], checked, versions)
     const itemId = item["item_id"]
     if (itemId !== undefined && !(Predicate.isString(itemId) && ContentId.isPlain(itemId))) {
       return yield* invalid(at("item_id"), `should be ${ContentId.plain}`)
@@ -138,6 +158,7 @@ const readJsonItem = (
     const group: PackedGroup.LabelledGroup = {
       ...WireGroup.toLabelled(checked),
       ...(isPolicyVersions(versions) && { policyVersions: versions }),
+      ...(versionRuns && { versionRuns }),
       ...(itemId !== undefined && { itemId })
     }
     return yield* toSubmission(at("group"), key, group, PackedGroup.encodeLabelled(group), limits)

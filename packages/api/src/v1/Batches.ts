@@ -59,7 +59,7 @@ export const layer = HttpApiBuilder.group(
           .nack({ id: params.id, leaseToken: payload.leaseToken })
           .pipe(Effect.catchTags(StoreFailures.plain), Effect.andThen(ServiceMetrics.batch(params.run, "nacked"))),
       trained: ({ params, payload }) =>
-        store.trained({ id: params.id, leaseToken: payload.leaseToken }).pipe(Effect.catchTags(StoreFailures.plain)),
+        store.trained({ id: params.id, ...payload }).pipe(Effect.catchTags(StoreFailures.plain)),
       extend: ({ params, payload }) =>
         store
           .extendLease({ id: params.id, leaseToken: payload.leaseToken }, Duration.seconds(payload.leaseSeconds))

@@ -39,10 +39,7 @@ export const layer = HttpApiBuilder.group(
       events: ({ params }) =>
         Effect.map(status(params.run, params.envId), () => statuses({ run: params.run, envId: params.envId })),
       begin: ({ params, payload }) =>
-        store.begin(params.run, params.envId, payload).pipe(
-          Effect.catchTags(StoreFailures.ofEnvironment),
-          Effect.map((granted) => ({ granted }))
-        ),
+        store.begin(params.run, params.envId, payload).pipe(Effect.catchTags(StoreFailures.ofEnvironment)),
       report: ({ params, payload }) =>
         store.recordReport(params.run, params.envId, payload).pipe(Effect.catchTags(StoreFailures.ofEnvironment)),
       loadState: ({ params }) =>

@@ -17,7 +17,9 @@ const waiting = Effect.fnUntraced(function* (waitAtStaleness: number | null, env
     store,
     run,
     announced,
-    begin: (envId: number, underWay: number, more: number) => store.begin(run, envId, { underWay, more }),
+    begin: (envId: number, underWay: number, more: number) =>
+      Effect.map(store.begin(run, envId, { underWay, more }), ({ granted }) => granted),
+    needed: Effect.map(store.begin(run, 0, { underWay: 0, more: 0 }), ({ policyVersion }) => policyVersion),
     submit: (envId: number, count: number) =>
       store.submit(
         run,
@@ -54,6 +56,27 @@ export const waits = (it: StoreTests): void => {
       yield* store.ack(again)
       yield* store.trained(again)
       assert.strictEqual(yield* begin(0, 0, 9), 4)
+    })
+  )
+
+  it.effect("names the policy version that samplers need, until a trainer registers or gives a batch back", () =>
+    Effect.gen(function* () {
+      const { announced, needed, run, store, submit } = yield* waiting(1)
+      assert.isUndefined(yield* needed)
+      yield* submit(0, 8)
+      const first = (yield* claimed(store, run))!
+      yield* store.trained({ ...first, policyVersion: 7 })
+      assert.strictEqual(yield* needed, 7)
+      yield* store.ack(first)
+      assert.strictEqual(yield* needed, 7)
+      // It goes back to a checkpoint, whose version is older.
+      const second = (yield* claimed(store, run))!
+      yield* store.nack(second)
+      assert.isUndefined(yield* needed)
+      yield* store.trained({ ...(yield* claimed(store, run))!, policyVersion: 6 })
+      assert.strictEqual(yield* needed, 6)
+      yield* store.registerRun(announced)
+      assert.isUndefined(yield* needed)
     })
   )
 

@@ -23,6 +23,28 @@ const read = (fields: object, recipe: AdvantageRecipe | null = null): Group.Grou
 }
 
 describe("Group.read", () => {
+  it("takes versions per token, where the weights changed in the middle", () => {
+    const rollouts = read({
+      policy_versions: [3, 4, 5],
+      version_runs: [
+        [
+          [0, 3],
+          [1, null]
+        ],
+        [],
+        "x"
+      ]
+    }).rollouts
+    assert.deepStrictEqual(
+      rollouts.map(({ policyVersion, versionRuns }) => [policyVersion, [...versionRuns]]),
+      [
+        [3, [0, 3, 1, -1]],
+        [4, []],
+        [5, []]
+      ]
+    )
+  })
+
   it("takes a field of another form as absent, and keeps the rest", () => {
     const group = read({
       tokens: [[1, 2], "x", null],

@@ -30,6 +30,9 @@ const evaluated = (source: string, step: number, at: number, value: number) => (
   values: { "eval/percent_correct": value }
 })
 
+const intervalOf = (values: MetricTable.MetricsRow["values"]) =>
+  Headline.of(MetricTable.make([{ source: "sorting", step: 4, at: 6, values }]), 0).evaluation!.interval
+
 describe("Headline", () => {
   const Rewards = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -100, maximum: 100 }))).check(
     Schema.isBetweenLength(2, 60)
@@ -110,7 +113,17 @@ describe("Headline", () => {
       { source: "sorting", step: 1, at: 5, values: { "eval/percent_correct": 0.2, "eval/mean_score": 9 } },
       { source: "sorting", step: 4, at: 6, values: { "eval/percent_correct": 0.4, "eval/mean_score": 9 } }
     ])
-    assert.deepStrictEqual(Headline.of(table, 0).evaluation, { name: "eval/percent_correct", value: 0.4, step: 4 })
+    const latest = { name: "eval/percent_correct", value: 0.4, step: 4, first: 0.2, interval: null }
+    assert.deepStrictEqual(Headline.of(table, 0).evaluation, latest)
+  })
+
+  it("has the interval that the chart draws: recorded bounds, else 1.96 standard errors, within the range of a share", () => {
+    const bounds = { "eval/percent_correct_ci_low": 0.3, "eval/percent_correct_ci_high": 0.6 }
+    assert.deepStrictEqual(intervalOf({ "eval/percent_correct": 0.4, ...bounds }), [0.3, 0.6])
+    const [low, high] = intervalOf({ "eval/percent_correct": 0.9, "eval/percent_correct_stderr": 0.1 })!
+    assert.closeTo(low, 0.704, 1e-4)
+    assert.strictEqual(high, 1)
+    assert.closeTo(intervalOf({ "eval/mean_score": 0.9, "eval/mean_score_stderr": 0.1 })![1], 1.096, 1e-4)
   })
 
   it("tells the newest evaluation of all that evaluate, and of one step the one that came last", () => {
@@ -121,7 +134,8 @@ describe("Headline", () => {
     ]
     const shown = (more: ReadonlyArray<MetricTable.MetricsRow>) =>
       Headline.of(MetricTable.make([...rows, ...more]), 0).evaluation
-    assert.deepStrictEqual(shown([]), { name: "eval/percent_correct", value: 0.875, step: 80 })
+    const newest = { name: "eval/percent_correct", value: 0.875, step: 80, first: 0.8, interval: null }
+    assert.deepStrictEqual(shown([]), newest)
     assert.strictEqual(shown([evaluated("sorting", 80, 7, 0.883)])?.value, 0.883)
   })
 
@@ -135,6 +149,8 @@ describe("Headline", () => {
   })
 
   it("knows nothing of an empty run", () => {
-    assert.deepStrictEqual(new Set(Object.values(Headline.of(MetricTable.make(), 0))), new Set([null]))
+    const { rewards, ...others } = Headline.of(MetricTable.make(), 0)
+    assert.lengthOf(rewards, 0)
+    assert.deepStrictEqual(new Set(Object.values(others)), new Set([null]))
   })
 })

@@ -148,6 +148,7 @@ describe("scales", () => {
       assert.isTrue(low <= min && high >= max && low < high)
       assert.isTrue(min < 0 || low >= 0)
       assert.isTrue(max > 0 || high <= 0 || (min === 0 && max === 0))
+      assert.isAtLeast(high - low, 0.099 * Math.max(Math.abs(min), Math.abs(max)))
     }
   )
 

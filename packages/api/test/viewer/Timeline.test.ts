@@ -109,9 +109,10 @@ const arranged = (rows: ReadonlyArray<ReturnType<typeof row>>) => {
 describe("Arrangement", () => {
   const figures = { "reward/mean": 1, "train/loss": 1, "grpo/kl": 1, "eval/percent_correct": 1 }
 
-  it("puts reward, evaluation and policy first, and shows a single environment's scores once", () => {
+  it("puts reward and policy first, then the evaluation, and shows a single environment's scores once", () => {
     assert.deepStrictEqual(arranged([row("trainer", 1, figures), row("math", 1, { "train/scores_mean": 1 })]), [
-      ["Overview", ["reward", "eval/percent_correct", "kl"]],
+      ["Overview", ["reward", "kl"]],
+      ["Evaluation", ["eval/percent_correct"]],
       ["Learning", ["loss"]]
     ])
     const two = ["math", "code"].map((source) => row(source, 1, { "train/scores_mean": 1 }))

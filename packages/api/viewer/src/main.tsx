@@ -18,6 +18,7 @@ import { NotesProvider } from "./notes/NotesContext.tsx"
 import { NotesPage } from "./notes/NotesPage.tsx"
 import { ReverifiedPage } from "./reverified/ReverifiedPage.tsx"
 import { RunPage } from "./run/RunPage.tsx"
+import { RunsPage } from "./run/RunsPage.tsx"
 import { ServicePage } from "./service/ServicePage.tsx"
 import { SourceProvider } from "./state/SourceContext.tsx"
 import { RunProvider } from "./state/useRun.tsx"
@@ -66,6 +67,7 @@ const App = ({ source }: { readonly source: Source }) => (
           <Layout>
             <Switch>
               <Route path="/" component={RunPage} />
+              <Route path="/runs" component={RunsPage} />
               <Route path="/groups" component={GroupsPage} />
               <Route path="/groups/:run/:id" component={GroupPage} />
               <Route path="/hacking" component={HackingPage} />

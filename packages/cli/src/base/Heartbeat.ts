@@ -36,6 +36,14 @@ export const during =
         const now = typeof what === "string" ? what : what()
         return now === undefined ? Effect.void : Console.error(`${now}: ${seconds} s so far`)
       })
-      const fiber = yield* Effect.forkChild(beating)
+      // Interruptible, because what ends a run is not.
+      const fiber = yield* Effect.forkChild(Effect.interruptible(beating))
       return yield* Effect.ensuring(effect, Fiber.interrupt(fiber))
     })
+
+/** Reports while an interrupted operation ends, for example saves a checkpoint. */
+export const whileStopping = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(effect)
+    return yield* Effect.onInterrupt(Fiber.join(fiber), () => during("stopping")(Fiber.interrupt(fiber)))
+  })

@@ -76,13 +76,12 @@ export const make = Effect.fn("TrainerRun.make")(function* ({ file, input, mode 
   const lossOf: Values = { ...file["loss"], ...Flags.provided(input.loss) }
   // A recipe's loss settings are about advantages and a reference.
   const isOtherLoss = (lossOf["file"] ?? null) !== null || withoutAdvantages.has(lossOf["preset"])
+  const { kl: _, ...withoutKl } = mode.loss ?? {}
+  // An estimator without a penalty would be refused.
+  const ofMode = { ...mode, loss: isOtherLoss ? {} : lossOf["kl_coef"] === 0 ? withoutKl : mode.loss }
   const decode = <A>(group: Group, settings: Settings.Settings<A>) => {
     const flagged = Flags.provided(input[group])
-    const values = Precedence.merge(
-      isOtherLoss && group === "loss" ? {} : (mode[group] ?? {}),
-      file[group] ?? {},
-      flagged
-    )
+    const values = Precedence.merge(ofMode[group] ?? {}, file[group] ?? {}, flagged)
     return settings
       .decode(values)
       .pipe(

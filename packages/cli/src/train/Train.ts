@@ -19,6 +19,7 @@ import * as Trainer from "@atropos/trainer/run/Trainer"
 import { suitedLearningRate, type TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Context, Effect, Exit, Layer, Option, Path, Stream } from "effect"
+import * as Heartbeat from "../base/Heartbeat.ts"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as ProgressDisplay from "./ProgressDisplay.ts"
@@ -191,6 +192,7 @@ export const run = Effect.fn("Train.run")(
   Effect.scoped,
   (effect, { trainer }, metrics) =>
     Effect.provide(effect, [OrtWorker.layer(trainer), NodeHttpClient.layerUndici]).pipe(
-      Metrics.traced(metrics, "atropos-train")
+      Metrics.traced(metrics, "atropos-train"),
+      Heartbeat.whileStopping
     )
 )

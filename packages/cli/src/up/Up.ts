@@ -26,6 +26,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Console, Effect, Exit, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import * as ProgressDisplay from "../train/ProgressDisplay.ts"
+import * as Heartbeat from "../base/Heartbeat.ts"
 import * as Report from "../base/Report.ts"
 import * as Train from "../train/Train.ts"
 import * as Engine from "@atropos/trainer/engine/Engine"
@@ -70,6 +71,7 @@ export interface UpResult extends Loop.Outcome {
 
 interface Chosen extends UpOptions {
   readonly runFolder: RunFolder.RunFolder
+  readonly onStarted: () => void
 }
 
 /** The store on the configured database, and the HTTP service over it, whose page opens the run. */
@@ -103,6 +105,7 @@ const train = Effect.fn("Up.train")(
   function* (options: Chosen) {
     const { recipe, runFolder, settings, stepsAhead } = options
     const { trainingSteps } = options.trainer.trainer
+    options.onStarted()
     const { address } = yield* HttpServer.HttpServer
     const { kind, location } = yield* Database.Database
     const url = HttpServer.formatAddress(address)
@@ -222,7 +225,8 @@ const train = Effect.fn("Up.train")(
   Effect.scoped,
   (effect, options) =>
     Effect.provide(effect, [service(options), executor(options), NodeHttpClient.layerUndici]).pipe(
-      Metrics.traced(options.metrics, "atropos-up")
+      Metrics.traced(options.metrics, "atropos-up"),
+      Heartbeat.whileStopping
     )
 )
 
@@ -239,5 +243,8 @@ export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
     steps: options.trainer.trainer.trainingSteps,
     fresh: options.fresh
   })
-  return yield* train({ ...options, runFolder })
+  let starting: string | undefined = "starting the service"
+  return yield* train({ ...options, runFolder, onStarted: () => (starting = undefined) }).pipe(
+    Heartbeat.during(() => starting)
+  )
 }, Effect.mapError(Services.toFailure))

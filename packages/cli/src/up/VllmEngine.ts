@@ -82,7 +82,7 @@ export const make = Effect.fn("VllmEngine.make")(function* (settings: TrainerSet
               ...options,
               ...published,
               // The next step's answers are not sampled with weights that an earlier look has found.
-              publish: (weights) => Effect.andThen(published?.publish(weights) ?? Effect.void, refresh)
+              publish: (weights) => Effect.andThen(published?.publish(weights) ?? Effect.void, refresh(weights.version))
             })
           )
         )

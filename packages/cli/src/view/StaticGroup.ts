@@ -13,7 +13,8 @@ import {
   ScoredGroup,
   Timings,
   type TrainedLogprobs,
-  TrajectoryApi
+  TrajectoryApi,
+  VersionRuns
 } from "@atropos/core"
 import { Schema } from "effect"
 
@@ -64,6 +65,7 @@ export const groupOf = (
   distill_token_ids: group.distillTokenIds?.map(plain),
   distill_logprobs: group.distillLogprobs?.map(rounded),
   policy_versions: group.policyVersions,
+  version_runs: group.versionRuns?.map(VersionRuns.toJson),
   timings: group.timings?.map(Timings.toJson),
   trainer_differences: trained && decimals(differencesOf(group, trained)),
   trainer_version: trained?.policyVersion

@@ -31,4 +31,18 @@ describe("Heartbeat", () => {
       assert.strictEqual((yield* TestConsole.errorLines).length, 2)
     })
   )
+
+  it.effect("speaks while what was interrupted ends, and leaves its result as it is", () =>
+    Effect.gen(function* () {
+      const saving = Effect.never.pipe(Effect.ensuring(Effect.sleep("11 seconds")), Heartbeat.whileStopping)
+      const run = yield* Effect.forkChild(saving)
+      yield* TestClock.adjust("1 minute")
+      const stopping = yield* Effect.forkChild(Fiber.interrupt(run))
+      yield* TestClock.adjust("11 seconds")
+      yield* Fiber.join(stopping)
+      assert.deepStrictEqual(yield* TestConsole.errorLines, ["stopping: 5 s so far", "stopping: 10 s so far"])
+      assert.strictEqual(yield* Heartbeat.whileStopping(Effect.succeed(1)), 1)
+      assert.strictEqual(yield* Effect.flip(Heartbeat.whileStopping(Effect.fail("lost"))), "lost")
+    })
+  )
 })

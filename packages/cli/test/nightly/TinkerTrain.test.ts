@@ -22,6 +22,8 @@ const train = (engine: string, service: string) =>
     steps: String(steps),
     batch_size: "16",
     checkpoint_interval: "2",
+    on_stale: "wait",
+    max_staleness: "1",
     lr: "0.01",
     threads: "1"
   })

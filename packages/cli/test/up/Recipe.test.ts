@@ -1,7 +1,9 @@
 /** The recipes of `atropos up`: what is shown before reinforcement learning. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import * as Preset from "@atropos/trainer/loss/Preset"
+import { Effect, Result } from "effect"
+import * as TrainerRun from "../../src/config/TrainerRun.ts"
 import * as Recipe from "../../src/up/Recipe.ts"
 
 const demonstrated = 2_000
@@ -40,6 +42,23 @@ const choiceOf = (prompt: string): string | undefined => {
 }
 
 describe("recipes", () => {
+  it.effect("name a loss that the trainer takes, also where their KL penalty is switched off", () =>
+    Effect.gen(function* () {
+      const needsReference = (loss: { readonly [name: string]: unknown }) =>
+        Effect.map(
+          TrainerRun.make({
+            mode: Recipe.definitions["mcqa"]!,
+            file: { loss },
+            given: { trainer: {}, lora: {}, loss: {} }
+          }),
+          (settings) => Result.getOrThrow(Preset.resolve(settings.loss)).needsReference
+        )
+      assert.isTrue(yield* needsReference({}))
+      assert.isFalse(yield* needsReference({ kl_coef: 0 }))
+      assert.isFalse(yield* needsReference({ preset: "sft" }))
+    })
+  )
+
   it.effect.each(Object.keys(Recipe.definitions))(
     "%s: demonstrations fit the vocabulary and the length, batches are whole groups",
     (name) =>

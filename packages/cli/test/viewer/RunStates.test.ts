@@ -27,8 +27,8 @@ const layerTest = Layer.unwrap(
 const report = { running: 0, unsent: 0, items_per_minute: 0, failures: 3, servers: [] }
 
 /** A run of 100 steps that has taken so many, whose grader gives everything nothing from the 21st on. */
-const train = async (url: string, run: string, steps: number) => {
-  await post(url, "", Registrations.run(run, 3))
+const train = async (url: string, run: string, steps: number, batchSize = 3) => {
+  await post(url, "", Registrations.run(run, batchSize))
   await post(url, `/${run}/batches/claim`, { owner: "the trainer", wait_seconds: 0, lease_seconds: 60 })
   await post(url, `/${run}/environments`, Registrations.environment)
   for (let step = 1; step <= steps; step++) {
@@ -133,6 +133,28 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
           assert.deepStrictEqual(await titles(page), [])
           await page.context().close()
         })
+      })
+    )
+
+    it.effect("is in a list of all runs with what differs, two clicks from both in one chart", () =>
+      Effect.gen(function* () {
+        const { url } = yield* Service
+        yield* Effect.promise(() => train(url, "larger", 3, 6))
+        const { errors, page } = yield* Effect.promise(() => open(`${url}/ui#/?run=larger`))
+        yield* Effect.promise(async () => {
+          await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runs" }).click()
+          const rows = () => page.getByRole("table", { name: "Runs" }).locator("tbody tr").allInnerTexts()
+          await page.getByRole("columnheader", { name: "batch_size" }).waitFor()
+          assert.match((await rows()).find((row) => row.includes("larger")) ?? "", /running\s+\d+ of 100\s+6/)
+          await page.getByRole("searchbox", { name: "Search runs" }).fill("whole")
+          await Browser.becomes(async () => (await rows()).length, 1)
+          assert.deepStrictEqual(await Browser.violations(page), [])
+          await page.getByRole("link", { name: "Overlay with larger" }).click()
+          const compared = page.getByRole("table", { name: "Run comparison" }).locator("tbody tr")
+          await Browser.becomes(() => compared.count(), 2)
+          await page.context().close()
+        })
+        assert.deepStrictEqual(errors, [])
       })
     )
   })

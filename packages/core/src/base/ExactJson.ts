@@ -82,6 +82,29 @@ export const parse = (text: string): unknown =>
       )
     : JSON.parse(text)
 
+/** Digits without leading and trailing zeros, and the power of ten behind them: equal for numbers of equal value. */
+const decimalOf = (text: string): string => {
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  const digits = (whole + fraction).replace(/^0+/, "")
+  const ending = /(?<!0)0*$/.exec(digits)?.[0].length ?? 0
+  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(ending)
+  return digits === "" ? "0" : `${sign}${digits.slice(0, digits.length - ending)}e${power}`
+}
+
+/**
+ * Like `parse`, but a number whose value a double changes (`0.10000000000000001`) is a `Numeral`: equal numbers have
+ * equal values, and others do not.
+ */
+export const parseExact = (text: string): unknown =>
+  json.parse(text, (_, value, { source }) => {
+    if (typeof value !== "number" || source === undefined) return value
+    const one = valueOf(source)
+    const isSame = typeof one === "bigint" || (Number.isFinite(one) && decimalOf(String(one)) === decimalOf(source))
+    // Minus zero is zero.
+    return isSame ? (one === 0 ? 0 : one) : new Numeral(decimalOf(source))
+  })
+
 export const parseWritten = (text: string): unknown => KeyOrder.remember(text, withNumerals(text))
 
 const withNumerals = (text: string): unknown =>

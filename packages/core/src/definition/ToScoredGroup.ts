@@ -81,10 +81,16 @@ export const toScoredGroup = (
     ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
       policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
     }),
+    ...(trajectories.some(({ versionRuns }) => versionRuns !== undefined) && {
+      versionRuns: trajectories.map(({ versionRuns }) => versionRuns ?? new Int32Array())
+    }),
     ...(isSolved !== undefined && { solved: details.map(({ rewards, score }) => isSolved(score, rewards)) }),
     ...(timings.some((one) => one !== null) && { timings }),
     ...(trajectories.some(({ routedExperts }) => routedExperts !== undefined) && {
       routedExperts: trajectories.map(({ routedExperts }) => routedExperts ?? new Int32Array())
+    }),
+    ...(trajectories.some(({ keptTokens }) => keptTokens !== undefined) && {
+      keptTokens: trajectories.map(({ keptTokens, tokens }) => keptTokens ?? Array.from(tokens, () => new Int32Array()))
     }),
     ...(itemId !== undefined && { itemId })
   }

@@ -12,6 +12,7 @@ import { Result, Schema } from "effect"
 import type { Answer, AnswerChoice } from "./backend/Backend.ts"
 import type { Message } from "../trajectory/Message.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
+import * as VersionRuns from "../trajectory/VersionRuns.ts"
 import { type FinishReason, maskFrom, notSampled, type Trajectory } from "../trajectory/Trajectory.ts"
 
 /** The template renders the beginning of a chat differently once more messages follow, so no mask can be computed. */
@@ -143,8 +144,10 @@ const fromSampled = (
   tokens.set(sampled.tokens, promptTokens.length)
   const logprobs = new Float32Array(tokens.length).fill(notSampled)
   logprobs.set(sampled.logprobs, promptTokens.length)
+  const versionRuns = sampled.policyVersions && VersionRuns.ofTokens(sampled.policyVersions, promptTokens.length)
   return {
     ...fromTokens(messages, choice, { tokens, mask: maskFrom(promptTokens.length, tokens.length) }),
+    ...(versionRuns && { versionRuns }),
     logprobs
   }
 }

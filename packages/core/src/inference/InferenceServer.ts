@@ -9,6 +9,9 @@ export interface InferenceServer {
   readonly backend: Backend
   readonly timeout: Duration.Duration
   readonly healthCheck: boolean
+  readonly adaptsConcurrency: boolean
+  /** Its load is being followed (`AdaptiveLimit`). */
+  isWatched: boolean
   readonly splits: { readonly [S in Split]: SplitCapacity.SplitCapacity }
   /** The server returns one completion regardless of `n`. */
   ignoresN: boolean
@@ -28,21 +31,30 @@ export interface InferenceServer {
 
 export interface InferenceServerSettings extends Pick<
   Server,
-  "timeout" | "healthCheck" | "nKwargIsIgnored" | "numMaxRequestsAtOnce" | "numRequestsForEval" | "rollingBufferLength"
+  | "timeout"
+  | "healthCheck"
+  | "nKwargIsIgnored"
+  | "numMaxRequestsAtOnce"
+  | "numRequestsForEval"
+  | "adaptiveConcurrency"
+  | "minRequestsAtOnce"
+  | "rollingBufferLength"
 > {
   readonly backend: Backend
 }
 
 /** Assumed healthy until a request fails. */
 export const make = (settings: InferenceServerSettings): InferenceServer => {
-  const { backend, rollingBufferLength } = settings
+  const { backend } = settings
   return {
     backend,
     timeout: Duration.seconds(settings.timeout),
     healthCheck: settings.healthCheck,
+    adaptsConcurrency: settings.adaptiveConcurrency,
+    isWatched: false,
     splits: {
-      train: SplitCapacity.make(backend.server, "train", settings.numMaxRequestsAtOnce, rollingBufferLength),
-      eval: SplitCapacity.make(backend.server, "eval", settings.numRequestsForEval, rollingBufferLength)
+      train: SplitCapacity.make(backend.server, "train", settings.numMaxRequestsAtOnce, settings),
+      eval: SplitCapacity.make(backend.server, "eval", settings.numRequestsForEval, settings)
     },
     ignoresN: settings.nKwargIsIgnored,
     isUp: true,

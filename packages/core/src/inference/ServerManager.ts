@@ -72,10 +72,10 @@ export interface ServerManagerShape {
    */
   readonly setWeight: (weight: number) => Effect.Effect<void>
   /**
-   * Checks now which weights the servers have (`adapter_prefix`), so that later requests are not sampled with weights
-   * older than those already loaded.
+   * Checks now which weights the servers have: later requests are sampled neither with weights older than those already
+   * loaded (`adapter_prefix`), nor with a policy version below `atLeast`, for which they wait.
    */
-  readonly refresh: Effect.Effect<void>
+  readonly refresh: (atLeast?: number) => Effect.Effect<void>
 }
 
 export class ServerManager extends Context.Service<ServerManager, ServerManagerShape>()(
@@ -127,7 +127,8 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
       yield* Effect.forEach(members, ({ backend }) => probe(backend, !isDefault), { discard: true })
       return yield* make(members, manager, {
         tokenizer,
-        refresh: Effect.forEach(adapters, ({ refresh }) => refresh, { concurrency: "unbounded", discard: true }),
+        refresh: (atLeast) =>
+          Effect.forEach(adapters, ({ refresh }) => refresh(atLeast), { concurrency: "unbounded", discard: true }),
         ...(isDefault && {
           serverWait: Math.min(10, manager.serverWait),
           advice:
@@ -193,6 +194,7 @@ const unlimited = (backend: Backend): InferenceServer.InferenceServerSettings =>
   ...ServerSettings.server.complete({}),
   backend,
   timeout: Infinity,
+  adaptiveConcurrency: false,
   numMaxRequestsAtOnce: Infinity,
   numRequestsForEval: Infinity
 })
@@ -228,13 +230,13 @@ const make = Effect.fn("ServerManager.make")(function* (
   manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait" | "toolCallFormat">,
   around: {
     readonly tokenizer: TokenizerShape | undefined
-    readonly refresh?: Effect.Effect<void>
+    readonly refresh?: ServerManagerShape["refresh"]
     readonly serverWait?: number
     readonly advice?: string
   }
 ) {
   const { toolCallFormat: format } = manager
-  const { advice = "", refresh = Effect.void, serverWait = manager.serverWait, tokenizer } = around
+  const { advice = "", refresh = () => Effect.void, serverWait = manager.serverWait, tokenizer } = around
   const pool = yield* ServerPool.make(members, { serverWait: Duration.seconds(serverWait), advice })
   const everyone = Routing.backend(pool, manager)
   const once = (ask: (session: TrackedSession) => Effect.Effect<unknown, InferenceError>) =>

@@ -10,6 +10,7 @@ import type { InferenceError, ServerMetrics, Split } from "./backend/Inference.t
 import * as Health from "./Health.ts"
 import * as InferenceServer from "./InferenceServer.ts"
 import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
+import * as LoadWatch from "./LoadWatch.ts"
 
 /** Result of an attempt: an answer with its number of tokens, or a failure. */
 export type Outcome =
@@ -43,11 +44,24 @@ export const make = Effect.fn("ServerPool.make")(function* (
   const servers = settings.map(InferenceServer.make)
   const slots = ConcurrencyLimiter.make(servers, options)
   const health = yield* Health.make(servers, slots)
+  const scope = yield* Effect.scope
+
+  const watched = (server: InferenceServer.InferenceServer): Effect.Effect<void> => {
+    server.isWatched = true
+    return LoadWatch.watch(server, slots.serve).pipe(
+      Effect.ensuring(Effect.sync(() => void (server.isWatched = false))),
+      Effect.forkIn(scope),
+      Effect.asVoid
+    )
+  }
 
   return {
     servers,
     serverWait: options.serverWait,
-    take: (want, restore) => Effect.andThen(health.wanted, slots.take(want, restore)),
+    take: (want, restore) =>
+      Effect.tap(Effect.andThen(health.wanted, slots.take(want, restore)), (server) =>
+        want.split === "train" && server.adaptsConcurrency && !server.isWatched ? watched(server) : Effect.void
+      ),
     release: slots.release,
     learn: Effect.fnUntraced(function* (server, split, { error, isRetry, startedAt, tokens }) {
       const endedAt = yield* Clock.currentTimeMillis

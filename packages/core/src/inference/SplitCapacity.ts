@@ -1,13 +1,16 @@
 /**
  * The capacity of one server for one split, and its metrics.
  *
- * `limit` is the number of concurrent requests: the server's capacity times the program's share. Those for training are
- * shared between environments by weight; those for evaluation are not (in the original they are, so that environments
- * with small weights evaluate slowly).
+ * `limit` is the number of concurrent requests: the server's capacity times the program's share, or less if its engine
+ * is full (`AdaptiveLimit`). Those for training are shared between environments by weight; those for evaluation are not
+ * (in the original they are, so that environments with small weights evaluate slowly).
  */
 import { Effect, Metric } from "effect"
+import * as AdaptiveLimit from "./AdaptiveLimit.ts"
+import type { Load } from "./backend/Backend.ts"
 import type { ServerMetrics, Split } from "./backend/Inference.ts"
 import * as RollingBuffer from "./backend/RollingBuffer.ts"
+import type { Server } from "./backend/ServerSettings.ts"
 
 const requests = Metric.counter("atropos.inference.requests.total", {
   description: "request attempts to inference servers, by outcome",
@@ -29,17 +32,26 @@ const latency = Metric.histogram("atropos.inference.latency.seconds", {
 export interface SplitCapacity {
   readonly split: Split
   readonly limit: number
+  /** The limit if the engine is not full. */
+  readonly max: number
   readonly inFlight: number
   /** `limit - inFlight`, never below 0. */
   readonly free: number
   readonly enter: () => void
   readonly leave: () => void
   readonly setWeight: (weight: number) => void
+  /** Follows the engine's load. */
+  readonly adapt: (load: Load) => void
   readonly record: (attempt: RollingBuffer.Attempt) => Effect.Effect<void>
   readonly figures: () => Omit<ServerMetrics, "server" | "healthy">
 }
 
-export const make = (server: string, split: Split, capacity: number, rollingBufferLength: number): SplitCapacity => {
+export const make = (
+  server: string,
+  split: Split,
+  capacity: number,
+  { minRequestsAtOnce: min, rollingBufferLength }: Pick<Server, "minRequestsAtOnce" | "rollingBufferLength">
+): SplitCapacity => {
   const buffer = RollingBuffer.make(rollingBufferLength)
   const attributes = { server, split }
   const succeeded = Metric.withAttributes(requests, { ...attributes, outcome: "success" })
@@ -47,18 +59,22 @@ export const make = (server: string, split: Split, capacity: number, rollingBuff
   const splitRetries = Metric.withAttributes(retries, attributes)
   const splitTokens = Metric.withAttributes(tokens, attributes)
   const splitLatency = Metric.withAttributes(latency, attributes)
-  let limit = capacity
+  let max = capacity
+  let adapted: AdaptiveLimit.State = { limit: Number.POSITIVE_INFINITY, preemptions: undefined }
   let inFlight = 0
   return {
     split,
     get limit() {
-      return limit
+      return Math.min(max, adapted.limit)
+    },
+    get max() {
+      return max
     },
     get inFlight() {
       return inFlight
     },
     get free() {
-      return Math.max(0, limit - inFlight)
+      return Math.max(0, this.limit - inFlight)
     },
     enter: () => {
       inFlight++
@@ -67,7 +83,12 @@ export const make = (server: string, split: Split, capacity: number, rollingBuff
       inFlight--
     },
     setWeight: (weight) => {
-      limit = limitOf(capacity, weight)
+      max = limitOf(capacity, weight)
+    },
+    adapt: (load) => {
+      const { limit, preemptions } = AdaptiveLimit.next(adapted, load, inFlight, { min, max })
+      // At the max it follows a larger weight.
+      adapted = { limit: limit === max ? Number.POSITIVE_INFINITY : limit, preemptions }
     },
     record: (attempt) =>
       Effect.suspend(() => {
@@ -82,7 +103,7 @@ export const make = (server: string, split: Split, capacity: number, rollingBuff
           : [Metric.update(failed, 1)]
         return Effect.all(attempt.isRetry ? [...outcome, Metric.update(splitRetries, 1)] : outcome, { discard: true })
       }),
-    figures: () => ({ split, inFlight, ...buffer.figures() })
+    figures: () => ({ split, inFlight, limit: Math.min(max, adapted.limit), ...buffer.figures() })
   }
 }
 

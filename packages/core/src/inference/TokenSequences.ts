@@ -26,6 +26,7 @@ import * as Recordings from "./Recordings.ts"
 import * as TokenText from "./TokenText.ts"
 import * as TokenTree from "./TokenTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
+import * as VersionRuns from "../trajectory/VersionRuns.ts"
 import { notSampled } from "../trajectory/Trajectory.ts"
 
 type Links = ReturnType<typeof TokenTree.links>
@@ -63,6 +64,8 @@ const endsOf = (links: Links, trained: Trained): ReadonlyArray<number> => {
   return ends.toReversed()
 }
 
+const none = new Int32Array()
+
 /** The sequence that ends at a link and trains what was sampled like it. */
 const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, trained: Trained): RecordedSequence => {
   const { answer: tip, kept: length, start } = links[end]!
@@ -71,7 +74,9 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
   const mask = new Uint8Array(tokens.length)
   const logprobs = new Float32Array(tokens.length).fill(notSampled)
   const turns: Array<TrainedTurn> = []
-  let policyVersion: number | undefined
+  const runs: Array<VersionRuns.Run> = []
+  const hasKept = links.slice(0, end + 1).some(({ answer }) => answer.data.kept !== undefined)
+  const keptTokens = hasKept ? Array.from(tokens, () => none) : []
   for (const { answer, kept, start } of links.slice(0, end + 1)) {
     const { ids } = answer.prompt.data
     tokens.set(ids, start - ids.length)
@@ -81,10 +86,12 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
     if (from === kept && kept > 0) continue
     mask.fill(1, start + from, start + kept)
     logprobs.set(answer.data.logprobs.subarray(from, kept), start + from)
-    const oldest = TokenTree.oldest(answer.data.versions, from, kept)
-    policyVersion = oldest === undefined ? policyVersion : Math.min(policyVersion ?? oldest, oldest)
+    for (let at = from; at < kept && answer.data.kept; at++) keptTokens[start + at] = answer.data.kept[at]!
+    runs.push(...TokenTree.runsWithin(answer.data.versions, from, kept, start))
     turns.push({ turn: answer.turn, start: start + from, end: start + kept })
   }
+  const versionRuns = VersionRuns.make(runs)
+  const policyVersion = versionRuns ? VersionRuns.oldest(versionRuns) : runs[0]?.version
   const routedExperts = RoutedPath.ofLinks(
     links.slice(0, end + 1).map(({ answer: { data }, kept, start }) => {
       return { routed: data.routed, start, tokens: data.ids.length, kept }
@@ -101,6 +108,8 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
       mask,
       logprobs,
       ...(policyVersion !== undefined && { policyVersion }),
+      ...(versionRuns && { versionRuns }),
+      ...(hasKept && { keptTokens }),
       ...(routedExperts && { routedExperts }),
       ...(sampling !== undefined && { sampling }),
       turns: links.slice(0, end + 1).map(({ answer }) => answer.data.time)

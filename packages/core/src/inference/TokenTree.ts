@@ -13,6 +13,7 @@ import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 import type { Turn } from "../trajectory/Timings.ts"
 import type { FinishReason } from "../trajectory/Trajectory.ts"
 import type * as Sampling from "../trajectory/Sampling.ts"
+import type * as VersionRuns from "../trajectory/VersionRuns.ts"
 
 /** The tokens that a prompt continues. */
 export interface Base {
@@ -51,6 +52,8 @@ export interface AnswerTokens {
   readonly logprobs: Float32Array
   readonly versions: ReadonlyArray<VersionRun>
   readonly routed: RoutedPath.Routed | undefined
+  /** Per token the ids left by top-k, top-p and min-p. */
+  readonly kept: ReadonlyArray<Int32Array> | undefined
   readonly sampling: Sampling.Sampling | undefined
   readonly finishReason: FinishReason
   /** True if its last token ends the turn. */
@@ -112,7 +115,7 @@ export const checksum = (before: number, ids: ArrayLike<number>, from = 0, to = 
 /** Copies an answer's tokens, so that later changes to the server's answer do not affect them. */
 export const sampled = (
   tokenizer: TokenizerShape,
-  { finishReason, logprobs, policyVersion, policyVersions, routedExperts, sampling, tokens }: TokenChoice,
+  { finishReason, keptTokens, logprobs, policyVersion, policyVersions, routedExperts, sampling, tokens }: TokenChoice,
   prompt: Pick<PromptTokens, "base" | "checksum" | "length">,
   { isStopped, isTrained = true, time }: Pick<AnswerTokens, "isStopped" | "time"> & { readonly isTrained?: boolean }
 ): AnswerTokens => ({
@@ -120,6 +123,7 @@ export const sampled = (
   logprobs: Float32Array.from(logprobs.length > tokens.length ? logprobs.slice(0, tokens.length) : logprobs),
   versions: runs(policyVersions ?? [], tokens.length, policyVersion),
   routed: RoutedPath.ofAnswer(routedExperts, prompt.length, tokens.length, lengthOf(prompt.base)),
+  kept: keptTokens?.map((ids) => Int32Array.from(ids)),
   sampling,
   finishReason,
   isEnded: isEnd(tokenizer, tokens.at(-1), finishReason),
@@ -136,28 +140,31 @@ const isEnd = ({ decode, eosTokenId }: TokenizerShape, last: number | undefined,
     (finishReason === "stop" && decode([last]) !== "" && decode([last], { skipSpecialTokens: true }) === ""))
 
 const runs = (
-  each: ReadonlyArray<number>,
+  each: ReadonlyArray<number | undefined>,
   tokens: number,
   policyVersion: number | undefined
 ): ReadonlyArray<VersionRun> => {
   if (each.length !== tokens) return tokens === 0 ? [] : [{ policyVersion, tokens }]
-  const made: Array<{ policyVersion: number; tokens: number }> = []
+  const made: Array<{ policyVersion: number | undefined; tokens: number }> = []
   for (const version of each) {
     const last = made.at(-1)
-    if (last?.policyVersion === version) last.tokens++
+    if (last !== undefined && last.policyVersion === version) last.tokens++
     else made.push({ policyVersion: version, tokens: 1 })
   }
   return made
 }
 
-/** The oldest policy version that sampled any of an answer's tokens in the range. */
-export const oldest = (versions: ReadonlyArray<VersionRun>, from: number, to: number): number | undefined => {
-  let found: number | undefined
-  let start = 0
-  for (const { policyVersion, tokens } of versions) {
-    const isInside = start < to && start + tokens > from
-    if (isInside && policyVersion !== undefined) found = Math.min(found ?? policyVersion, policyVersion)
-    start += tokens
-  }
-  return found
+/** The runs of an answer's tokens in the range; `start` is the place of its first token in the sequence. */
+export const runsWithin = (
+  versions: ReadonlyArray<VersionRun>,
+  from: number,
+  to: number,
+  start: number
+): ReadonlyArray<VersionRuns.Run> => {
+  let end = 0
+  return versions.flatMap(({ policyVersion: version, tokens }) => {
+    const begun = Math.max(from, end)
+    end += tokens
+    return begun < Math.min(to, end) ? [{ start: start + begun, version }] : []
+  })
 }

@@ -7,6 +7,7 @@
  * handle calls in the Hermes format, as used in data sets.
  */
 import { Effect, Predicate, Random } from "effect"
+import * as ExactJson from "../base/ExactJson.ts"
 import * as CallJson from "./format/CallJson.ts"
 import * as Formats from "./format/Formats.ts"
 import type { Call, OutputFormat, ReadContext } from "./format/OutputFormat.ts"
@@ -107,11 +108,14 @@ const blocksOf = (text: string): ReadonlyArray<string> => {
   return blocks
 }
 
-/** All valid calls of a completion, in order; malformed or unclosed ones are skipped. */
+/**
+ * All valid calls of a completion, in order; malformed or unclosed ones are skipped. Numbers are exact at any length:
+ * 0.1 is not 0.10000000000000001.
+ */
 export const callsOf = (text: string): ReadonlyArray<Call> =>
   blocksOf(text).flatMap((json) => {
     const call = CallJson.call(escapeControls(json), ["arguments"])
-    return call === undefined ? [] : [{ name: call.name, arguments: call.arguments }]
+    return call === undefined ? [] : [{ name: call.name, arguments: ExactJson.parseExact(call.json) }]
   })
 
 export const writeCall = ({ arguments: value, name }: Call): string =>

@@ -132,12 +132,11 @@ const assemble = Effect.fnUntraced(function* (
   })
   const permits = Permits.make({
     registered: () => connection.registration().envId,
-    // The trainer announces new weights once servers have them: rollouts started with these permits must not sample
-    // from older ones.
+    // Rollouts started with these permits must not sample from weights older than the permit names.
     ask: (request) =>
-      Effect.tap(
+      Effect.flatMap(
         Effect.suspend(() => client.begin(connection.registration().envId, request)),
-        (granted) => (granted > 0 ? servers.refresh : Effect.void)
+        ({ granted, policyVersion }) => Effect.as(granted > 0 ? servers.refresh(policyVersion) : Effect.void, granted)
       ),
     onGranted: onChange
   })

@@ -9,6 +9,7 @@ export const of = (servers: ReadonlyArray<ServerMetrics>): { readonly [name: str
     figures[`server/server_health_0_${order.indexOf(metrics.server)}`] = metrics.healthy ? 1 : 0
     if (metrics.count === 0) continue
     const name = `server/server_${order.indexOf(metrics.server)}${metrics.split === "eval" ? "_eval" : ""}`
+    if (Number.isFinite(metrics.limit)) figures[`${name}_request_limit`] = metrics.limit
     figures[`${name}_request_time_avg`] = metrics.latencyMean
     figures[`${name}_request_time_std`] = metrics.latencyStd
     figures[`${name}_request_time_max`] = metrics.latencyMax

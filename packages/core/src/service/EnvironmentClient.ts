@@ -41,9 +41,9 @@ export interface EnvironmentClientShape extends RunReader.RunReader {
   readonly statusChanges: (envId: number) => Stream.Stream<Api.EnvironmentStatus, TrajectoryError>
   /**
    * Requests permits to start `more` groups in addition to `underWay`, if the run's environments wait at a staleness
-   * bound; returns how many may start. All of them without a bound.
+   * bound; returns how many may start, and with which policy version. All of them without a bound.
    */
-  readonly begin: (envId: number, request: Api.Begin) => Effect.Effect<number, TrajectoryError>
+  readonly begin: (envId: number, request: Api.Begin) => Effect.Effect<Api.Begun, TrajectoryError>
   readonly savedStates: SavedStates
 }
 
@@ -119,8 +119,7 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Envir
           ).pipe(Effect.map(({ outcomes }) => outcomes)),
     status: (envId) => call(api.environments.status({ params: { run, envId } })),
     statusChanges: (envId) => statusEvents(envId).pipe(Stream.retry(reconnecting), Stream.changes),
-    begin: (envId, payload) =>
-      Effect.map(call(api.environments.begin({ params: { run, envId }, payload })), ({ granted }) => granted),
+    begin: (envId, payload) => call(api.environments.begin({ params: { run, envId }, payload })),
     savedStates: {
       load: (environment) =>
         call(api.environments.loadState({ params: { run, environment } })).pipe(

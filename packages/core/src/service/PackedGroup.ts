@@ -10,8 +10,9 @@
  *     sections in the listed order: "i32", "f32" or "f64" numbers
  *
  * A matrix is one section with concatenated rows, plus `<name>.lengths` (i32) if its rows are not as long as the
- * tokens' (always for `tokens`, and for `timings`, rows of `Timings`); distillation matrices also have
- * `<name>.positions`, the number of rows per sequence.
+ * tokens' (always for `tokens`, for `timings`, rows of `Timings`, and for `version_runs`, rows of `VersionRuns`);
+ * distillation matrices also have `<name>.positions`, the number of rows per sequence. Readers ignore sections they do
+ * not know.
  *
  * `decode` trusts nothing: every length is checked against the available bytes, and the numbers against the rules of
  * `WireGroup` (finite, token ids from 0 to 2^31 - 1, one entry per sequence and per token). If alignment allows, its
@@ -23,7 +24,20 @@ import { failed, groupMagic, PackedGroupError, preludeBytes, writePrelude } from
 import * as Labels from "../trajectory/Labels.ts"
 import { type LabelledGroup, toScoredGroup } from "./wire/LabelledGroup.ts"
 import { checkLabelled } from "./wire/PackedRules.ts"
-import { floats, ints, numbersOf, open, readCube, readMatrix, readTimings } from "./wire/PackedSections.ts"
+import {
+  cube,
+  floats,
+  ints,
+  matrix,
+  type NamedSection,
+  numbersOf,
+  open,
+  readCube,
+  readMatrix,
+  readTimings,
+  readVersionRuns,
+  withLengths
+} from "./wire/PackedSections.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"
 import type { Message } from "../trajectory/Message.ts"
@@ -46,6 +60,8 @@ export interface Envelope {
   readonly envId: number | null
   /** (G) trainer step of the weights that sampled each sequence, if known. */
   readonly policyVersions: ReadonlyArray<number | null> | null
+  /** (G) versions per token, if weights changed during a sequence. */
+  readonly versionRuns: ReadonlyArray<Int32Array> | null
   /** The stable id of its item, if known. */
   readonly itemId: string | null
   /** (G) timings of each rollout's turns, if known. */
@@ -65,50 +81,6 @@ const decodeRest = Schema.decodeUnknownResult(Schema.fromJsonString(Rest))
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
-
-const joined = (rows: ReadonlyArray<Int32Array | Float32Array>, type: "i32" | "f32"): Sections.Numbers => {
-  const length = rows.reduce((sum, row) => sum + row.length, 0)
-  const whole = type === "i32" ? new Int32Array(length) : new Float32Array(length)
-  let at = 0
-  for (const row of rows) {
-    whole.set(row, at)
-    at += row.length
-  }
-  return whole
-}
-
-const lengthsOf = (rows: ReadonlyArray<ArrayLike<unknown>>): Int32Array => Int32Array.from(rows, (row) => row.length)
-
-type NamedSection = readonly [name: string, type: Sections.NumberType, numbers: Sections.Numbers]
-
-/** Rows with their lengths, which are omitted if equal to those of the tokens. */
-const matrix = (
-  name: string,
-  type: "i32" | "f32",
-  rows: ReadonlyArray<Int32Array | Float32Array> | undefined,
-  tokens?: ReadonlyArray<Int32Array>
-): ReadonlyArray<NamedSection> =>
-  rows === undefined ? [] : withLengths(name, [name, type, joined(rows, type)], rows, tokens)
-
-const withLengths = (
-  name: string,
-  numbers: NamedSection,
-  rows: ReadonlyArray<ArrayLike<unknown>>,
-  tokens?: ReadonlyArray<Int32Array>
-): ReadonlyArray<NamedSection> => {
-  const asTokens =
-    tokens !== undefined && rows.length === tokens.length && rows.every((row, i) => row.length === tokens[i]!.length)
-  return asTokens ? [numbers] : [[`${name}.lengths`, "i32", lengthsOf(rows)], numbers]
-}
-
-const cube = (
-  name: string,
-  type: "i32" | "f32",
-  matrices: ReadonlyArray<ReadonlyArray<Int32Array | Float32Array>> | undefined
-): ReadonlyArray<NamedSection> =>
-  matrices === undefined
-    ? []
-    : [[`${name}.positions`, "i32", lengthsOf(matrices)], ...matrix(name, type, matrices.flat())]
 
 /** The masks' labels, written while concatenating rows. */
 const labels = ({ masks, tokens }: ScoredGroup): ReadonlyArray<NamedSection> => {
@@ -158,7 +130,9 @@ const pack = (
     ...cube("distill_token_ids", "i32", group.distillTokenIds),
     ...cube("distill_logprobs", "f32", group.distillLogprobs),
     ...matrix("timings", "i32", group.timings?.map(Timings.toRow)),
-    ...matrix("routed_experts", "i32", group.routedExperts)
+    ...matrix("routed_experts", "i32", group.routedExperts),
+    ...matrix("version_runs", "i32", group.versionRuns),
+    ...cube("kept_tokens", "i32", group.keptTokens)
   ]
   const shape = encoder.encode(
     JSON.stringify({
@@ -224,21 +198,13 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
     const advantages = yield* floatMatrix("advantages")
     const refLogprobs = yield* floatMatrix("ref_logprobs")
     const inferenceLogprobs = yield* floatMatrix("inference_logprobs")
-    const distillTokenIds = yield* readCube(
-      bytes,
-      opened,
-      "distill_token_ids",
-      ints(bytes, opened, "distill_token_ids")
-    )
-    const distillLogprobs = yield* readCube(
-      bytes,
-      opened,
-      "distill_logprobs",
-      floats(bytes, opened, "distill_logprobs")
-    )
+    const distillTokenIds = yield* readCube(bytes, opened, "distill_token_ids", ints)
+    const distillLogprobs = yield* readCube(bytes, opened, "distill_logprobs", floats)
     const timings = yield* readTimings(bytes, opened)
-    const routed = ints(bytes, opened, "routed_experts")
-    const routedExperts = yield* readMatrix(bytes, opened, "routed_experts", routed, lengths)
+    const words = ints(bytes, opened, "routed_experts")
+    const routedExperts = yield* readMatrix(bytes, opened, "routed_experts", words, lengths)
+    const versionRuns = yield* readVersionRuns(bytes, opened)
+    const keptTokens = yield* readCube(bytes, opened, "kept_tokens", ints)
     return yield* checkLabelled({
       tokens,
       masks,
@@ -256,7 +222,9 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
       ...(routedExperts && { routedExperts }),
+      ...(keptTokens && { keptTokens }),
       ...(shape.policy_versions && { policyVersions: shape.policy_versions }),
+      ...(versionRuns && { versionRuns }),
       ...(shape.traceparent && { traceparent: shape.traceparent }),
       ...(shape.item_id !== undefined && { itemId: shape.item_id }),
       ...(shape.solved && { solved: shape.solved }),
@@ -268,11 +236,12 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
 export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroupError> =>
   Result.gen(function* () {
     const opened = yield* open(bytes)
-    const { env_id, item_id = null, policy_versions, sequences, tokens } = opened.shape
+    const { env_id: envId, item_id: itemId = null, policy_versions: policyVersions, sequences, tokens } = opened.shape
     const scores = (yield* numbersOf(bytes, opened, "scores", "f64")) as Float64Array | undefined
     if (scores === undefined) return yield* failed("scores", "this section is missing")
     const timings = (yield* readTimings(bytes, opened)) ?? null
-    return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions, itemId: item_id, timings }
+    const versionRuns = (yield* readVersionRuns(bytes, opened)) ?? null
+    return { sequences, tokens, scores, envId, policyVersions, versionRuns, itemId, timings }
   })
 
 export const masks = (bytes: Uint8Array): Result.Result<ReadonlyArray<Int32Array>, PackedGroupError> =>

@@ -13,6 +13,7 @@ import * as ContentId from "../base/ContentId.ts"
 import * as JsonLines from "../data/JsonLines.ts"
 import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import * as Timings from "../trajectory/Timings.ts"
+import * as VersionRuns from "../trajectory/VersionRuns.ts"
 import * as TrainedLogprobs from "./TrainedLogprobs.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as WireGroup from "./WireGroup.ts"
@@ -54,6 +55,7 @@ type Fields = { readonly [key: string]: unknown }
 const keys: ReadonlySet<string> = new Set<string>([
   ...WireGroup.keys,
   "policy_versions",
+  "version_runs",
   "item_id",
   "timings",
   "trainer_logprobs",
@@ -152,11 +154,14 @@ export const parse = (
   const group = Result.map(WireGroup.check(completed(value), { loc: [] }), WireGroup.toScoredGroup)
   if (Result.isFailure(group)) return Result.fail(group.failure.message)
   const trained = TrainedLogprobs.ofJson(value, group.success.tokens.length)
+  const versioned = { ...group.success, ...policyVersionsOf(value, group.success.tokens.length) }
+  // Excluded if they do not fit the group: its versions are known without them.
+  const versionRuns = VersionRuns.ofRows(value["version_runs"], versioned)
   return Result.succeed({
     ...(trained && { trained }),
     group: {
-      ...group.success,
-      ...policyVersionsOf(value, group.success.tokens.length),
+      ...versioned,
+      ...(versionRuns && { versionRuns }),
       ...timingsOf(value, group.success.tokens.length),
       ...(Predicate.isReadonlyObject(line) && itemIdOf(line, sample !== undefined))
     },
@@ -166,12 +171,16 @@ export const parse = (
   })
 }
 
-/** The line of a group, without its line break: the original's object, the item's id, the timings of its turns. */
+/**
+ * The line of a group, without its line break: the original's object, the item's id, the timings of its turns, and
+ * policy versions if they changed during a sequence.
+ */
 export const encode = (group: ScoredGroup): string => {
-  const { itemId, timings } = group
+  const { itemId, policyVersions, timings, versionRuns } = group
   const extra = JSON.stringify({
     ...(itemId !== undefined && { item_id: itemId }),
-    ...(timings && { timings: timings.map(Timings.toJson) })
+    ...(timings && { timings: timings.map(Timings.toJson) }),
+    ...(versionRuns && { policy_versions: policyVersions, version_runs: versionRuns.map(VersionRuns.toJson) })
   })
   const line = WireGroup.encode(group)
   return extra === "{}" ? line : `${line.slice(0, -1)},${extra.slice(1)}`

@@ -53,6 +53,8 @@ const fields = {
   tokens: Ids,
   logprobs: Schema.optionalKey(Logprobs),
   policyVersion: Schema.optionalKey(Schema.Int),
+  versionRuns: Schema.optionalKey(Ids),
+  keptTokens: Schema.optionalKey(Schema.Array(Ids)),
   sampling: Schema.optionalKey(SavedSampling)
 }
 

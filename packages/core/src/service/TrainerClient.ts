@@ -29,9 +29,10 @@ export interface TrainerClientShape extends RunReader.RunReader {
   readonly nack: (batch: Leased) => Effect.Effect<void, TrajectoryError>
   /**
    * The batch was trained on and the samplers have the weights, although there may be no checkpoint: environments
-   * waiting at a staleness bound continue. No effect at a service without such a bound.
+   * waiting at a staleness bound continue, with samplers of `policyVersion` or newer. No effect at a service without
+   * such a bound.
    */
-  readonly trained: (batch: Leased) => Effect.Effect<void, TrajectoryError>
+  readonly trained: (batch: Leased, policyVersion?: number) => Effect.Effect<void, TrajectoryError>
   /** Extends the lease to `lease` from now; works as long as no other trainer has the batch. */
   readonly extend: (batch: Leased, lease: Duration.Input) => Effect.Effect<void, TrajectoryError>
 }
@@ -89,7 +90,13 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Train
     },
     ack: ({ id, leaseToken }) => call(api.batches.ack({ params: { run, id }, payload: { leaseToken } })),
     nack: ({ id, leaseToken }) => call(api.batches.nack({ params: { run, id }, payload: { leaseToken } })),
-    trained: ({ id, leaseToken }) => call(api.batches.trained({ params: { run, id }, payload: { leaseToken } })),
+    trained: ({ id, leaseToken }, policyVersion) =>
+      call(
+        api.batches.trained({
+          params: { run, id },
+          payload: { leaseToken, ...(policyVersion !== undefined && { policyVersion }) }
+        })
+      ),
     extend: ({ id, leaseToken }, lease) =>
       call(
         api.batches.extend({

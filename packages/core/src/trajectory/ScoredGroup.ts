@@ -49,6 +49,8 @@ export interface ScoredGroup {
   readonly distillLogprobs?: ReadonlyArray<ReadonlyArray<Float32Array>>
   /** (G) trainer step of the weights that sampled each sequence; not on the original's wire. */
   readonly policyVersions?: ReadonlyArray<number | null>
+  /** (G) versions per token where weights changed during a sequence (`VersionRuns`), else empty; not on its wire. */
+  readonly versionRuns?: ReadonlyArray<Int32Array>
   /** (G) timings of each rollout's turns, null if unknown; not on the original's wire. */
   readonly timings?: ReadonlyArray<Timings | null>
   /** (G) true if the environment counts the score as solved; not on the original's wire. */
@@ -58,6 +60,11 @@ export interface ScoredGroup {
    * (`RoutedExperts`); empty if unknown. Not on the original's wire.
    */
   readonly routedExperts?: ReadonlyArray<Int32Array>
+  /**
+   * (G, T_i, K) ids that top-k, top-p and min-p left to choose from at each position, among them the token; empty where
+   * unknown or not sampled. A trainer renormalises over them (vLLM's `sampling_mask`). Not on the original's wire.
+   */
+  readonly keptTokens?: ReadonlyArray<ReadonlyArray<Int32Array>>
   /** Stable id of the item, the same across runs; not on the original's wire. */
   readonly itemId?: string
   /** Position in its trace at which the group was sent (`Trace`); not on the original's wire. */

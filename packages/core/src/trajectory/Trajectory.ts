@@ -35,8 +35,12 @@ export interface Trajectory {
   readonly logprobs?: Float32Array
   /** The trainer step of the weights that sampled this, if the server reports it. */
   readonly policyVersion?: number
+  /** Versions per token, if weights changed while it was sampled (`VersionRuns`); `policyVersion` is the oldest. */
+  readonly versionRuns?: Int32Array
   /** ((T - 1) W) experts chosen by a mixture at each position except the last, if the engine reports them. */
   readonly routedExperts?: Int32Array
+  /** (T, K) ids that top-k, top-p and min-p left to choose from; empty where unknown or not sampled. */
+  readonly keptTokens?: ReadonlyArray<Int32Array>
   /** Sampling parameters; absent if unknown. */
   readonly sampling?: Sampling
   /** Clock times of its requests and answers; absent if unknown. */

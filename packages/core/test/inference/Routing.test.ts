@@ -530,6 +530,7 @@ describe("figures", () => {
           healthy: true,
           split: "train",
           inFlight: 0,
+          limit: 512,
           count: 20,
           failures: 0,
           retries: 0,

@@ -425,9 +425,18 @@ describe("TrackedSequences", () => {
       )
       yield* session.chat({ messages: [user("q")] })
       yield* session.chat({ messages: [user("q"), assistant("ab"), user("n")], n: 2 })
-      const versions = (yield* session.trajectories).map(({ policyVersion }) => policyVersion)
+      const trajectories = yield* session.trajectories
       // The second has the first answer in its context only.
-      assert.deepStrictEqual(versions, [5, 9])
+      assert.deepStrictEqual(
+        trajectories.map(({ policyVersion }) => policyVersion),
+        [5, 9]
+      )
+      const [first, second] = trajectories
+      const place = first!.tokens.length - 3
+      const at = first!.mask.indexOf(1)
+      // The end of the first answer is not repeated in the prompt of the second, whose answer is of version 8.
+      assert.deepStrictEqual(first!.versionRuns, Int32Array.of(at, 7, at + 1, 5, place + 1, 8))
+      assert.isUndefined(second!.versionRuns)
     })
   )
 

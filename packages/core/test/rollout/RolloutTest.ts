@@ -137,7 +137,7 @@ export const layerServers = Layer.mock(ServerManager, {
   modelName: "scripted",
   metrics: Effect.succeed([]),
   setWeight: (weight) => Effect.sync(() => void weights.push(weight)),
-  refresh: Effect.void
+  refresh: () => Effect.void
 })
 
 /** Platform and inference side of a run. */

@@ -20,6 +20,7 @@ const full: ScoredGroup.ScoredGroup = {
   distillTokenIds: [[new Int32Array(), Int32Array.of(5, 6)], []],
   distillLogprobs: [[new Float32Array(), Float32Array.of(-0.5, -1)], []],
   policyVersions: [4, null],
+  versionRuns: [Int32Array.of(1, 4, 2, 5), new Int32Array()],
   itemId: "0123456789abcdef",
   solved: [true, false],
   timings: [
@@ -76,6 +77,7 @@ describe("PackedGroup", () => {
       scores: full.scores,
       envId: 3,
       policyVersions: [4, null],
+      versionRuns: full.versionRuns ?? null,
       itemId: "0123456789abcdef",
       timings: full.timings ?? null
     })

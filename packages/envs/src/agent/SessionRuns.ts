@@ -46,7 +46,11 @@ export interface Options<A, E, R> {
     Pick<Environment.EnvironmentShape["settings"], "groupSize" | "maxTokenLength">
   readonly source: Source & { readonly hasHeldOut: boolean }
   /** Resources it acquires live until the rollout is judged. */
-  readonly begin: (numbered: Numbered, split: Split) => Effect.Effect<Attempt<A, E, R>, E, R | Scope.Scope>
+  readonly begin: (
+    numbered: Numbered,
+    split: Split,
+    gateway: Pick<Gateway.GatewayShape, "url">
+  ) => Effect.Effect<Attempt<A, E, R>, E, R | Scope.Scope>
   readonly isCorrect?: (score: number) => boolean
   /** Selects the requests of training rollouts that are trained. Default: all. */
   readonly trained?: Gateway.SessionOptions["trained"]
@@ -89,7 +93,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
 
   /** One rollout, judged; undefined if dropped, which is counted and logged. */
   const judged = Effect.fnUntraced(function* (split: Split, numbered: Numbered, run: number) {
-    const attempt = yield* begin(numbered, split)
+    const attempt = yield* begin(numbered, split, gateway)
     const { counts, outcome } = yield* SessionRun.run({
       gateway,
       sessions: sampling(how, split, numbered.number, run, attempt.sessions),
@@ -119,7 +123,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
 
   /** One rollout outside of any group, excluded from the counts. */
   const sample = Effect.fnUntraced(function* (numbered: Numbered) {
-    const attempt = yield* begin(numbered, "eval")
+    const attempt = yield* begin(numbered, "eval", gateway)
     const { outcome } = yield* SessionRun.run({
       gateway,
       sessions: sampling(how, "eval", numbered.number, 0, attempt.sessions),

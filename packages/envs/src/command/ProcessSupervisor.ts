@@ -1,6 +1,6 @@
 /**
- * Ensures that child processes, their descendants and temporary folders do not outlive this process, even after kill
- * -9.
+ * Ensures that child processes, their descendants, temporary folders and what a command removes do not outlive this
+ * process, even after kill -9.
  *
  * A separate process does the work (`supervisorProcess`), one for all programs of an environment; it starts with the
  * first one and is informed of each before that begins. If it is killed, it is restarted and informed of the running
@@ -39,6 +39,13 @@ export interface ProcessSupervisor {
   readonly watch: (options: WatchOptions) => Effect.Effect<Watch, ProgramError, Scope.Scope>
   /** A folder that is removed with the scope, or when this process is killed. */
   readonly folder: (path: string) => Effect.Effect<void, ProgramError, Scope.Scope>
+  /** A command to run if this process is killed within the scope, after all programs have been ended. */
+  readonly ifKilled: (command: Command) => Effect.Effect<void, ProgramError, Scope.Scope>
+}
+
+export interface Command {
+  readonly words: ReadonlyArray<string>
+  readonly variables: { readonly [name: string]: string }
 }
 
 type Process = ChildProcessByStdio<Writable, Readable, null>
@@ -67,6 +74,7 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
   const known = new Map<string, Known>()
   const ending = new Set<string>()
   const folders = new Set<string>()
+  const commands = new Map<string, Command>()
   let current: Process | undefined
   let isOver = false
 
@@ -99,10 +107,11 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
     const gone = () => {
       if (current !== one) return
       current = undefined
-      if (!isOver && known.size + folders.size > 0) started()
+      if (!isOver && known.size + folders.size + commands.size > 0) started()
     }
     one.once("exit", gone).once("error", gone)
     for (const folder of folders) send({ folder })
+    for (const [command, how] of commands) send({ command, ...how })
     for (const id of known.keys()) tellOf(id)
     for (const id of ending) send({ end: id })
     return one
@@ -165,7 +174,24 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
             folders.delete(path)
             send({ left: path })
           })
+      ),
+    ifKilled: (command) => {
+      const id = randomBytes(16).toString("hex")
+      return Effect.acquireRelease(
+        Effect.try({
+          try: () => {
+            commands.set(id, command)
+            send({ command: id, ...command })
+          },
+          catch: cannotStart
+        }),
+        () =>
+          Effect.sync(() => {
+            commands.delete(id)
+            send({ left: id })
+          })
       )
+    }
   }
 })
 

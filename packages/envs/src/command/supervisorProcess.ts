@@ -4,10 +4,11 @@
  * It is informed of every program before that begins (a line of JSON on its standard input). It ends all processes of a
  * program on request, and those of all programs when its standard input closes, so that kill -9 of the parent leaves
  * nothing behind. A program's processes are its process group and session, and on Linux every process with the
- * program's mark among its variables, even in its own session. Working folders are removed with them. Reports programs
- * that exceed their memory limit. Imports nothing of the project, so that it starts fast.
+ * program's mark among its variables, even in its own session. Working folders are removed with them, and commands run
+ * that remove what is elsewhere. Reports programs that exceed their memory limit. Imports nothing of the project, so
+ * that it starts fast.
  */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { readdirSync, readFileSync, rmSync } from "node:fs"
 import { createInterface } from "node:readline"
 
@@ -20,8 +21,11 @@ interface Watched {
 interface Told extends Watched {
   readonly watch?: string
   readonly end?: string
-  /** A folder to be removed at the end, and one that no longer is. */
+  /** A folder to be removed at the end, a command to be run then, and one of either that no longer is. */
   readonly folder?: string
+  readonly command?: string
+  readonly words?: ReadonlyArray<string>
+  readonly variables?: { readonly [name: string]: string }
   readonly left?: string
 }
 
@@ -34,11 +38,13 @@ interface Running {
 
 const watched = new Map<string, Watched>()
 const folders = new Set<string>()
+const commands = new Map<string, Required<Pick<Told, "words" | "variables">>>()
 const isLinux = process.platform === "linux"
 const pageBytes = 4096
 const patienceMillis = 10
 const maxRounds = 200
 const lookEveryMillis = 500
+const commandMillis = 60_000
 
 const text = (path: string): string | undefined => {
   try {
@@ -116,10 +122,14 @@ const lookAtMemory = (): void => {
 
 const hear = (line: string): void => {
   // Only `ProcessSupervisor` writes these lines.
-  const { end: toEnd, folder, left, watch, ...what } = JSON.parse(line) as Told
+  const { command, end: toEnd, folder, left, variables = {}, watch, words = [], ...what } = JSON.parse(line) as Told
   if (watch !== undefined) watched.set(watch, { ...watched.get(watch), ...what })
   if (folder !== undefined) folders.add(folder)
-  if (left !== undefined) folders.delete(left)
+  if (command !== undefined) commands.set(command, { words, variables })
+  if (left !== undefined) {
+    folders.delete(left)
+    commands.delete(left)
+  }
   if (toEnd === undefined) return
   void endAndSay(toEnd)
 }
@@ -135,6 +145,12 @@ const endAll = async (): Promise<void> => {
   for (const wait of watched.size === 0 ? [] : [0, 100, 400]) {
     await pause(wait)
     for (const [id, one] of watched) await end(id, one)
+  }
+  for (const {
+    variables,
+    words: [program = "", ...words]
+  } of commands.values()) {
+    spawnSync(program, words, { env: variables, stdio: "ignore", timeout: commandMillis })
   }
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   process.exit(0)

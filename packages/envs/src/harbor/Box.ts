@@ -34,8 +34,8 @@ export interface Box {
 export interface OpenOptions {
   readonly task: Task
   readonly supervisor: ProcessSupervisor
-  /** True if an agent in the machine calls the model over the network. */
-  readonly needsGateway: boolean
+  /** The gateway, if an agent in the machine calls the model; null: none does. */
+  readonly gatewayUrl: string | null
   /** A folder of this machine with the agent's program, visible at `/agent`. */
   readonly agentFolder: string | null
   /** A folder in which logs and tests of trials are kept. */
@@ -80,10 +80,6 @@ export const hasNetwork = (
   byDefault: boolean
 ): boolean => hasNetwork && network !== "none" && (network === "public" || asksForNetwork === true || byDefault)
 
-/** The error for an agent's program that could not reach the model. */
-export const unreachable = ({ name }: Task): string =>
-  `the task ${name} (or --env.network none) has no network, so an agent's program in it cannot reach the model: remove --env.command, so that the model is called from outside`
-
 /** Exit code if the machine's own `timeout` ended it. */
 const killed = 137
 
@@ -93,6 +89,8 @@ export const verdictOf = (
   { ending }: Pick<Program.Printed, "ending">,
   folder: string
 ): Result.Result<Judged, string> =>
-  ending?._tag !== "Exited" || ending.code === killed
-    ? Result.fail(`the verifier took longer than ${seconds} seconds (verifier.timeout_sec)`)
-    : RewardFile.read(folder)
+  ending?._tag === "Stopped"
+    ? Result.fail(`the verifier ${ending.why}`)
+    : ending === undefined || ending.code === killed
+      ? Result.fail(`the verifier took longer than ${seconds} seconds (verifier.timeout_sec)`)
+      : RewardFile.read(folder)

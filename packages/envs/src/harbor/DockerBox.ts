@@ -15,15 +15,19 @@ import * as Artifacts from "./Artifacts.ts"
 import * as Box from "./Box.ts"
 import * as Container from "./Container.ts"
 import type { Docker } from "./Docker.ts"
+import * as GatewayRelay from "./GatewayRelay.ts"
 import { HarborError } from "./HarborError.ts"
 import * as Healthcheck from "./Healthcheck.ts"
 import type { Images } from "./Images.ts"
+import * as Leftovers from "./Leftovers.ts"
 import type { Machine, Task, Variables } from "./Task.ts"
 import * as Templates from "./Templates.ts"
 import * as Tree from "./Tree.ts"
 
 export interface Options {
   readonly docker: Docker
+  /** Processors of the engine; a container cannot have more. */
+  readonly cpus: number | undefined
   readonly images: Images
   readonly grading: "task" | "separate"
 }
@@ -34,27 +38,28 @@ type Failure = HarborError | ProgramError
 const callSeconds = 300
 
 export const open =
-  ({ docker, grading, images }: Options): Box.Open<Services> =>
-  ({ agentFolder, keptIn, needsGateway, network, passed, task, supervisor }) =>
+  ({ cpus, docker, grading, images }: Options): Box.Open<Services> =>
+  ({ agentFolder, gatewayUrl, keptIn, network, passed, task, supervisor }) =>
     Effect.gen(function* () {
       const services = yield* Effect.context<Services>()
       const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: null, keptIn })
-      const image = yield* images(task, task.machine)
+      const image = yield* images.of(task, task.machine)
+      const machine = limited(task.machine, cpus)
       const env = yield* Templates.resolve(task, "environment.env", task.machine.env, passed)
-      if (needsGateway && !Box.hasNetwork(task.machine, network, true)) {
-        return yield* new HarborError({ message: Box.unreachable(task) })
-      }
       const what = `the container of the task ${task.name} does not start`
       const agent = yield* Container.scoped({
         docker,
         image,
-        machine: task.machine,
+        machine,
         env,
-        network: needsGateway ? "host" : networkOf(task.machine, network),
+        network:
+          gatewayUrl === null
+            ? networkOf(machine, network)
+            : `container:${yield* GatewayRelay.container({ docker, images, supervisor, gatewayUrl, network: networkOf(machine, network) })}`,
         volumes: agentFolder === null ? [] : [`${agentFolder}:/agent:ro`],
         what
       })
-      yield* prepared(agent, what)
+      yield* prepared(agent, what, task.agent.user)
       yield* Healthcheck.passed(task, agent.exec)
 
       const run: Box.Box["run"] = (one) =>
@@ -80,8 +85,19 @@ export const open =
         if (!task.verifier.own?.hasTests) yield* Tree.copy(`${task.folder}/tests`, tests)
         const volumes = [...(task.verifier.own?.hasTests ? [] : [`${tests}:/tests`]), `${verdicts}:/logs/verifier`]
         const verifier = yield* own
-          ? apart({ docker, images, agent, image, network, passed, task, staging: `${folder.path}/artifacts`, volumes })
-          : same({ docker, agent, env, network, task, volumes })
+          ? apart({
+              cpus,
+              docker,
+              images,
+              agent,
+              image,
+              network,
+              passed,
+              task,
+              volumes,
+              staging: `${folder.path}/artifacts`
+            })
+          : same({ docker, agent, env, machine, network, task, volumes })
         const tested = yield* verifier.exec({
           script: Box.testScript,
           seconds: task.verifier.seconds,
@@ -99,7 +115,10 @@ export const open =
 const networkOf = (machine: Parameters<typeof Box.hasNetwork>[0], network: Box.OpenOptions["network"]) =>
   Box.hasNetwork(machine, network, true) ? "default" : "none"
 
-const prepared = Effect.fnUntraced(function* (container: Container.Container, what: string) {
+const limited = (machine: Machine, cpus: number | undefined): Machine =>
+  cpus === undefined || machine.cpus === undefined ? machine : { ...machine, cpus: Math.min(cpus, machine.cpus) }
+
+const prepared = Effect.fnUntraced(function* (container: Container.Container, what: string, user: string | undefined) {
   const { complaint, ending } = yield* container.exec({
     script:
       "mkdir -p /logs/agent /logs/verifier /logs/artifacts && chmod 777 /logs/agent /logs/verifier /logs/artifacts",
@@ -108,6 +127,14 @@ const prepared = Effect.fnUntraced(function* (container: Container.Container, wh
   })
   if (ending?._tag !== "Exited" || ending.code !== 0)
     return yield* new HarborError({ message: `${what}: ${complaint}` })
+  if (user === undefined) return
+  const own = yield* container.exec({ script: "exit 0", user, seconds: 60 })
+  if (own.ending?._tag !== "Exited" || own.ending.code !== 0) {
+    // Docker prints its own error to either.
+    return yield* new HarborError({
+      message: `${what} as the user ${user} of task.toml: ${own.complaint}${own.stdout}`
+    })
+  }
 })
 
 interface Grading {
@@ -123,27 +150,28 @@ const same = Effect.fnUntraced(function* ({
   agent,
   docker,
   env,
+  machine,
   network,
   task,
   volumes
-}: Grading & { readonly env: { readonly [name: string]: string } }): Effect.fn.Return<
+}: Grading & { readonly env: Variables; readonly machine: Machine }): Effect.fn.Return<
   Container.Container,
   Failure,
   Scope.Scope
 > {
-  const snapshot = `atropos-trial:${process.pid}-${randomBytes(6).toString("hex")}`
+  const snapshot = `atropos-trial:${Leftovers.owner}-${randomBytes(6).toString("hex")}`
   yield* Effect.addFinalizer(() =>
     Effect.ignore(docker.run({ words: ["rmi", "--force", snapshot], seconds: callSeconds }), { log: "Warn" })
   )
   yield* docker.call({
-    words: ["commit", "--change", `LABEL ${Container.label()}`, agent.name, snapshot],
+    words: ["commit", "--change", `LABEL ${Leftovers.label}`, agent.name, snapshot],
     what: "cannot save the agent's files for the verifier",
     seconds: callSeconds
   })
   return yield* Container.scoped({
     docker,
     image: snapshot,
-    machine: task.machine,
+    machine,
     env,
     network: networkOf(task.verifier, network),
     volumes,
@@ -155,6 +183,7 @@ const same = Effect.fnUntraced(function* ({
 /** A container of an image that the agent never touched, with copies of the files to grade. */
 const apart = Effect.fnUntraced(function* ({
   agent,
+  cpus,
   docker,
   image,
   images,
@@ -164,13 +193,14 @@ const apart = Effect.fnUntraced(function* ({
   task,
   volumes
 }: Grading & {
+  readonly cpus: Options["cpus"]
   readonly images: Images
   readonly passed: Variables
   readonly image: string
   /** A folder of this machine, created here. */
   readonly staging: string
 }): Effect.fn.Return<Container.Container, Failure, Scope.Scope | Services> {
-  const machine: Machine = task.verifier.own?.machine ?? task.machine
+  const machine = limited(task.verifier.own?.machine ?? task.machine, cpus)
   const what = `the verifier's container of the task ${task.name} does not start`
   const paths = yield* Artifacts.paths(
     task,
@@ -178,14 +208,14 @@ const apart = Effect.fnUntraced(function* ({
   )
   const verifier = yield* Container.scoped({
     docker,
-    image: yield* images(task, machine),
+    image: yield* images.of(task, machine),
     machine,
     env: yield* Templates.resolve(task, "verifier.environment.env", machine.env, passed),
     network: networkOf(task.verifier, network),
     volumes,
     what
   })
-  yield* prepared(verifier, what)
+  yield* prepared(verifier, what, task.verifier.user)
   yield* Artifacts.copy({ docker, from: agent.name, to: verifier, task, paths, staging })
   return verifier
 })

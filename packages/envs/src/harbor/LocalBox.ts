@@ -6,7 +6,8 @@
  * `/app`). An agent's commands see the system read-only, their working directory, `/tmp` and `/logs/agent`; their
  * processes end with each command. The tests run in their own namespaces, with copies of `tests/` and a
  * `/logs/verifier` that were invisible to the agent, and a home that it could not write to. The network, if the task or
- * a setting requests one, is this machine's, including all services on its loopback.
+ * a setting requests one, is this machine's, including all services on its loopback; without one, an agent's program
+ * reaches the gateway alone.
  */
 import { posix } from "node:path"
 import { Effect, FileSystem, type Path, type Scope } from "effect"
@@ -18,6 +19,7 @@ import * as WorkingFolder from "../command/WorkingFolder.ts"
 import type { ProgramError, ProcessSupervisor } from "../command/ProcessSupervisor.ts"
 import * as Box from "./Box.ts"
 import * as Docker from "./Docker.ts"
+import * as GatewayRelay from "./GatewayRelay.ts"
 import { HarborError } from "./HarborError.ts"
 import * as Healthcheck from "./Healthcheck.ts"
 import type { Task, Variables } from "./Task.ts"
@@ -82,12 +84,14 @@ interface Running {
   readonly mounts: ReadonlyArray<Mount>
   readonly visible: ReadonlyArray<string>
   readonly hasNetwork: boolean
+  /** Where the gateway is, without a network. */
+  readonly gateway?: GatewayRelay.GatewaySocket | undefined
   readonly home: string
   readonly env: Variables
 }
 
 const run = Effect.fnUntraced(function* (
-  { env, hasNetwork, home, mounts, task, visible, supervisor, workdir }: Running,
+  { env, gateway, hasNetwork, home, mounts, task, visible, supervisor, workdir }: Running,
   { env: own = {}, input = "", script, seconds }: Box.Run
 ): Effect.fn.Return<Program.Printed, ProgramError> {
   const folders = new Set([...Jail.system, ...Confinement.network])
@@ -101,9 +105,11 @@ const run = Effect.fnUntraced(function* (
     ...mounts.flat(),
     // After the mounts: a folder below /tmp would be covered by the task's own.
     ...visible.flatMap((folder) => ["--ro-bind-try", folder, folder]),
+    ...(gateway === undefined ? [] : GatewayRelay.files(gateway).flatMap((file) => ["--ro-bind", file, file])),
     "--chdir",
     workdir,
     "--",
+    ...(gateway === undefined ? [] : GatewayRelay.prefix(gateway)),
     ...inside.words
   ]
   const output = Program.makeOutput()
@@ -115,7 +121,8 @@ const run = Effect.fnUntraced(function* (
     variables: { PATH: kept["PATH"] ?? "", LANG: "C.UTF-8", HOME: home, ...inside.env },
     input,
     outputBytes: Box.outputBytes,
-    memoryBytes: (task.machine.memoryMb ?? defaultMegabytes) * 1e6,
+    memoryBytes:
+      (task.machine.memoryMb ?? defaultMegabytes) * 1e6 + (gateway === undefined ? 0 : GatewayRelay.maxBytes),
     output
   })
   // The limit inside fires first, if the machine has one.
@@ -125,15 +132,14 @@ const run = Effect.fnUntraced(function* (
 
 export const open =
   ({ visible }: Options): Box.Open<Services> =>
-  ({ agentFolder, keptIn, needsGateway, network, passed, task, supervisor }) =>
+  ({ agentFolder, gatewayUrl, keptIn, network, passed, task, supervisor }) =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const copy = (from: string, to: string) => Effect.provideService(Tree.copy(from, to), FileSystem.FileSystem, fs)
       const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: null, keptIn })
       const { machine } = task
-      // A user's program implies a network: it calls the model over this machine's.
-      if (needsGateway && !Box.hasNetwork(machine, network, true))
-        return yield* new HarborError({ message: Box.unreachable(task) })
+      const hasNetwork = Box.hasNetwork(machine, network, false)
+      const gateway = gatewayUrl === null || hasNetwork ? undefined : yield* GatewayRelay.socket(gatewayUrl, supervisor)
       const files = `${task.folder}/environment`
       const made = (name: string) => Effect.as(fs.makeDirectory(`${folder.path}/${name}`), `${folder.path}/${name}`)
       const work = `${folder.path}/work`
@@ -153,7 +159,8 @@ export const open =
       const agent = (): Running => ({
         ...shared,
         home: workdir,
-        hasNetwork: Box.hasNetwork(machine, network, needsGateway),
+        hasNetwork,
+        gateway,
         mounts: [
           ["--bind", temporary, "/tmp"],
           ["--bind", work, workdir],

@@ -10,6 +10,7 @@ import { afterThinking, extractReference, marked } from "./text/Extract.ts"
 import { ascii as asciiSigns } from "./text/Signs.ts"
 import { isWithinLimits, normalise } from "./math/Normalise.ts"
 import * as Numerals from "./text/Numerals.ts"
+import * as Spelled from "./text/Spelled.ts"
 import * as Units from "./math/Units.ts"
 import * as Wording from "./text/Wording.ts"
 
@@ -70,6 +71,9 @@ const onlyNumber = (announced: string): string | undefined => {
   return isOne ? number?.text : undefined
 }
 
+/** "72, not 73" states the first. */
+const contrast = /(?<=\d[^.!?\n]{0,40}),\s(?:and\s)?not\s(?:[$€£]\s?)?-?\d+(?:[.,]\d+)*(?![\d/^:])/g
+
 /** Characters of a sentence that are considered around a number. */
 const reach = 200
 
@@ -93,7 +97,7 @@ export const extract = (completion: string): string | undefined => {
   if (announced !== undefined) {
     return announced.answer === undefined ? undefined : onlyNumber(announced.answer)
   }
-  const text = asciiSigns(afterThinking(completion).slice(-20_000))
+  const text = Spelled.withoutSums(asciiSigns(afterThinking(completion).slice(-20_000))).replaceAll(contrast, "")
   const last = numbersIn(text).at(-1)
   if (last === undefined) return undefined
   const sentence = sentenceAround(text, last.at, last.text.length)
@@ -133,8 +137,11 @@ export const equivalent = (gold: string, prediction: string, tolerance: Toleranc
 }
 
 /** The number of a reference: itself, or that of a solution or a list with one text. */
-export const ofReference = (reference: string): string | undefined =>
-  parse(reference) === undefined ? extract(extractReference(reference)) : reference
+export const ofReference = (reference: string): string | undefined => {
+  if (parse(reference) !== undefined) return reference
+  const answer = Spelled.withoutExplanation(extractReference(reference))
+  return parse(answer) === undefined ? extract(answer) : answer
+}
 
 /**
  * True if a completion's number equals that of the reference (a number, or a solution as `MathAnswer` reads it); false

@@ -10,12 +10,16 @@ import * as NumberAnswer from "./Number.ts"
 const maxEditLength = 2_000
 
 /** Signs that distinguish names and statements, and the words they are compared as: `C++`, `F#`, `A+`, `x < 5`. */
-const signs: ReadonlyArray<readonly [sign: RegExp, word: string]> = [
+const signs: ReadonlyArray<readonly [sign: RegExp, word: string | ((sign: string) => string)]> = [
   [/<\/?[a-z][a-z\d]{0,20}\s?\/?>/g, " "],
   [/(?<=\p{L})\+\+(?![\p{L}\p{N}])/gu, " plusplus "],
   [/(?<=\p{L})#(?![\p{L}\p{N}])/gu, " sharp "],
   [/(?<=(?<!\p{L})\p{L}{1,2})\+(?=[\s.,;:)*"']|$)/gu, " plus "],
   [/(?<=(?<!\p{L})\p{L}{1,2})[-\u2212](?=[\s.,;:)*"']|$)/gu, " minus "],
+  // Initials: `U.S.A.`, `p.m.`
+  [/(?<![\p{L}\p{N}.])(?:\p{L}{1,2}\.){2,10}/gu, (initials) => initials.replaceAll(".", "")],
+  [/(?<=[\p{L}\p{N})]\s?)\+(?=\s?[\p{L}\p{N}(])/gu, " plus "],
+  [/(?<=[\p{L}\p{N})]\s?)=(?=\s?[-\p{L}\p{N}(])/gu, " equals "],
   [/<=|≤/g, " atmost "],
   [/>=|≥/g, " atleast "],
   [/</g, " less "],
@@ -25,7 +29,12 @@ const signs: ReadonlyArray<readonly [sign: RegExp, word: string]> = [
 /** `The  Eiffel-Tower!` is `eiffel tower`. */
 export const normalise = (text: string): string =>
   signs
-    .reduce((written, [sign, word]) => written.replaceAll(sign, word), text.normalize("NFKC").toLowerCase())
+    .reduce(
+      // Both forms of replacement, which have an overload each.
+      (written, [sign, word]) =>
+        typeof word === "string" ? written.replaceAll(sign, word) : written.replaceAll(sign, word),
+      text.normalize("NFKC").toLowerCase()
+    )
     .replaceAll(/[\p{P}\p{S}]+/gu, " ")
     .replaceAll(/\b(?:a|an|the)\b/g, " ")
     .replaceAll(/\s+/g, " ")

@@ -84,3 +84,14 @@ describe(`Harbor tasks on this machine${skipped}`, () => {
     })
   )
 })
+
+it.live("a Docker daemon that does not respond is reported at the start, with a fix", () =>
+  Effect.gen(function* () {
+    const docker = "sh -c 'echo Cannot connect to the daemon >&2; exit 1'"
+    const error = yield* Effect.flip(
+      Rolling.rolledOut({ tasks: Rolling.folder("containers/shared"), docker }, Rolling.commands())
+    )
+    assert.match(String(error), /no Docker daemon responds.*Cannot connect to the daemon/)
+    assert.include(String(error), "--env.where local")
+  }).pipe(Effect.provide(Rolling.platform))
+)

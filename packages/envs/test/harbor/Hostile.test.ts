@@ -78,6 +78,33 @@ describe(`hostile Harbor tasks on this machine${skipped}`, () => {
   )
 
   suite(
+    "have programs that reach the gateway without a network, and nothing else that listens",
+    Effect.gen(function* () {
+      const { count, port } = yield* service
+      const ask = `r = await fetch(process.env.OPENAI_BASE_URL + "/chat/completions", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ messages: [{ role: "user", content: "Who?" }] }) })`
+      const reach = `found = await fetch("http://127.0.0.1:${port}").then(() => "reached", ({ cause }) => cause.code)`
+      const other = `other = (await fetch(new URL("/s/${"0".repeat(32)}/v1/models", process.env.OPENAI_BASE_URL))).status`
+      const write = `fs.writeFileSync("found.txt", (await r.json()).choices[0].message.content + " " + found + " " + other)`
+      const program = `(async () => { const fs = require("fs"), ${ask}, ${reach}, ${other}; ${write} })()`
+      const { figures, group, told } = yield* Rolling.rolledOut(
+        {
+          ...one,
+          tasks: yield* task(
+            "",
+            '[ "$(cat found.txt)" = "Ada ECONNREFUSED 404" ] && echo 1 > /logs/verifier/reward.txt; cat found.txt'
+          ),
+          command: `'${process.execPath}' -e '${program}'; exit 3`
+        },
+        () => "Ada"
+      )
+      assert.deepStrictEqual(Array.from(group?.scores ?? []), [1], told)
+      assert.strictEqual(count(), 0)
+      // The exit code of the program is that of the command.
+      assert.deepInclude(figures, { "agent/threw": 1 })
+    })
+  )
+
+  suite(
     "get no variable of this process that --env.pass does not name",
     Effect.gen(function* () {
       process.env["ATROPOS_TEST_KEY"] = "secret-1"

@@ -2,11 +2,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Dataset, Environment, ServerManager, Tokenizer, ToolCalls } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, Result, Stream } from "effect"
-import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Harbor from "../../src/Harbor.ts"
 import type { Settings } from "../../src/harbor/HarborSettings.ts"
-import * as Words from "../../src/command/Words.ts"
 
 export const folder = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -34,14 +32,19 @@ export const commands =
     return line === undefined ? "Done." : ToolCalls.writeCall({ name: "bash", arguments: { command: line } })
   }
 
-/** The first group, with what was logged, or why there is none. */
-export const rolledOut = Effect.fnUntraced(function* (settings: Partial<Settings>, script: ServerManager.Script) {
+/** The last of these groups, with what was logged, or why there is none. */
+export const rolledOut = Effect.fnUntraced(function* (
+  settings: Partial<Settings>,
+  script: ServerManager.Script,
+  groups = 1
+) {
   const told: Array<unknown> = []
   const outcome = yield* Effect.gen(function* () {
     const environment = yield* Environment.Environment
-    const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
-    const rolled = yield* Effect.result(work!.rollOut)
-    if (Result.isFailure(rolled)) told.push(rolled.failure.message)
+    const works = yield* environment.work(0).pipe(Stream.take(groups), Stream.runCollect)
+    const all = yield* Effect.forEach(works, ({ rollOut }) => Effect.result(rollOut))
+    for (const one of all) if (Result.isFailure(one)) told.push(one.failure.message)
+    const rolled = all.at(-1)!
     return {
       group: Result.isSuccess(rolled) ? rolled.success.groups[0] : undefined,
       figures: yield* environment.metrics
@@ -61,19 +64,5 @@ export const rolledOut = Effect.fnUntraced(function* (settings: Partial<Settings
 export const readings = (group: {
   readonly messages?: ReadonlyArray<ReadonlyArray<{ role: string; content: unknown }>>
 }) => (group.messages?.[0] ?? []).filter(({ role }) => role === "tool").map(({ content }) => String(content))
-
-/** A stand-in for Docker with a folder of its own, and the calls it was given. */
-export const docker = Effect.gen(function* () {
-  const state = yield* FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped({ prefix: "atropos-docker-" }))
-  return {
-    state,
-    program: Words.join([process.execPath, folder("docker.mjs"), state]),
-    calls: () =>
-      readFileSync(`${state}/calls.jsonl`, "utf8")
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line) as ReadonlyArray<string>)
-  }
-})
 
 export const platform = NodeServices.layer

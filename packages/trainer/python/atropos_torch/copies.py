@@ -10,11 +10,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim import AdamW
 
 from . import ranks
 from .link import Failure, Link
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
+Trained = list[tuple[str, Tensor]]
 
 
 def file_of(wrapper: Any) -> str:
@@ -47,9 +49,8 @@ class Values:
     def shape(self, name: str) -> list[int]:
         return list(self.files[name].get_slice(name).get_shape())
 
-    def __getitem__(self, name: str) -> Tensor:
-        tensor: Tensor = self.files[name].get_tensor(name)
-        return tensor
+    def __getitem__(self, name: str) -> Any:
+        return self.files[name].get_tensor(name)
 
 
 def _opened(link: Link, paths: list[str], wanted: dict[str, Tensor], is_exact: bool) -> Values | None:
@@ -75,7 +76,7 @@ def _opened(link: Link, paths: list[str], wanted: dict[str, Tensor], is_exact: b
     return values
 
 
-def restore(link: Link, path: str, trained: list[tuple[str, Tensor]], wrapper: Any) -> None:
+def restore(link: Link, path: str, trained: Trained, wrapper: Any) -> None:
     """Sets every trained parameter from the file, which has these parameters and no other."""
     wanted = {name_of(name, wrapper): parameter for name, parameter in trained}
     values = _opened(link, [path], wanted, True)
@@ -84,9 +85,7 @@ def restore(link: Link, path: str, trained: list[tuple[str, Tensor]], wrapper: A
             parameter.copy_(ranks.spread(values[name] if values else None, parameter))
 
 
-def restore_moments(
-    link: Link, folder: str, trained: list[tuple[str, Tensor]], wrapper: Any, optimizer: torch.optim.AdamW
-) -> None:
+def restore_moments(link: Link, folder: str, trained: Trained, wrapper: Any, optimizer: AdamW) -> None:
     paths = sorted(glob.glob(os.path.join(glob.escape(folder), "optimizer*.safetensors")))
     named = {name_of(name, wrapper): parameter for name, parameter in trained}
     step = torch.zeros(())
@@ -100,13 +99,7 @@ def restore_moments(
 
 
 def save(
-    link: Link,
-    folder: str,
-    trained: list[tuple[str, Tensor]],
-    wrapper: Any,
-    model: Any,
-    optimizer: torch.optim.AdamW | None,
-    owners: int,
+    link: Link, folder: str, trained: Trained, wrapper: Any, model: Any, optimizer: AdamW | None, owners: int
 ) -> None:
     """Called by every rank. Without `optimizer` no moments are written; `owners`: ranks that write them."""
     from safetensors.torch import save_file

@@ -4,7 +4,7 @@ import collections
 import contextlib
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from .policy import Batch, Policy, Rows
 
 # Pretends a device of that many positions, where no GPU can run out of memory.
 LIMIT = "ATROPOS_TORCH_MAX_POSITIONS"
+# Packs sequences also where attention needs a mask for that.
+PACKS = "ATROPOS_TORCH_PACKS"
 
 
-def _numpy(values: Tensor) -> Array:
-    array: Array = values.detach().float().cpu().numpy()
-    return array
+def _numpy(values: Tensor) -> Any:
+    return values.detach().float().cpu().numpy()
 
 
 class Learner:
@@ -78,7 +79,9 @@ class Learner:
         if options["initial"] is not None:
             copies.restore(self.link, options["initial"], self._trained(policy), wrapper)
         policy.find_head(self.device)
-        policy.check(self.device, 0.1 if self.is_half or options["quantize"] != "none" else 1e-3, self.is_half)
+        near = 0.1 if self.is_half or options["quantize"] != "none" else 1e-3
+        packs = policy.model.config._attn_implementation == loading.VARLEN or PACKS in os.environ
+        policy.check(self.device, near, self.is_half, packs)
         if self.is_sharded:
             # Outside of blocks, parameters stay whole after a forward pass.
             policy.reshard()  # type: ignore[operator]
@@ -119,48 +122,41 @@ class Learner:
     def logprobs(self, command: Command) -> dict[str, Array]:
         """Log-probabilities of a micro-batch for each rank, in the order of the ranks; their graphs are kept."""
         header, tensors = command
-        batch = Batch(header["lengths"], tensors["tokens"], tensors["mask"], tensors["temperatures"])
-        parts = header["parts"]
-        chosen = parts[self.link.rank] if self.link.rank < len(parts) else []
-        if self.failure is not None:
-            raise self.failure
-        failure, answer = None, {}
-        try:
-            answer = self._logprobs(batch.rows(chosen, self.device), header)
-        except torch.OutOfMemoryError as error:
-            if self.is_sharded:
-                # The other ranks wait in a collective: this group of processes cannot continue.
-                raise
-            failure = Failure("memory", str(error).split(". ")[0])
-        self._agree(failure)
+        batch = Batch(header["lengths"], **tensors)
+        chosen = dict(enumerate(header["parts"])).get(self.link.rank, [])
+        answer = self._guarded(lambda: self._logprobs(batch.rows(chosen, self.device, self.policy.is_packed), header))
         gathered = self.link.gather(answer)
         return {name: np.concatenate([one[name] for one in gathered]) for name in answer} if gathered else {}
 
     def backward(self, command: Command) -> None:
         """Adds the gradient of the oldest pending micro-batch to the sum, from dL/dlogprob and dL/dentropy."""
-        if self.failure is not None:
-            raise self.failure
         header, tensors = command
         counts = header["counts"]
         start = sum(counts[: self.link.rank])
         part = slice(start, start + (counts[self.link.rank] if self.link.rank < len(counts) else 0))
-        pending = self.pending.popleft()
-        outputs, slopes = [], []
-        for values, name in zip(pending, ("slopes", "entropy_slopes"), strict=True):
-            if name in tensors and values.requires_grad:
-                outputs.append(values)
-                slopes.append(torch.from_numpy(tensors[name][part].copy()).to(self.device))
-        failure = None
-        try:
+
+        def compute() -> None:
+            outputs, slopes = [], []
+            for values, name in zip(self.pending.popleft(), ("slopes", "entropy_slopes"), strict=True):
+                if name in tensors and values.requires_grad:
+                    outputs.append(values)
+                    slopes.append(torch.from_numpy(tensors[name][part].copy()).to(self.device))
             torch.autograd.backward(outputs, slopes)
+
+        self._guarded(compute)
+
+    def _guarded(self, compute: Callable[[], Any]) -> Any:
+        """If memory is full at any rank, every rank fails without any gradient left, until the next `discard`. Under
+        FSDP the other ranks wait in a collective, and this group of processes cannot continue."""
+        if self.failure is not None:
+            raise self.failure
+        failure, value = None, None
+        try:
+            value = compute()
         except torch.OutOfMemoryError as error:
             if self.is_sharded:
                 raise
             failure = Failure("memory", str(error).split(". ")[0])
-        self._agree(failure)
-
-    def _agree(self, failure: Failure | None) -> None:
-        """Raises the first failure of any rank at every rank, without any gradient left."""
         failure = self.link.first(failure)
         if failure is not None:
             self.discard()
@@ -168,6 +164,7 @@ class Learner:
                 torch.cuda.empty_cache()
             self.failure = failure
             raise failure
+        return value
 
     def discard(self) -> None:
         self.failure = None
@@ -204,5 +201,6 @@ class Learner:
         return {
             "trained": sum(one.numel() for _, one in self.trained),
             "isChunked": self.policy.is_chunked,
+            "isPacked": self.policy.is_packed,
             "dtype": "bfloat16" if self.is_half else "float32",
         }

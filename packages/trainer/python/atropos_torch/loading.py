@@ -1,11 +1,14 @@
 """Loads the model to train: the base with an adapter, or all weights."""
 
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 
 from . import adapter
 from .link import Failure
+
+VARLEN = "flash_attention_2"
 
 
 def _disable_dropout(model: Any) -> None:
@@ -58,15 +61,17 @@ def load(options: dict[str, Any], device: torch.device) -> tuple[Any, Any]:
                 return AutoModelForCausalLM.from_config(config, **how)
         return AutoModelForCausalLM.from_pretrained(options["model"], local_files_only=True, **how, **quantized)
 
-    try:
+    # Some architectures refuse an implementation. The first keeps packed sequences apart without a mask.
+    has_flash = is_half and torch.cuda.is_available() and find_spec("flash_attn") is not None
+    model: Any = None
+    for attention in [*([VARLEN] if has_flash else []), "sdpa", "eager"]:
         try:
-            model = read("sdpa")
-        except ValueError as error:
-            if "attention implementation" not in str(error):
-                raise
-            model = read("eager")
-    except (OSError, ValueError, KeyError) as error:
-        raise Failure("settings", f"{options['model']} cannot be loaded by transformers: {error}") from error
+            model = read(attention)
+            break
+        except (ImportError, OSError, ValueError, KeyError) as error:
+            failure = Failure("settings", f"{options['model']} cannot be loaded by transformers: {error}")
+    if model is None:
+        raise failure
     model.config.use_cache = False
     wrapper = None
     if has_adapter:

@@ -12,9 +12,8 @@ def shard(policy: nn.Module, blocks: set[str], half: bool) -> None:
     """Shards every block of these classes, and the rest with the root."""
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-    mixed = (
-        MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if half else MixedPrecisionPolicy()
-    )
+    dtypes: dict[str, Any] = {"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32} if half else {}
+    mixed = MixedPrecisionPolicy(**dtypes)
     for module in list(policy.modules()):
         if type(module).__name__ in blocks:
             fully_shard(module, mp_policy=mixed)
@@ -31,9 +30,8 @@ def shard(policy: nn.Module, blocks: set[str], half: bool) -> None:
 def fill(policy: nn.Module, source: nn.Module | None, device: torch.device) -> None:
     """Gives a sharded model without values those of rank 0, which alone has the source."""
     policy.to_empty(device=device)
-    parameters, buffers = (
-        ({}, {}) if source is None else (dict(source.named_parameters()), dict(source.named_buffers()))
-    )
+    parameters = dict(source.named_parameters()) if source else {}
+    buffers = dict(source.named_buffers()) if source else {}
     with torch.no_grad():
         for name, parameter in policy.named_parameters():
             parameter.copy_(spread(parameters.get(name), parameter))

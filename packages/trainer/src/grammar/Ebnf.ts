@@ -87,8 +87,15 @@ export const repeat = (input: Expression, from: number, to?: number): Expression
 
 export const optional = (one: Expression): Expression => repeat(one, 0, 1)
 
+/** Repetitions that are written one by one. The library keeps all optional ones open at once: 400 took minutes. */
+const block = 32
+
+/** Repetitions that are not worth a rule. */
+const few = 4
+
 export class Rules {
   private readonly bodies = new Map<string, Expression>()
+  private readonly parts = new Map<Expression, string>()
   /** Characters of all bodies. */
   length = 0
 
@@ -117,6 +124,43 @@ export class Rules {
 
   add(hint: string, body: Expression): Expression {
     return this.set(this.reserve(hint), body)
+  }
+
+  /** The name of a rule with this body, the same for equal bodies. */
+  part(body: Expression): string {
+    if (/^\w+$/.test(body)) return body
+    const name = this.parts.get(body) ?? this.add("part", body)
+    this.parts.set(body, name)
+    return name
+  }
+
+  /** As `repeat`, in blocks if there are many: two of them are open at most, on each level. */
+  counted(one: Expression, from: number, to: number | undefined): Expression {
+    if ((to ?? from) <= few) return repeat(one, from, to)
+    if ((to ?? from) <= block) return this.part(repeat(one, from, to))
+    const unit = this.part(one)
+    const more = to === undefined ? repeat(unit, 0) : this.upTo(unit, to - from)
+    return this.part(sequence(this.exactly(unit, from), more))
+  }
+
+  private exactly(unit: string, count: number): Expression {
+    if (count <= block) return repeat(unit, count, count)
+    const rest = count % block
+    return sequence(
+      this.exactly(this.part(repeat(unit, block, block)), (count - rest) / block),
+      repeat(unit, rest, rest)
+    )
+  }
+
+  private upTo(unit: string, count: number): Expression {
+    if (count <= block) return repeat(unit, 0, count)
+    const rest = count % block
+    const blocks = (count - rest) / block
+    const whole = this.part(repeat(unit, block, block))
+    const some = repeat(unit, 0, block - 1)
+    if (rest === block - 1) return sequence(this.upTo(whole, blocks), some)
+    const most = sequence(this.exactly(whole, blocks), repeat(unit, 0, rest))
+    return this.part(choice([sequence(this.upTo(whole, blocks - 1), some), most])!)
   }
 
   get size(): number {

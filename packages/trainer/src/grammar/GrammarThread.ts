@@ -51,6 +51,8 @@ export class GrammarThread {
   private readonly worker
   private readonly compiles = new Map<number, Deferred.Deferred<void, GrammarError>>()
   private readonly masks = new Map<number, Waiting>()
+  /** The schemas of masks under way, in the thread's order. */
+  private readonly schemas = new Map<number, string>()
   private ids = 0
 
   constructor(setup: Setup) {
@@ -74,6 +76,7 @@ export class GrammarThread {
         this.grammars.delete(reply.grammar)
         return
       case "Mask": {
+        this.schemas.delete(reply.id)
         const waiting = this.masks.get(reply.id)
         // The answer may have advanced before the mask arrived.
         if (waiting?.position === reply.position) Deferred.doneUnsafe(waiting.mask, Effect.succeed(reply.mask))
@@ -114,11 +117,18 @@ export class GrammarThread {
     })
   }
 
-  match(grammar: string, ends: ReadonlyArray<number>): Matcher {
+  /** The schema whose mask the thread is computing. */
+  get busyWith(): string | undefined {
+    return this.schemas.values().next().value
+  }
+
+  match(grammar: string, schema: string, ends: ReadonlyArray<number>): Matcher {
     const id = ++this.ids
     let position = 0
     const ask = (order: Order) => {
       this.masks.set(id, { position, mask: Deferred.makeUnsafe() })
+      this.schemas.delete(id)
+      this.schemas.set(id, schema)
       this.post(order)
     }
     ask({ _tag: "Match", id, grammar, ends })
@@ -128,6 +138,7 @@ export class GrammarThread {
       accept: (token) => ask({ _tag: "Accept", id, token, position: ++position }),
       dispose: () => {
         if (!this.masks.delete(id)) return
+        this.schemas.delete(id)
         this.active--
         this.post({ _tag: "Dispose", id })
       }

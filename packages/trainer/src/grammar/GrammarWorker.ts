@@ -52,7 +52,9 @@ if (port !== null) {
         const matcher = matchers.get(order.id)
         if (matcher === undefined) return
         matcher.acceptToken(order.token)
-        return matcher.isTerminated() ? undefined : postMask(order.id, order.position, matcher)
+        // Nothing follows the end, but the order is done.
+        if (!matcher.isTerminated()) return postMask(order.id, order.position, matcher)
+        return post({ _tag: "Mask", id: order.id, position: order.position, mask: new Int32Array() })
       }
       case "Dispose":
         matchers.get(order.id)?.dispose()

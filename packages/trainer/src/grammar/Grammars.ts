@@ -2,7 +2,7 @@
  * Compiles JSON schema grammars over one vocabulary, once each, in separate threads, and creates matchers of answers.
  *
  * A schema that exceeds the time limit is rejected with a description of its size, and immediately when requested
- * again. Large grammars are compiled in threads without answers in progress, small ones in any.
+ * again. Grammars are compiled in threads without answers in progress; small ones in any, if all have some.
  */
 import * as ExactJson from "@atropos/core/base/ExactJson"
 import { Deferred, Duration, Effect, Result, Semaphore } from "effect"
@@ -16,6 +16,8 @@ export { GrammarError, type Matcher } from "./GrammarThread.ts"
 
 export interface Options {
   readonly compileLimit: Duration.Input
+  /** For the tokens that may follow one token. All answers of a batch wait for them. */
+  readonly maskLimit?: Duration.Input
 }
 
 const maxThreads = 4
@@ -27,6 +29,7 @@ const small = 4096
 export class Grammars {
   private readonly setup
   private readonly compileLimit: Duration.Input
+  private readonly maskLimit: Duration.Input
   private threads: ReadonlyArray<GrammarThread> = []
   private readonly refused = new Map<string, GrammarError>()
   private readonly turns = Semaphore.makeUnsafe(1)
@@ -35,9 +38,14 @@ export class Grammars {
   private readonly onRoom = new Set<() => void>()
 
   /** `size`: number of logits of the model. */
-  constructor(vocabulary: Vocabulary, size: number, { compileLimit }: Options = { compileLimit: "20 seconds" }) {
+  constructor(
+    vocabulary: Vocabulary,
+    size: number,
+    { compileLimit, maskLimit = "5 seconds" }: Options = { compileLimit: "20 seconds" }
+  ) {
     this.setup = { vocabulary, size }
     this.compileLimit = compileLimit
+    this.maskLimit = maskLimit
   }
 
   /** Matchers of `count` answers to one schema (its text), each ended by one of these tokens. */
@@ -54,7 +62,7 @@ export class Grammars {
       if (Result.isFailure(made)) return yield* new GrammarError({ message: made.failure })
       const { text, weight } = made.success
       const answers = (thread: GrammarThread) =>
-        Array.from({ length: count }, () => this.watched(thread.match(text, ends)))
+        Array.from({ length: count }, () => this.watched(thread, thread.match(text, schema, ends)))
       const known = this.holding(text)
       if (known !== undefined) return answers(known)
       const underway = this.underway.get(text)
@@ -74,9 +82,20 @@ export class Grammars {
     return this.threads.find(({ grammars, isEnded }) => !isEnded && grammars.has(text))
   }
 
-  private watched(matcher: Matcher): Matcher {
+  private watched(thread: GrammarThread, matcher: Matcher): Matcher {
+    const seconds = Duration.format(Duration.fromInputUnsafe(this.maskLimit))
+    const slow = `the schema has too many ways to read one text: the tokens that may follow were not found in ${seconds}`
     return {
       ...matcher,
+      mask: Effect.timeoutOrElse(matcher.mask, {
+        duration: this.maskLimit,
+        orElse: () => {
+          const { busyWith } = thread
+          thread.end(slow)
+          const refused = this.refuse(busyWith ?? "", slow)
+          return Effect.fail(refused)
+        }
+      }),
       dispose: () => {
         matcher.dispose()
         for (const resume of this.onRoom) resume()
@@ -84,13 +103,13 @@ export class Grammars {
     }
   }
 
-  /** A thread that is not compiling, without answers in progress; for a small grammar, the one with the fewest. */
+  /** A thread without work; for a small grammar, if there is none, the one with the fewest answers in progress. */
   private free(weight: number): GrammarThread | undefined {
     this.threads = this.threads.filter(({ isEnded }) => !isEnded)
     const free = this.threads.filter(({ isCompiling }) => !isCompiling).toSorted((a, b) => a.active - b.active)
     const [first] = free
-    if (first !== undefined && (first.active === 0 || weight <= small)) return first
-    if (this.threads.length >= maxThreads) return undefined
+    if (first?.active === 0) return first
+    if (this.threads.length >= maxThreads) return weight <= small ? first : undefined
     const made = new GrammarThread(this.setup)
     this.threads = [...this.threads, made]
     return made

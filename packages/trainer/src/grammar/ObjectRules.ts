@@ -5,6 +5,7 @@
  * so that a grammar only grows linearly with the number of properties.
  */
 import * as Ebnf from "./Ebnf.ts"
+import { Problem } from "./SchemaProblem.ts"
 import * as StringRules from "./StringRules.ts"
 
 export interface Property {
@@ -79,6 +80,9 @@ const otherKey = (rules: Ebnf.Rules, names: ReadonlyArray<string>): Ebnf.Express
   return names.length === 0 ? Ebnf.sequence(StringRules.quote, rest) : Ebnf.sequence(StringRules.quote, from(root))
 }
 
+/** Max properties of an object where they are counted: it has a rule for each property and count. */
+const maxCounted = 100
+
 /** Contents of the braces; undefined if nothing is valid. */
 export const members = (rules: Ebnf.Rules, shape: Shape): Ebnf.Expression | undefined => {
   const { max, min, others, properties } = shape
@@ -99,6 +103,11 @@ export const members = (rules: Ebnf.Rules, shape: Shape): Ebnf.Expression | unde
       )
     )
   const isCounted = min > required || (max !== undefined && (other !== undefined || max < possible.length))
+  if (isCounted && possible.length > maxCounted) {
+    throw new Problem(
+      `the schema is too large: minProperties and maxProperties are held for ${maxCounted} properties, not ${possible.length}`
+    )
+  }
   const known = new Map<string, Ebnf.Expression | undefined>()
   const pairs = possible.map(({ name, value }) => rules.add("member", named(rules, name, value!)))
   /** Contents after the first `at` properties, of which `count` are present. */
@@ -126,7 +135,7 @@ export const members = (rules: Ebnf.Rules, shape: Shape): Ebnf.Expression | unde
       const more = `(${comma(rules)} ${other})`
       const first = Ebnf.sequence(
         before(other),
-        Ebnf.repeat(more, Math.max(0, lowest - 1), limit === undefined ? undefined : limit - 1)
+        rules.counted(more, Math.max(0, lowest - 1), limit === undefined ? undefined : limit - 1)
       )
       return lowest > 0 ? first : Ebnf.optional(`(${first})`)
     }

@@ -6,19 +6,20 @@
  */
 import { Result } from "effect"
 import * as Ebnf from "./Ebnf.ts"
+import * as PatternTree from "./PatternTree.ts"
 import * as StringRules from "./StringRules.ts"
 
 /** Anchors of one alternative. */
 interface Branch {
   readonly isStart: boolean
   readonly isEnd: boolean
-  readonly expression: Ebnf.Expression | undefined
+  readonly tree: PatternTree.Tree | undefined
 }
 
 const only = (ranges: Ebnf.Ranges): number | undefined =>
   ranges.length === 1 && ranges[0]![0] === ranges[0]![1] ? ranges[0]![0] : undefined
 
-class Unsupported extends Error {}
+const { Unsupported } = PatternTree
 
 const range = (from: number | string, to: number | string = from): readonly [number, number] => [
   typeof from === "string" ? from.codePointAt(0)! : from,
@@ -93,7 +94,7 @@ class Reader {
   private branch(isTop: boolean): Branch {
     const isStart = isTop && this.skip("^")
     let isEnd = false
-    const parts: Array<Ebnf.Expression | undefined> = []
+    const parts: Array<PatternTree.Tree | undefined> = []
     while (!this.isDone && this.peek() !== "|" && this.peek() !== ")") {
       if (isTop && this.peek() === "$") {
         this.at++
@@ -103,17 +104,13 @@ class Reader {
       }
       parts.push(this.repeated())
     }
-    const isPossible = parts.every((part) => part !== undefined)
-    return { isStart, isEnd, expression: isPossible ? Ebnf.sequence(...parts) : undefined }
+    return { isStart, isEnd, tree: PatternTree.sequence(parts) }
   }
 
-  private repeated(): Ebnf.Expression | undefined {
+  private repeated(): PatternTree.Tree | undefined {
     const one = this.atom()
     const times = this.times()
-    if (times === undefined) return one
-    const [from, to] = times
-    if (one === undefined) return from === 0 ? Ebnf.empty : undefined
-    return one === Ebnf.empty ? one : Ebnf.repeat(one, from, to)
+    return times === undefined ? one : PatternTree.repeat(one, ...times)
   }
 
   private times(): readonly [from: number, to: number | undefined] | undefined {
@@ -139,17 +136,17 @@ class Reader {
     return found
   }
 
-  private atom(): Ebnf.Expression | undefined {
+  private atom(): PatternTree.Tree | undefined {
     const one = this.take()
     switch (one) {
       case "(":
         return this.group()
       case "[":
-        return StringRules.character(this.set())
+        return PatternTree.characters(this.set())
       case ".":
-        return StringRules.character(StringRules.without(lineEnds))
+        return PatternTree.characters(StringRules.without(lineEnds))
       case "\\":
-        return StringRules.character(this.escape())
+        return PatternTree.characters(this.escape())
       case "^":
       case "$":
         throw new Unsupported(`${one} inside of it`)
@@ -158,11 +155,11 @@ class Reader {
       case "?":
         throw new Unsupported(`${one} with nothing before it`)
       default:
-        return StringRules.character([range(one)])
+        return PatternTree.characters([range(one)])
     }
   }
 
-  private group(): Ebnf.Expression | undefined {
+  private group(): PatternTree.Tree | undefined {
     if (this.skip("?")) {
       const isNamed = this.peek() === "<" && this.text[this.at + 1] !== "=" && this.text[this.at + 1] !== "!"
       if (isNamed) while (this.take() !== ">");
@@ -170,7 +167,7 @@ class Reader {
     }
     const all = this.branches(false)
     this.take(")")
-    return Ebnf.choice(all.map(({ expression }) => expression))
+    return PatternTree.choice(all.map(({ tree }) => tree))
   }
 
   private hex(count: number): number {
@@ -233,24 +230,24 @@ class Reader {
 }
 
 /** The contents of strings in which a pattern is found, or its unsupported feature. */
-export const make = (pattern: string, rules: Ebnf.Rules): Result.Result<Ebnf.Expression, string> => {
-  const made = Result.try({
+export const make = (pattern: string, rules: Ebnf.Rules): Result.Result<Ebnf.Expression, string> =>
+  Result.try({
     try: () => {
       const reader = new Reader(pattern)
       const branches = reader.branches(true)
       if (!reader.isDone) throw new Unsupported("an unmatched )")
-      return branches
+      const any = Ebnf.repeat(StringRules.anyCharacter(rules), 0)
+      const expression = Ebnf.choice(
+        branches.map(({ isEnd, isStart, tree }) => {
+          if (tree === undefined) return undefined
+          const found = PatternTree.trim(tree, isStart, isEnd)
+          if (found === PatternTree.empty && !isEnd) return any
+          const written = PatternTree.write(found, rules)
+          return Ebnf.sequence(isStart ? Ebnf.empty : any, written, isEnd ? Ebnf.empty : any)
+        })
+      )
+      if (expression === undefined) throw new Unsupported("no matching text")
+      return expression
     },
     catch: (cause) => (cause instanceof Unsupported ? cause.message : String(cause))
   })
-  return Result.flatMap(made, (branches) => {
-    const any = Ebnf.repeat(StringRules.anyCharacter(rules), 0)
-    const expression = Ebnf.choice(
-      branches.map(
-        ({ expression, isEnd, isStart }) =>
-          expression && Ebnf.sequence(isStart ? Ebnf.empty : any, expression, isEnd ? Ebnf.empty : any)
-      )
-    )
-    return expression === undefined ? Result.fail("no matching text") : Result.succeed(expression)
-  })
-}

@@ -15,17 +15,26 @@ const heaviest = 1_000_000
 /** Max length of a schema's JSON, which is converted on the server's own thread; OpenAI's limit is 120,000. */
 const maxCharacters = 2 ** 17
 
+/** Weight of one of many characters, each of which is compared with all tokens. */
+const character = 400
+
 /** Length of a grammar plus its repetitions, which are expanded when it is compiled; nested ones multiply. */
 const weightOf = (text: string): number => {
   /** Weights of the open groups, and of the operand before a repetition. */
   const groups = [0]
   let operand = 0
+  let isWide = false
   for (const [part, times] of text.matchAll(/"[^"]*"?|\[[^\]]*\]?|\{(?:\d+,)?(\d+),?\}|[()]|\w+|[^"[{()\w]+/g)) {
     if (part === "(") groups.push(0)
     else if (times === undefined) {
       operand = part === ")" ? groups.pop()! : part.length
       groups[groups.length - 1]! += operand
-    } else groups[groups.length - 1]! += operand * Math.max(0, Number(times) - 1)
+    } else {
+      const each = isWide ? Math.max(operand, character) : operand
+      groups[groups.length - 1]! += each * Math.max(0, Number(times) - 1)
+    }
+    // A rule, or a class with more ranges than the digits: many tokens begin with one of these.
+    if (times === undefined) isWide = part === ")" || /^(?:\w|\[.*-)/.test(part.replace("0-9", ""))
   }
   return groups.reduce((sum, weight) => sum + weight, 0)
 }

@@ -57,7 +57,10 @@ export class SchemaWriter {
     // The item is written twice: in lists of lists, its text would double at every level.
     const item = input.length > maxInline ? this.rules.add("item", input) : input
     const more = `(${ObjectRules.comma(this.rules)} ${item})`
-    const some = Ebnf.sequence(item, Ebnf.repeat(more, Math.max(0, from - 1), to === undefined ? undefined : to - 1))
+    const some = Ebnf.sequence(
+      item,
+      this.rules.counted(more, Math.max(0, from - 1), to === undefined ? undefined : to - 1)
+    )
     return ObjectRules.within(
       this.rules,
       "[",
@@ -237,7 +240,7 @@ export class SchemaWriter {
       const comma = ObjectRules.comma(this.rules)
       let rest: Ebnf.Expression = Ebnf.empty
       if (others !== undefined && (to === undefined || to > first.length)) {
-        rest = Ebnf.repeat(
+        rest = this.rules.counted(
           `(${comma} ${others})`,
           Math.max(0, from - first.length),
           to === undefined ? undefined : to - first.length

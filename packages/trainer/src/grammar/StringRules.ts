@@ -76,7 +76,7 @@ export const anyCharacter = (rules: Ebnf.Rules): Ebnf.Expression =>
   })
 
 export const ofLength = (rules: Ebnf.Rules, from: number, to: number | undefined): Ebnf.Expression =>
-  Ebnf.sequence(quote, Ebnf.repeat(anyCharacter(rules), from, to), quote)
+  Ebnf.sequence(quote, rules.counted(anyCharacter(rules), from, to), quote)
 
 const two = "[0-9]{2}"
 const [d, hex, alpha, word] = ["[0-9]", "[0-9a-fA-F]", "[a-zA-Z]", "[0-9a-zA-Z]"]

@@ -7,9 +7,12 @@
  *
  * - drop: removes the sequence from its group before advantages are computed. A group is dropped when it becomes empty,
  *   or if only one sequence remains and needs others for comparison: a raw score is no advantage.
- * - mask: keeps the sequence in the group's baseline but does not train on it (its mask is 0 throughout).
+ * - mask: keeps the sequence in the group's baseline but does not train on it (its mask is 0 throughout). If the
+ *   weights changed while it was sampled (`VersionRuns`), only its stale tokens are masked.
+ *
+ * A sequence is as old as its oldest token.
  */
-import { ScoredGroup } from "@atropos/core"
+import { ScoredGroup, VersionRuns } from "@atropos/core"
 
 export interface Rule {
   /** Max staleness to train on; null: unlimited. */
@@ -31,6 +34,7 @@ export interface Figures {
   readonly max: number
   readonly unknown: number
   readonly dropped: number
+  /** Wholly or in part. */
   readonly masked: number
 }
 
@@ -50,7 +54,9 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     policyVersions,
     routedExperts,
     solved,
-    timings
+    timings,
+    versionRuns,
+    keptTokens
   } = group
   const size = ScoredGroup.size(group)
   return {
@@ -66,6 +72,8 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
     ...(distillTokenIds && { distillTokenIds: only(distillTokenIds, kept) }),
     ...(distillLogprobs && { distillLogprobs: only(distillLogprobs, kept) }),
     ...(policyVersions && { policyVersions: only(policyVersions, kept) }),
+    ...(versionRuns && { versionRuns: only(versionRuns, kept) }),
+    ...(keptTokens && { keptTokens: only(keptTokens, kept) }),
     ...(solved && { solved: only(solved, kept) }),
     ...(timings && { timings: only(timings, kept) }),
     ...(routedExperts && { routedExperts: only(routedExperts, kept) }),
@@ -73,26 +81,30 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
   }
 }
 
+const runsOf = ({ versionRuns }: ScoredGroup.ScoredGroup, index: number): Int32Array =>
+  versionRuns?.[index] ?? new Int32Array()
+
 export const apply = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   version: number,
   { action, isAbsolute = false, isUnknownStale = true, maxStaleness }: Rule
 ): { readonly groups: ReadonlyArray<ScoredGroup.ScoredGroup>; readonly figures: Figures } => {
   const limit = maxStaleness ?? Number.POSITIVE_INFINITY
+  const isUsable = (sampled: number | undefined): boolean =>
+    sampled === undefined ? maxStaleness === null || version === 0 || !isUnknownStale : version - sampled <= limit
   let [sum, known, max, unknown, stale] = [0, 0, 0, 0, 0]
   const kept = groups.flatMap((group) => {
     const size = ScoredGroup.size(group)
     const isFresh = Array.from({ length: size }, (_, index) => {
-      const sampled = group.policyVersions?.[index] ?? null
-      if (sampled === null) {
-        unknown++
-        return maxStaleness === null || version === 0 || !isUnknownStale
+      const sampled = group.policyVersions?.[index] ?? undefined
+      if (sampled === undefined) unknown++
+      else {
+        const staleness = Math.max(0, version - sampled)
+        sum += staleness
+        known++
+        max = Math.max(max, staleness)
       }
-      const staleness = Math.max(0, version - sampled)
-      sum += staleness
-      known++
-      max = Math.max(max, staleness)
-      return staleness <= limit
+      return isUsable(sampled) && VersionRuns.versions(runsOf(group, index)).every(isUsable)
     })
     const fresh = isFresh.flatMap((is, index) => (is ? [index] : []))
     if (fresh.length === size) return [group]
@@ -100,7 +112,11 @@ export const apply = (
     const left = action === "drop" && isLone ? [] : fresh
     stale += size - left.length
     if (action === "drop") return left.length === 0 ? [] : [select(group, left)]
-    const masks = group.masks.map((mask, index) => (isFresh[index] ? mask : new Uint8Array(mask.length)))
+    const masks = group.masks.map((mask, index) => {
+      if (isFresh[index]) return mask
+      const runs = runsOf(group, index)
+      return runs.length > 0 ? VersionRuns.restrict(mask, runs, isUsable) : new Uint8Array(mask.length)
+    })
     return [{ ...group, masks }]
   })
   const [dropped, masked] = action === "drop" ? [stale, 0] : [0, stale]

@@ -63,6 +63,11 @@ export interface TrainingSequence {
   readonly distillLogprobs?: ReadonlyArray<Float32Array>
   /** ((T - 1) W) packed expert indices of its positions at sampling, as in `ScoredGroup`. */
   readonly routedExperts?: Int32Array
+  /**
+   * (T, K_t) ids left by top-k, top-p and min-p: logprobs of trainer and reference are renormalised over them, as the
+   * sampler's are. Absent if the sampler's logprobs are of the whole vocabulary.
+   */
+  readonly keptTokens?: ReadonlyArray<Int32Array>
   readonly pair?: Pair
   readonly temperature: number
   readonly sampling?: Sampling.Sampling
@@ -139,6 +144,7 @@ const ofGroup = (
     const distillTokenIds = group.distillTokenIds?.[i]
     const distillLogprobs = group.distillLogprobs?.[i]
     const routedExperts = group.routedExperts?.[i]
+    const keptTokens = sampling?.logprobs === "processed" && !isOther ? group.keptTokens?.[i] : undefined
     return {
       tokens,
       mask: isMasked ? new Uint8Array(tokens.length) : group.masks[i]!,
@@ -148,6 +154,7 @@ const ofGroup = (
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
       ...(routedExperts !== undefined && routedExperts.length > 0 && { routedExperts }),
+      ...(keptTokens?.some((ids) => ids.length > 0) && { keptTokens }),
       temperature,
       ...(sampling && { sampling }),
       score: group.scores[i]!,

@@ -87,10 +87,11 @@ const hasInfinite = (logprobs: Float32Array = new Float32Array()): boolean => {
 }
 
 const problem = (sequence: TrainingSequence, vocabSize: number): DropReason | undefined => {
-  const { advantages, distillLogprobs, distillTokenIds, engineLogprobs, refLogprobs, tokens } = sequence
+  const { advantages, distillLogprobs, distillTokenIds, engineLogprobs, keptTokens, refLogprobs, tokens } = sequence
   if (advantages.length !== tokens.length) return "advantages of a different length"
   if (isOutside(tokens, vocabSize)) return "token outside the vocabulary"
   if (distillTokenIds?.some((ids) => isOutside(ids, vocabSize)) === true) return "token outside the vocabulary"
+  if (keptTokens?.some((ids) => isOutside(ids, vocabSize)) === true) return "token outside the vocabulary"
   const isSound =
     isFinite(advantages) &&
     !hasInfinite(engineLogprobs) &&
@@ -176,3 +177,10 @@ export const ofTokens = (tokens: ReadonlyArray<number>): WeightedBatch => {
   }
   return { sequences: [sequence], items: [{ sequence: 0, length, trained: length, weight: 1 }] }
 }
+
+/** The reason why an engine cannot train a batch that was sampled with top-k, top-p or min-p, if any. */
+export const truncationProblem = ({ items, sequences }: WeightedBatch, engine: string): string | undefined =>
+  items.some(({ sequence }) => sequences[sequence]!.keptTokens !== undefined)
+    ? `sequences come with the tokens that top-k, top-p or min-p left to choose from (sampling_mask), over which ${engine} cannot renormalise: ` +
+      "train with --engine torch, or start vLLM without --return-sampling-mask"
+    : undefined

@@ -182,6 +182,8 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
   const forwardBackward: Learner["forwardBackward"] = Effect.fn("LocalLearner.forwardBackward")(
     function* (batch, look) {
       yield* optimizer.discard
+      const problem = WeightedBatch.truncationProblem(batch, "--engine local")
+      if (problem !== undefined) return yield* new TrainerError({ reason: "settings", message: problem })
       const parameters = yield* present
       const microBatches = yield* packed(batch)
       const entropyThreshold = yield* thresholdOf(microBatches, parameters)

@@ -72,8 +72,8 @@ const makeWaiting: Effect.Effect<Hooks["published"], never, TrainerClient.Traine
     const client = yield* TrainerClient.TrainerClient
     const scope = yield* Effect.scope
     let isTaken = true
-    return (batch) =>
-      Effect.suspend(() => (isTaken ? client.trained(batch) : Effect.void)).pipe(
+    return (batch, policyVersion) =>
+      Effect.suspend(() => (isTaken ? client.trained(batch, policyVersion) : Effect.void)).pipe(
         Effect.retry(TrajectoryError.reconnecting),
         Effect.catch(({ message, reason }) => {
           // The trainer that now holds the batch will report it.

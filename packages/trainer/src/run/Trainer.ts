@@ -185,7 +185,7 @@ const stepsOf = <E, R>(
         const arrival = yield* Clock.currentTimeNanos
         const seen = progress.recognise(batch)
         if (seen === "settled") yield* settle([batch])
-        if (seen === "unsettled") yield* published(batch)
+        if (seen === "unsettled") yield* published(batch, progress.policyVersion)
         if (seen !== "new") {
           since = yield* Clock.currentTimeNanos
           return []

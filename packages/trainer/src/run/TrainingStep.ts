@@ -78,7 +78,7 @@ export interface Options {
 export interface Hooks {
   readonly settle: Settle
   /** Called with a batch once the samplers have the weights trained on it, before a checkpoint contains them. */
-  readonly published: (batch: Batch.Batch) => Effect.Effect<void>
+  readonly published: (batch: Batch.Batch, policyVersion: number) => Effect.Effect<void>
   /** Called with every step, before the stream emits it and before a checkpoint that contains it counts. */
   readonly record: (metrics: StepMetrics) => Effect.Effect<void>
   readonly flush: Effect.Effect<void>
@@ -192,7 +192,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
       if (!update.isFinite) yield* tellNonFinite(batch, update)
       if (update.skipped === null)
         [seconds.publish] = yield* clock.part("publish", learner.publish(progress.policyVersion))
-      yield* published(claimed)
+      yield* published(claimed, progress.policyVersion)
       if (isSaveDue()) {
         const since = clock.end()
         const counting = Effect.andThen(

@@ -5,12 +5,15 @@
  */
 import { Effect } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
-import type { Item, WeightedBatch } from "../learn/WeightedBatch.ts"
+import { type Item, truncationProblem, type WeightedBatch } from "../learn/WeightedBatch.ts"
 import type { Datum } from "./protocol/ForwardBackward.ts"
 import type { Result } from "./protocol/ForwardBackwardResult.ts"
 import * as Tensor from "./protocol/Tensor.ts"
 
-export const check = (server: string, { items, sequences }: WeightedBatch): Effect.Effect<void, TrainerError> => {
+export const check = (server: string, batch: WeightedBatch): Effect.Effect<void, TrainerError> => {
+  const { items, sequences } = batch
+  const problem = truncationProblem(batch, server)
+  if (problem !== undefined) return Effect.fail(new TrainerError({ reason: "settings", message: problem }))
   const other = items.find(({ sequence }) => sequences[sequence]!.temperature !== 1)
   if (other === undefined) return Effect.void
   const { temperature } = sequences[other.sequence]!

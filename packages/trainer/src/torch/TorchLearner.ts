@@ -70,6 +70,8 @@ export interface Loaded {
   /** Parameters. */
   readonly trained: number
   readonly recomputes: boolean
+  /** Sequences are packed into rows without padding. */
+  readonly isPacked: boolean
 }
 
 export const defaultBudget = { cpu: 4096, gpu: 16_384 }
@@ -156,10 +158,10 @@ const start = Effect.fnUntraced(function* (options: Options, shared: Shared, loa
   })
   yield* Effect.addFinalizer(() => (child.isAlive() ? Effect.ignore(ask({ op: "unload" })) : Effect.void))
   const { device, ranks, torch } = child.about
-  const { dtype, isChunked, trained } = header
-  shared.loaded = { dtype: String(dtype), trained: Number(trained), recomputes }
-  yield* Effect.logInfo("PyTorch engine ready", { torch, device, ranks, dtype, trained, isChunked })
-  return { ask, child, learner }
+  const { dtype, isChunked, isPacked, trained } = header
+  shared.loaded = { dtype: String(dtype), trained: Number(trained), recomputes, isPacked: isPacked === true }
+  yield* Effect.logInfo("PyTorch engine ready", { torch, device, ranks, dtype, trained, isChunked, isPacked })
+  return { ask, child, learner, isPacked: isPacked === true }
 })
 
 export const load = Effect.fn("TorchLearner.load")(function* (
@@ -172,7 +174,7 @@ export const load = Effect.fn("TorchLearner.load")(function* (
   if (message !== undefined) return yield* settings(message)
   const { maxLength = maxPositions, objective, tokenBudget } = loading
   const host = yield* HostObjective.make(objective, "float32", true)
-  const { ask, child, learner } = yield* start(options, shared, loading)
+  const { ask, child, isPacked, learner } = yield* start(options, shared, loading)
   const { device } = child.about
   shared.budget.positions ||= Math.max(maxLength, tokenBudget ?? defaultBudget[device === "cpu" ? "cpu" : "gpu"])
   /** Gradient that the child has summed, completely or in part. */
@@ -187,6 +189,7 @@ export const load = Effect.fn("TorchLearner.load")(function* (
     objective,
     host,
     isSharded: options.parallel === "fsdp" && child.about.ranks > 1,
+    isPacked,
     budget: shared.budget,
     discard
   })

@@ -25,6 +25,8 @@ export interface Options {
   readonly objective: Objective
   readonly host: HostObjective
   readonly isSharded: boolean
+  /** The child keeps sequences in one row apart. */
+  readonly isPacked: boolean
   /** Positions of a micro-batch; shared by the learners of an engine. */
   readonly budget: { positions: number }
   readonly discard: Effect.Effect<void, TrainerError>
@@ -96,11 +98,12 @@ const makeFitting = ({ budget, discard }: Pick<Options, "budget" | "discard">) =
   return fitting
 }
 
-export const make = ({ budget, child, discard, host, isSharded, learner, objective }: Options): TorchPasses => {
+export const make = ({ child, host, isPacked, isSharded, learner, objective, ...options }: Options): TorchPasses => {
+  const { budget } = options
   const { ranks } = child.about
-  const fitting = makeFitting({ budget, discard })
+  const fitting = makeFitting(options)
   const roundsOf = (batch: WeightedBatch, keepsPairs: boolean) =>
-    TorchRounds.of(batch, { tokenBudget: budget.positions, ranks, keepsPairs })
+    TorchRounds.of(batch, { tokenBudget: budget.positions, ranks, keepsPairs, isPacked })
 
   /** Sends a round's request. */
   const begin = Effect.fnUntraced(function* (
@@ -175,7 +178,7 @@ export const make = ({ budget, child, discard, host, isSharded, learner, objecti
       place(logprobs, round, evaluated.logprobs)
       loss += evaluated.loss
       figures = host.combine(figures, evaluated.figures)
-      positions += TorchRounds.positions(batch, round)
+      positions += TorchRounds.positions(batch, round, isPacked)
       if (!Number.isFinite(loss) || !areFinite(slopes) || !areFinite(entropySlopes)) {
         return { loss: Number.NaN, figures, isFinite: false, microBatches, positions, logprobs }
       }

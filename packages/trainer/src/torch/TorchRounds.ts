@@ -1,6 +1,7 @@
 /**
- * Splits a batch into rounds: in each, a micro-batch of whole sequences per rank, padded to its longest. Sequences of
- * similar length share a micro-batch; pairs stay together. The split does not affect the loss.
+ * Splits a batch into rounds: in each, a micro-batch of whole sequences per rank, packed without padding or, if the
+ * model cannot, padded to its longest. Sequences of similar length share a micro-batch; pairs stay together. The split
+ * does not affect the loss.
  */
 import type { Item, WeightedBatch } from "../learn/WeightedBatch.ts"
 import type { Tensors } from "./TorchFrames.ts"
@@ -13,6 +14,8 @@ export interface Settings {
   readonly tokenBudget: number
   readonly ranks: number
   readonly keepsPairs: boolean
+  /** Sequences of a micro-batch are in one row without padding. */
+  readonly isPacked: boolean
 }
 
 const widthOf = ({ items }: WeightedBatch, indices: ReadonlyArray<number>): number =>
@@ -30,20 +33,31 @@ const unitsOf = (batch: WeightedBatch, keepsPairs: boolean): ReadonlyArray<Reado
   return units.toSorted((a, b) => widthOf(batch, b) - widthOf(batch, a) || a[0]! - b[0]!)
 }
 
+/** Positions of a micro-batch, padding included. */
+const sizeOf = (batch: WeightedBatch, indices: ReadonlyArray<number>, isPacked: boolean): number =>
+  isPacked
+    ? indices.reduce((sum, index) => sum + batch.items[index]!.length, 0)
+    : indices.length * widthOf(batch, indices)
+
 const pack = (
   batch: WeightedBatch,
   units: ReturnType<typeof unitsOf>,
-  budget: number
+  budget: number,
+  isPacked: boolean
 ): ReadonlyArray<Array<number>> => {
   const parts: Array<Array<number>> = []
-  let width = 0
+  let [width, size] = [0, 0]
   for (const unit of units) {
     const open = parts.at(-1)
-    if (open !== undefined && width * (open.length + unit.length) <= budget) open.push(...unit)
-    else {
+    const added = isPacked ? sizeOf(batch, unit, true) : width * unit.length
+    if (open !== undefined && size + added <= budget) {
+      open.push(...unit)
+      size += added
+    } else {
       parts.push([...unit])
       // The first is the longest.
       width = widthOf(batch, unit)
+      size = sizeOf(batch, unit, isPacked)
     }
   }
   return parts
@@ -60,18 +74,21 @@ const minBudget = (sizeAt: (budget: number) => number, budget: number, largest: 
   return high
 }
 
-export const of = (batch: WeightedBatch, { keepsPairs, ranks, tokenBudget }: Settings): ReadonlyArray<Round> => {
+export const of = (
+  batch: WeightedBatch,
+  { isPacked, keepsPairs, ranks, tokenBudget }: Settings
+): ReadonlyArray<Round> => {
   const units = unitsOf(batch, keepsPairs)
-  const rounds = Math.ceil(pack(batch, units, tokenBudget).length / ranks)
-  const budget =
-    ranks === 1 ? tokenBudget : minBudget((one) => pack(batch, units, one).length, tokenBudget, rounds * ranks)
-  const parts = pack(batch, units, budget)
+  const packed = (budget: number) => pack(batch, units, budget, isPacked)
+  const rounds = Math.ceil(packed(tokenBudget).length / ranks)
+  const budget = ranks === 1 ? tokenBudget : minBudget((one) => packed(one).length, tokenBudget, rounds * ranks)
+  const parts = packed(budget)
   return Array.from({ length: rounds }, (_, round) => parts.slice(round * ranks, (round + 1) * ranks))
 }
 
 /** Positions that a round computes, padding included. */
-export const positions = (batch: WeightedBatch, round: Round): number =>
-  round.reduce((sum, part) => sum + part.length * widthOf(batch, part), 0)
+export const positions = (batch: WeightedBatch, round: Round, isPacked: boolean): number =>
+  round.reduce((sum, part) => sum + sizeOf(batch, part, isPacked), 0)
 
 /** The part of a batch that a round computes, its items in the order of the ranks. */
 export const batchOf = (batch: WeightedBatch, round: Round): WeightedBatch => {
@@ -84,7 +101,10 @@ export const batchOf = (batch: WeightedBatch, round: Round): WeightedBatch => {
   }
 }
 
-/** Tokens and masks of (length + 1) per item, one after the other. `everywhere`: all positions instead of trained. */
+/**
+ * Tokens and masks of (length + 1) per item, one after the other, and, if any, the tokens that were kept at each
+ * position of the mask, with their numbers (0: all). `everywhere`: all positions instead of trained.
+ */
 export const inputs = ({ items, sequences }: WeightedBatch, everywhere: boolean): Tensors => {
   const count = items.reduce((sum, { length }) => sum + length + 1, 0)
   const tokens = new Int32Array(count)
@@ -96,7 +116,18 @@ export const inputs = ({ items, sequences }: WeightedBatch, everywhere: boolean)
     if (!everywhere) mask.set(one.mask.subarray(0, length + 1), at)
     at += length + 1
   }
-  return { tokens, mask, temperatures: Float32Array.from(items, ({ sequence }) => sequences[sequence]!.temperature) }
+  const temperatures = Float32Array.from(items, ({ sequence }) => sequences[sequence]!.temperature)
+  if (items.every(({ sequence }) => sequences[sequence]!.keptTokens === undefined))
+    return { tokens, mask, temperatures }
+  const rows = items.flatMap(({ length, sequence }) => {
+    const { keptTokens, mask } = sequences[sequence]!
+    const wanted = Array.from({ length }, (_, t) => t + 1).filter((t) => everywhere || mask[t] === 1)
+    return wanted.map((t) => keptTokens?.[t] ?? new Int32Array())
+  })
+  const kept = new Int32Array(rows.reduce((sum, ids) => sum + ids.length, 0))
+  let end = 0
+  for (const ids of rows) kept.set(ids, (end += ids.length) - ids.length)
+  return { tokens, mask, temperatures, kept, kept_counts: Int32Array.from(rows, ({ length }) => length) }
 }
 
 /** Splits values of every position into a row per item. */

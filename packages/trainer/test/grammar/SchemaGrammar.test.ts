@@ -202,6 +202,29 @@ describe("grammars of schemas", () => {
       [{ type: "number", exclusiveMinimum: 0.5 }, ["0.500001", "0.625", "7"], ["0.5", "0.50", "0.4999"]],
       [{ type: "string", pattern: "^(?:a*)*$" }, ['"aa"', '""'], ['"b"']],
       [{ type: "string", pattern: "^(a{2})+(b?){3}$" }, ['"aa"', '"aaaabbb"'], ['"aaa"', '"aabbbb"']],
+      ...[33, 63, 65, 1100].map((count) => {
+        const least = count > 70 ? 40 : 20
+        return [
+          { type: "string", minLength: least, maxLength: count },
+          [count, count - 1, Math.max(least, count - 32), least].map((length) => `"${"ä".repeat(length)}"`),
+          [count + 1, count + 32, least - 1].map((length) => `"${"a".repeat(length)}"`)
+        ] as const
+      }),
+      [
+        { items: { type: "null" }, minItems: 35, maxItems: 70 },
+        [35, 36, 69, 70].map((length) => JSON.stringify(Array(length).fill(null))),
+        [0, 34, 71].map((length) => JSON.stringify(Array(length).fill(null)))
+      ],
+      [
+        { pattern: "^(?:(a{0,9}){9}b{3}){1,2}$" },
+        ['"bbb"', `"${"a".repeat(81)}bbbbbb"`],
+        [`"${"a".repeat(82)}bbb"`, '"bbbb"', '""']
+      ],
+      [{ pattern: "^(a?b?){2}$" }, ['"abab"', '"ba"', '""', '"bb"'], ['"aaa"', '"ababa"']],
+      [{ pattern: "^(?:a{3}){2,3}$" }, ['"aaaaaa"', '"aaaaaaaaa"'], ['"aaa"', '"aaaaaaa"']],
+      [{ pattern: "^(?:a{2,3}){0,2}$" }, ['""', '"aa"', '"aaaaaa"'], ['"a"', '"aaaaaaa"']],
+      [{ pattern: "(.{0,1000}){1000}" }, ['""', '"any \\n"'], ["3"]],
+      [{ pattern: "b{2,1000}$" }, ['"abb"', '"bbbb"'], ['"ab"', '"bba"']],
       [{ type: "string", pattern: "^a|b$" }, ['"ax"', '"xb"', '"a"'], ['"xa"', '"bx"', '""']],
       [{ type: "string", format: "date" }, ['"2024-02-29"'], ['"2023-02-29"', '"2024-04-31"', '"2024-13-01"']]
     ]
@@ -210,6 +233,41 @@ describe("grammars of schemas", () => {
       for (const answer of right) assert.isTrue(yield* accepts(schema, answer), answer)
       for (const answer of wrong) assert.isFalse(yield* accepts(schema, answer), answer)
     })
+  )
+
+  it.effect("find the tokens that may follow in long texts, with the tokens of a language", () =>
+    Effect.gen(function* () {
+      const letters = Array.from("abcdefghijklmnopqrstuvwxyz")
+      const pairs = letters.flatMap((one) => letters.map((other) => one + other))
+      const tokens = ['"', "a", ...pairs, ...pairs.flatMap((pair) => letters.map((letter) => pair + letter)), ""]
+      const text = tokens.map((token) => `${token}\0`).join("")
+      const wide = new Grammars({ kind: "byte_level", text }, tokens.length)
+      for (const schema of [{ type: "string", minLength: 1, maxLength: 400 }, { pattern: "^.{1,400}$" }]) {
+        const [matcher] = yield* wide.matchers(JSON.stringify(schema), 1, [tokens.length - 1])
+        for (const token of [0, ...Array<number>(133).fill(tokens.length - 2), 1]) {
+          assert.isTrue(isIn(yield* matcher!.mask, token))
+          matcher!.accept(token)
+        }
+        assert.isTrue(isIn(yield* matcher!.mask, 0))
+        matcher!.dispose()
+      }
+      wide.dispose()
+    })
+  )
+
+  it.effect(
+    "are refused where the tokens that may follow are not found in time, and at once when they come again",
+    () =>
+      Effect.gen(function* () {
+        const vocabulary = yield* Vocabulary.of(Tokenizer.bytes)
+        const hasty = new Grammars(vocabulary!, 259, { compileLimit: "1 hour", maskLimit: 0 })
+        const schema = JSON.stringify(person)
+        const [matcher] = yield* hasty.matchers(schema, 1, [end])
+        const first = yield* Effect.flip(matcher!.mask)
+        assert.include(first.message, "too many ways to read one text")
+        assert.strictEqual(yield* Effect.flip(hasty.matchers(schema, 1, [end])), first)
+        hasty.dispose()
+      })
   )
 
   it.effect("hold bounds and constants that no double is", () =>
@@ -261,11 +319,18 @@ describe("grammars of schemas", () => {
       "answers cannot be constrained by both minimum and exclusiveMinimum"
     ],
     [
-      { type: "string", maxLength: 2_000_000 },
-      "too large: it has 0 properties, 0 values of enums, 1 objects in all, 1 levels, lengths up to 2000000"
+      { properties: Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`p${at}`, true])), minProperties: 50 },
+      "minProperties and maxProperties are held for 100 properties, not 101"
+    ],
+    [
+      { anyOf: Array.from({ length: 100 }, (_, at) => ({ type: "string", maxLength: 100 + at })) },
+      "too large: it has 0 properties, 0 values of enums, 101 objects in all, 2 levels, lengths up to 199"
     ],
     [{ type: "integer", maximum: 1e60 }, "maximum: 1e+60 is not a number of at most 60 digits before the point"],
-    [{ type: "string", pattern: "((a{1,200}b?){1,200}){1,200}" }, "and patterns that repeat up to 200 times"]
+    [{ pattern: "^((a{1,200}b?){1,200}){1,200}$" }, "parts that can end and go on with the same character"],
+    [{ pattern: "^([a-z]+ ?)*$" }, "parts that can end and go on with the same character"],
+    [{ pattern: "^(a{0,100}b{0,100}){90}$" }, "parts that can end and go on with the same character"],
+    [{ pattern: `^${"[a-z]* ?".repeat(20)}$` }, "parts that can end and go on with the same character"]
   ]
   it.each(refused)("cannot be made of %j", (schema, problem) => {
     assert.include(SchemaGrammar.problem(schema), problem)

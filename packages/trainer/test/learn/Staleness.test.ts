@@ -65,6 +65,27 @@ describe("Staleness", () => {
     assert.deepInclude(figures, { dropped: 0, masked: 1 })
   })
 
+  it("masks the old tokens alone of a sequence whose weights changed while it was sampled", () => {
+    const group = {
+      ...groupOf([10, 10, 19]),
+      versionRuns: [Int32Array.of(1, 10, 2, 19), new Int32Array(), Int32Array.of(1, 19, 2, -1)]
+    }
+    const rule = { maxStaleness: 2, action: "mask" } as const
+    const { figures, groups } = Staleness.apply([group], version, rule)
+    // An unknown version is too old.
+    assert.deepStrictEqual(groups[0]!.masks, [Uint8Array.of(0, 0, 1), new Uint8Array(3), Uint8Array.of(0, 1, 0)])
+    assert.deepInclude(figures, { dropped: 0, masked: 3, max: 10 })
+    const dropped = Staleness.apply(
+      [{ ...group, advantages: group.masks.map((mask) => Float32Array.from(mask)) }],
+      21,
+      {
+        maxStaleness: 11,
+        action: "drop"
+      }
+    )
+    assert.deepStrictEqual(dropped.groups[0]?.versionRuns, [Int32Array.of(1, 10, 2, 19), new Int32Array()])
+  })
+
   it("takes an unknown version for too old from the first update on, where there is a limit", () => {
     const rule = { maxStaleness: 1, action: "drop" } as const
     const sizes = (version: number, more = {}) =>

@@ -50,6 +50,7 @@ const shape = { vocabSize: 80, maxLength: 24, shortest: 8, count: 4 }
 const sft = objectives(true).find(({ name }) => name === "sft")!
 const process = Torch.processOf()
 const child = Torch.sharedChild(process)
+const packing = Torch.sharedChild(Torch.processOf({ variables: { ATROPOS_TORCH_PACKS: "1" } }))
 
 describe.skipIf(!Torch.isPresent)(`architectures of PyTorch alone${Torch.absence}`, () => {
   let folder = ""
@@ -87,4 +88,18 @@ describe.skipIf(!Torch.isPresent)(`architectures of PyTorch alone${Torch.absence
       }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, SharedOrt.layer)))
     )
   }
+
+  it.live("are packed into rows only if sequences in one row do not see each other", () =>
+    Effect.gen(function* () {
+      const packs = []
+      for (const kind of ["gemma", "mixtral", "mamba2"] as const) {
+        const { path } = made.get(kind)!
+        const options = { ...Torch.optionsOf(process), name: kind, model: path, vocabSize: 96, maxPositions: 128 }
+        const engine = yield* TorchEngine.make(options, packing)
+        yield* engine.load({ objective: sft, maxLength: 32 })
+        packs.push((yield* engine.usage).loaded?.isPacked)
+      }
+      assert.deepStrictEqual(packs, [true, true, false])
+    }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, SharedOrt.layer)))
+  )
 })

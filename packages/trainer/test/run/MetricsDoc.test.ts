@@ -41,7 +41,16 @@ const ofEnvironments = Effect.gen(function* () {
   metrics.rolledOut(group, { maxTokenLength: 10 })
   metrics.kept(group, 1)
   for (const outcome of ["succeeded", "succeeded", "failed", "failed"] as const) metrics.item(outcome, 1)
-  const figures = { count: 1, failures: 0, retries: 0, inFlight: 0, tokensPerSecond: 1, healthy: true, server: "s" }
+  const figures = {
+    count: 1,
+    failures: 0,
+    retries: 0,
+    inFlight: 0,
+    limit: 8,
+    tokensPerSecond: 1,
+    healthy: true,
+    server: "s"
+  }
   const latencies = { latencyMean: 1, latencyStd: 0, latencyMax: 1, latencyP95: 1, latencyP99: 1 }
   const servers = (["train", "eval"] as const).map((split) => ({ ...figures, ...latencies, split }))
   const table = RolloutTable.make({ groups: 1, perGroup: 1, decode: () => "" })

@@ -79,7 +79,7 @@ const train = Effect.fnUntraced(function* (
     ServerManager.ServerManager,
     Effect.map(ServerManager.ServerManager, (scripted) => ({
       ...scripted,
-      refresh: Effect.sync(() => void (listed = version))
+      refresh: () => Effect.sync(() => void (listed = version))
     }))
   ).pipe(Layer.provide(ServerManager.layerScripted([])))
   const settings = Toy.settings(yield* folder, { run, batchSize: 16, trainingSteps, checkpointInterval: 4, ...more })

@@ -87,6 +87,26 @@ describe.skipIf(!Torch.isPresent)(`PyTorch's engine and the local one${Torch.abs
     )
   }
 
+  it.live("learn the same numbers without padding, where sequences in one row do not see each other", () =>
+    live(
+      Effect.gen(function* () {
+        const packing = yield* TorchProcess.make(Torch.processOf({ variables: { ATROPOS_TORCH_PACKS: "1" } }))
+        for (const name of ["qwen3", "llama"] as const) {
+          const there = yield* TorchEngine.make(Torch.optionsOf(process, name), Effect.succeed(packing))
+          yield* same(yield* local(name, Torch.lora), there, grpo)
+          assert.isTrue((yield* there.usage).loaded?.isPacked)
+          const learner = yield* there.load({ objective: grpo, maxLength: shape.maxLength })
+          const batch = SameBatch.batchOf(grpo, shape)
+          const { positions } = yield* learner.forwardBackward(batch)
+          assert.strictEqual(
+            positions,
+            batch.items.reduce((sum, { length }) => sum + length, 0)
+          )
+        }
+      })
+    )
+  )
+
   it.live("learn the same numbers with all weights, and with the norm of rows", () =>
     live(
       Effect.gen(function* () {

@@ -22,23 +22,26 @@ const Case = Schema.Struct({
   lengths: Schema.Array(length).check(Schema.isMinLength(2), Schema.isMaxLength(60)),
   tokenBudget: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2000 })),
   ranks: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })),
-  isPaired: Schema.Boolean
+  isPaired: Schema.Boolean,
+  isPacked: Schema.Boolean
 })
 
 describe("rounds", () => {
   it.prop(
     "have every item once, within the budget unless it is alone, and pairs together",
     [Case],
-    ([{ isPaired, ranks, tokenBudget, ...one }]) => {
+    ([{ isPacked, isPaired, ranks, tokenBudget, ...one }]) => {
       const lengths = isPaired && one.lengths.length % 2 === 1 ? one.lengths.slice(1) : one.lengths
       const batch = batchOf(lengths, isPaired)
-      const rounds = TorchRounds.of(batch, { tokenBudget, ranks, keepsPairs: isPaired })
+      const rounds = TorchRounds.of(batch, { tokenBudget, ranks, keepsPairs: isPaired, isPacked })
       assert.sameMembers(rounds.flat(2), Array.from(lengths.keys()))
       for (const round of rounds) {
         assert.isAtMost(round.length, ranks)
         for (const part of round) {
-          const width = Math.max(...part.map((index) => lengths[index]!))
-          if (part.length > (isPaired ? 2 : 1)) assert.isAtMost(width * part.length, tokenBudget)
+          const own = part.map((index) => lengths[index]!)
+          const size = isPacked ? own.reduce((a, b) => a + b, 0) : Math.max(...own) * part.length
+          assert.strictEqual(TorchRounds.positions(batch, [part], isPacked), size)
+          if (part.length > (isPaired ? 2 : 1)) assert.isAtMost(size, tokenBudget)
           if (isPaired) for (const index of part) assert.include(part, index ^ 1)
         }
       }
@@ -48,10 +51,10 @@ describe("rounds", () => {
   it("give every rank a micro-batch of similar size where there are enough sequences", () => {
     const lengths = Array.from({ length: 256 }, (_, index) => 200 + ((index * 37) % 300))
     const batch = batchOf(lengths)
-    const rounds = TorchRounds.of(batch, { tokenBudget: 16_384, ranks: 8, keepsPairs: false })
+    const rounds = TorchRounds.of(batch, { tokenBudget: 16_384, ranks: 8, keepsPairs: false, isPacked: false })
     const useful = lengths.reduce((sum, one) => sum + one, 0)
     const slowest = rounds.reduce(
-      (sum, round) => sum + Math.max(...round.map((part) => TorchRounds.positions(batch, [part]))),
+      (sum, round) => sum + Math.max(...round.map((part) => TorchRounds.positions(batch, [part], false))),
       0
     )
     assert.isAbove(useful / (8 * slowest), 0.9)

@@ -67,7 +67,8 @@ export const make = Effect.fnUntraced(function* (
             and acked_at is null
           returning run_id
         )
-        select name from run join returned on run.id = returned.run_id`
+        update run set policy_version = null from returned where run.id = returned.run_id
+        returning run.name`
     )
     notifications.counted(name)
   }, Failure.orStoreError)
@@ -82,7 +83,8 @@ export const make = Effect.fnUntraced(function* (
             and (lease_until is not null or acked_at is not null)
           returning run_id
         )
-        select name from run join trained on run.id = trained.run_id`
+        update run set policy_version = ${batch.policyVersion ?? null}::bigint from trained where run.id = trained.run_id
+        returning run.name`
     )
     notifications.counted(name)
   }, Failure.orStoreError)

@@ -19,6 +19,7 @@ interface BoundRow {
   readonly untrained: bigint
   readonly queued: ReadonlyArray<{ readonly sequences: number; readonly groups: number }> | null
   readonly rolling: ReadonlyArray<RollerJson> | null
+  readonly policy_version: bigint | null
 }
 
 const toRoller = (row: RollerJson): StalenessBound.Roller => ({ ...Rows.toEnvironment(row), underWay: row.under_way })
@@ -34,6 +35,7 @@ export const make = Effect.fnUntraced(function* (
     yield* sql`select from run where id = ${runId} for no key update`
     const [row] = yield* sql<BoundRow>`
       select
+        (select policy_version from run where id = ${runId}) as policy_version,
         (select count(*) from batch where run_id = ${runId} and acked_at is null and not is_trained) as untrained,
         (select json_agg(queued) from queued where run_id = ${runId} and groups > 0) as queued,
         (
@@ -51,12 +53,12 @@ export const make = Effect.fnUntraced(function* (
   ) {
     const { environment, view } = yield* environmentOf(runStates, name, envId)
     const { batchSize, id, waitAtStaleness = null } = view.run
-    if (waitAtStaleness === null) return more
+    if (waitAtStaleness === null) return { granted: more }
     const now = yield* Clock.currentTimeMillis
-    const granted = yield* Failure.inTransaction(
+    const begun = yield* Failure.inTransaction(
       sql,
       Effect.gen(function* () {
-        const { queued, rolling, untrained } = yield* look(id, envId, now)
+        const { policy_version, queued, rolling, untrained } = yield* look(id, envId, now)
         const granted = StalenessBound.granted(
           { maxStaleness: waitAtStaleness, batchSize, untrained: Number(untrained), queued: queued ?? [] },
           { ...environment, underWay },
@@ -66,11 +68,11 @@ export const make = Effect.fnUntraced(function* (
         yield* sql`
           update env set under_way = ${underWay + granted}, last_seen = greatest(last_seen, ${new Date(now)})
           where run_id = ${id} and env_id = ${envId}`
-        return granted
+        return { granted, ...(policy_version !== null && { policyVersion: Number(policy_version) }) }
       })
     )
     notifications.counted(name)
-    return granted
+    return begun
   }, Failure.orStoreError)
 
   return { begin }

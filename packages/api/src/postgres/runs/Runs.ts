@@ -38,7 +38,7 @@ export const make = Effect.fnUntraced(function* (
         starting_step = excluded.starting_step, num_steps = excluded.num_steps, checkpoint_dir = excluded.checkpoint_dir,
         save_checkpoint_interval = excluded.save_checkpoint_interval, wandb_group = excluded.wandb_group,
         wandb_project = excluded.wandb_project, advantages = excluded.advantages,
-        wait_at_staleness = excluded.wait_at_staleness
+        wait_at_staleness = excluded.wait_at_staleness, policy_version = null
       where not run.is_registered
       returning to_json(run) as run`
       if (rows[0] !== undefined) {
@@ -46,12 +46,12 @@ export const make = Effect.fnUntraced(function* (
         return Rows.toRun(rows[0].run)
       }
       // Other fields are unchanged. The current trainer announces its rule, and may extend the run: environments stop
-      // at the run's number of steps.
+      // at the run's number of steps. It may begin at an older policy version than the last one had reached.
       const updated = yield* sql`
         update run set num_steps = greatest(num_steps, ${spec.numSteps}), advantages = coalesce(${advantages}::json, advantages),
-          wait_at_staleness = ${waitAtStaleness}::int
+          wait_at_staleness = ${waitAtStaleness}::int, policy_version = null
         where name = ${spec.name} and ended_at is null and (
-          num_steps < ${spec.numSteps} or wait_at_staleness is distinct from ${waitAtStaleness}::int
+          num_steps < ${spec.numSteps} or policy_version is not null or wait_at_staleness is distinct from ${waitAtStaleness}::int
           or advantages::text is distinct from coalesce(${advantages}::json, advantages)::text
         )
         returning id`

@@ -18,6 +18,8 @@ export interface Trace {
   /** Values are divided by those of this metric, step by step. */
   readonly per?: string
   readonly spread?: Spread
+  /** Few measurements among lines: each drawn, not smoothed. */
+  readonly isMeasured?: boolean
 }
 
 export interface Chart {
@@ -33,6 +35,8 @@ export interface Chart {
   /** Queue metrics are not recorded but observed while the page is open. */
   readonly isWatched?: boolean
 }
+
+export const isMeasured = (chart: Chart, trace: Trace): boolean => chart.kind === "points" || trace.isMeasured === true
 
 export interface Section {
   readonly title: string
@@ -167,6 +171,17 @@ const speed: Section = {
   ]
 }
 
+/** Adds the mean score of held-out items to the chart of the reward, which has the same unit. */
+const withHeldOut =
+  (names: ReadonlyArray<string>) =>
+  (chart: Chart): Chart => {
+    const name = "eval/mean_score"
+    if (chart.id !== "reward" || !names.includes(name)) return chart
+    const spread = spreadOf(name, names)
+    const measured = trace("held-out", name, { isMeasured: true, ...(spread !== undefined && { spread }) })
+    return { ...chart, help: `${chart.help} Points: held-out items.`, traces: [...chart.traces, measured] }
+  }
+
 /** Metrics of evaluations other than scores. */
 const counts = new Set(["eval/items", "eval/failed_items", "eval/seconds", "eval/temperature"])
 const bounds = /_(stderr|ci_low|ci_high)$/
@@ -199,7 +214,8 @@ const evaluation = (names: ReadonlyArray<string>, sampled: string): Section => (
     })
 })
 
-const spreadOf = (name: string, names: ReadonlyArray<string>): Spread | undefined => {
+/** The 95% confidence interval of an evaluated score, if recorded. */
+export const spreadOf = (name: string, names: ReadonlyArray<string>): Spread | undefined => {
   const label = "bars: 95% CI"
   if (names.includes(`${name}_ci_low`) && names.includes(`${name}_ci_high`)) {
     return { kind: "range", low: `${name}_ci_low`, high: `${name}_ci_high`, label }
@@ -240,7 +256,7 @@ export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> =>
   const recorded = new Set(names)
   // A single state of the queue is not a curve.
   const watched = new Set(runs.flatMap(({ watched }) => (isCurve(watched) ? watched.names() : [])))
-  const scored: Section = { ...reward, charts: [...reward.charts, ...components(runs)] }
+  const scored: Section = { ...reward, charts: [...reward.charts.map(withHeldOut(names)), ...components(runs)] }
   return [scored, evaluation(names, Temperatures.sampledAt(runs)), learning, rollouts, speed]
     .map(({ charts, title }) => ({
       title,

@@ -4,11 +4,12 @@
  * dashes. `layout` is cheap and rarely changes; `draw` processes all points added since the last call.
  */
 import * as Breaks from "./Breaks.ts"
-import type { Chart, Trace } from "./Catalog.ts"
+import { type Chart, isMeasured, type Spread, type Trace } from "./Catalog.ts"
 import * as Line from "./Line.ts"
 import type { Gap } from "./Gaps.ts"
 import type { MetricTable, Points, RunData } from "../metrics/MetricTable.ts"
 import { remembered } from "../metrics/Remembered.ts"
+import type { Unit } from "../ui/Quantity.ts"
 
 export { gapsTold } from "./Gaps.ts"
 export type { RunData } from "../metrics/MetricTable.ts"
@@ -171,8 +172,9 @@ export const isSameLayout = (left: ReadonlyArray<Entry>, right: ReadonlyArray<En
 
 /** The curves of the entries with their current points. */
 export const draw = (chart: Chart, entries: ReadonlyArray<Entry>, view: View): ReadonlyArray<Curve> => {
-  const smoothing = chart.kind === "points" ? 0 : view.smoothing
-  const curves = entries.map((entry) => curveOf(chart, entry, view.axis, smoothing))
+  const curves = entries.map((entry) =>
+    curveOf(chart, entry, view.axis, isMeasured(chart, entry.trace) ? 0 : view.smoothing)
+  )
   if (chart.kind !== "stacked") return curves
   const edges = Line.stack(curves.map(({ line }) => line))
   const isByStep = view.axis === "step"
@@ -192,11 +194,11 @@ const curveOf = (chart: Chart, entry: Entry, axis: Axis, smoothing: number): Cur
   const lineOf = (points: Points) => smoothed(recordedOf(points), smoothing)
   // Few measurements are far apart by nature.
   const drawnOf = (line: Line.Line, points: Points) =>
-    chart.kind === "points" ? line : axis === "step" ? stepBreaks(line) : timeBreaks(line, points)
+    isMeasured(chart, trace) ? line : axis === "step" ? stepBreaks(line) : timeBreaks(line, points)
   const recorded = table.points(source, trace.metric)
   const points = trace.per === undefined ? recorded : ratio(recorded, table.points(source, trace.per))
   const line = lineOf(points)
-  const spread = spreadOf(chart, trace, points, table, source)
+  const spread = trace.spread === undefined ? null : spreadOf(chart.unit, trace.spread, points, table, source)
   return {
     entry,
     line,
@@ -223,8 +225,14 @@ const timeGaps = remembered((points: Points, start: number) =>
   gapsOf(({ times }, index) => (times[index]! - start) / 1000, points)
 )
 
-const spreadOf = ({ unit }: Chart, { spread }: Trace, points: Points, table: MetricTable, source: string) => {
-  if (spread === undefined) return null
+/** The bounds around the points; null if the source does not have them. */
+export const spreadOf = (
+  unit: Unit,
+  spread: Spread,
+  points: Points,
+  table: MetricTable,
+  source: string
+): { readonly low: Points; readonly high: Points } | null => {
   if (spread.kind === "standardError") {
     const error = table.points(source, spread.metric)
     return error.steps.length === 0 ? null : interval(points, error, unit === "share")

@@ -4,7 +4,7 @@
  * gets at most as many points as there are pixels.
  */
 import uPlot from "uplot"
-import type { Chart } from "./Catalog.ts"
+import { type Chart, isMeasured } from "./Catalog.ts"
 import type { Axis, Curve, Entry } from "./Curves.ts"
 import * as Line from "./Line.ts"
 import { drawErrorBars, drawGaps, drawMarks } from "./Marks.ts"
@@ -202,7 +202,10 @@ const settings = (
         }
       ],
       draw: [
-        ...(chart.kind === "points" ? [(plot: uPlot) => drawErrorBars(plot, visible().curves, style)] : []),
+        (plot) => {
+          const measured = visible().curves.filter(({ entry }) => isMeasured(chart, entry.trace))
+          drawErrorBars(plot, measured, style)
+        },
         (plot) => drawGaps(plot, visible().curves, style),
         (plot) => drawMarks(plot, visible().marks, style)
       ]
@@ -221,10 +224,9 @@ const seriesFor = (entry: Entry, { chart, style }: PlotOptions): ReadonlyArray<u
     stroke: color,
     width: chart.kind === "stacked" ? 1 : 1.75,
     dash: dashOf(entry),
-    points:
-      chart.kind === "points"
-        ? { show: true, size: 7, fill: color, stroke: style.surface, width: 1.5 }
-        : { size: 5, fill: color, stroke: color }
+    points: isMeasured(chart, entry.trace)
+      ? { show: true, size: 7, fill: color, stroke: style.surface, width: 1.5 }
+      : { size: 5, fill: color, stroke: color }
   }
   if (chart.kind === "stacked") curve.fill = faint(color, 0.45)
   return [bound, bound, { ...common, stroke: faint(color, 0.28), width: 1 }, curve]
@@ -234,7 +236,7 @@ const bandFor = (entry: Entry, index: number, { chart, style }: PlotOptions): uP
   const { high, low } = seriesOf(index)
   return {
     series: [high, low],
-    fill: chart.kind === "points" ? "transparent" : faint(colorOf(entry, style.series), 0.14)
+    fill: isMeasured(chart, entry.trace) ? "transparent" : faint(colorOf(entry, style.series), 0.14)
   }
 }
 

@@ -20,10 +20,14 @@ export const namesOfAxes = ({ title, unit }: Chart, axis: Axis): { readonly x: s
   y: unit === "number" ? (title.length > maxNameLength ? "value" : title.toLowerCase()) : units[unit]
 })
 
-/** Some margin around the values, but not beyond zero unless they cross it. */
+/**
+ * Some margin around the values, but not beyond zero unless they cross it. At least a tenth of their size: noise around
+ * one height does not look like a crash.
+ */
 export const rangeOfY = (min: number | null, max: number | null): [number, number] => {
   if (min === null || max === null || (min === 0 && max === 0)) return [0, 1]
-  const room = max > min ? (max - min) * 0.06 : Math.abs(max) * 0.1
+  const span = Math.max(max - min, Math.max(Math.abs(min), Math.abs(max)) / 10)
+  const room = (span - (max - min)) / 2 + span * 0.06
   return [min >= 0 ? Math.max(0, min - room) : min - room, max <= 0 ? Math.min(0, max + room) : max + room]
 }
 

@@ -1,4 +1,5 @@
 /** Shows the numbers of a rollout and its actions. */
+import * as VersionRuns from "@atropos/core/trajectory/VersionRuns"
 import { Link } from "wouter"
 import { groupPath } from "../route/Location.ts"
 import { NoteText, NoteTools } from "../notes/NoteTools.tsx"
@@ -24,6 +25,13 @@ interface Props {
 
 /** Steps without a learning signal do not update the weights, so the version lags behind the step. */
 export const policyTitle = "Version of the weights that sampled it: number of updates before"
+
+/** `3`, or `3 to 5` if the weights changed while it was sampled. */
+const versionsOf = ({ policyVersion, versionRuns }: Rollout): string => {
+  const known = VersionRuns.versions(versionRuns).filter((version) => version !== undefined)
+  const newest = Math.max(policyVersion ?? 0, ...known)
+  return newest === policyVersion ? String(newest) : `${policyVersion} to ${newest}`
+}
 
 export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: Props) => {
   const { advantage, finishReason, index, parsed, policyVersion, rationale, rewards, score, tokens } = rollout
@@ -53,7 +61,7 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
         )}
         {rollout.advantages !== null && <span title="Token-level advantages from the environment">adv by token</span>}
         <span>{count(tokens.length)} tok</span>
-        {policyVersion !== null && <span title={policyTitle}>policy {policyVersion}</span>}
+        {policyVersion !== null && <span title={policyTitle}>policy {versionsOf(rollout)}</span>}
         {!isCut && finishReason !== null && finishReason !== "stop" && <span>{finishReason}</span>}
         <Settings of={[settings]} />
       </p>

@@ -3,6 +3,7 @@
  */
 import * as Health from "@atropos/core/health/Health"
 import { Link } from "wouter"
+import { Ago } from "../ui/Ago.tsx"
 import { plural } from "../ui/Format.ts"
 import { servicePath } from "../route/Location.ts"
 import * as Guilty from "./Guilty.ts"
@@ -12,9 +13,11 @@ import "./health.css"
 interface HealthStripProps {
   readonly run: string
   readonly findings: ReadonlyArray<Finding>
+  /** Time of the last row that was judged, in milliseconds since the epoch; undefined if the run is not followed. */
+  readonly at?: number | undefined
 }
 
-export const HealthStrip = ({ findings, run }: HealthStripProps) => {
+export const HealthStrip = ({ at, findings, run }: HealthStripProps) => {
   const cards = Health.cards(findings)
   const broken = cards.filter(({ cause }) => cause.severity === "broken").length
   const suspect = cards.length - broken
@@ -22,13 +25,18 @@ export const HealthStrip = ({ findings, run }: HealthStripProps) => {
     <section className="health" aria-labelledby="health-title">
       <div className="health-head">
         <h2 id="health-title">Health</h2>
-        <p role="status">
+        <p role="status" className={findings.length === 0 ? "is-fine" : undefined}>
           {findings.length === 0
             ? "no issues"
             : [broken > 0 && plural(broken, "error"), suspect > 0 && plural(suspect, "warning")]
                 .filter(Boolean)
                 .join(", ")}
         </p>
+        {at !== undefined && (
+          <p>
+            as of <Ago at={at} />
+          </p>
+        )}
         <Rules />
       </div>
       {findings.length > 0 && (
@@ -107,7 +115,7 @@ const Ways = ({ finding, run }: { readonly run: string; readonly finding: Findin
 
 const Rules = () => (
   <details className="health-rules">
-    <summary>{plural(Health.ruleNames.length, "rule")}</summary>
+    <summary>{plural(Health.ruleNames.length, "check")}</summary>
     <dl>
       {Health.ruleNames.map((name) => (
         <div key={name}>

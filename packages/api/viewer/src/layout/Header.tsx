@@ -8,6 +8,7 @@ import {
   notesPath,
   reverifiedPath,
   runPath,
+  runsPath,
   servicePath
 } from "../route/Location.ts"
 import { useSource } from "../state/SourceContext.tsx"
@@ -19,7 +20,7 @@ import { Icon, type IconName } from "../ui/Icon.tsx"
 
 export const Header = ({ onHelp }: { readonly onHelp: () => void }) => {
   const source = useSource()
-  const { run } = useRuns()
+  const { run, runs } = useRuns()
   const [path] = useLocation()
   return (
     <header className="header">
@@ -30,6 +31,9 @@ export const Header = ({ onHelp }: { readonly onHelp: () => void }) => {
       <RunChooser />
       <nav aria-label="Pages">
         {source.hasMetrics && <PageLink href={runPath(run)} label="Run" isHere={path === "/"} />}
+        {source.hasMetrics && (runs.value?.length ?? 0) > 1 && (
+          <PageLink href={runsPath(run)} label="Runs" isHere={path === "/runs"} />
+        )}
         <PageLink href={groupsPath(run)} label="Groups" isHere={path.startsWith("/groups")} />
         <EvaluationsLink run={run} isHere={path.startsWith("/evaluations")} />
         <ReverifiedLink isHere={path === "/reverified"} />

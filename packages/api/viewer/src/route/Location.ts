@@ -40,6 +40,7 @@ export const format = (
 }
 
 export const runPath = (run: string | null): string => format("/", { run })
+export const runsPath = (run: string | null): string => format("/runs", { run })
 export const groupsPath = (run: string | null, item: string | null = null): string => format("/groups", { run, item })
 export const hackingPath = (run: string | null): string => format("/hacking", { run })
 export const reverifiedPath = (run: string | null): string => format("/reverified", { run })

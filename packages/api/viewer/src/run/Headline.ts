@@ -1,5 +1,7 @@
 /** Computes the headline metrics of a run: progress, reward, speed. Pure; null while unknown. */
 import * as Health from "@atropos/core/health/Health"
+import * as Catalog from "../chart/Catalog.ts"
+import * as Curves from "../chart/Curves.ts"
 import type { MetricTable, Points } from "../metrics/MetricTable.ts"
 
 export interface Headline {
@@ -7,6 +9,8 @@ export interface Headline {
   /** Total steps planned by the trainer. */
   readonly totalSteps: number | null
   readonly reward: Health.Course | null
+  /** The reward of each step, without non-finite values. */
+  readonly rewards: Float64Array
   /** Steps that did not update the weights, and how many of them were due to NaN or infinity. */
   readonly skipped: { readonly steps: number; readonly notFinite: number } | null
   /**
@@ -21,7 +25,17 @@ export interface Headline {
   /** Seconds until the last step at the recent pace; null if the end is unknown or reached. */
   readonly remaining: number | null
   /** The latest evaluation, by the first available score. */
-  readonly evaluation: { readonly name: string; readonly value: number; readonly step: number } | null
+  readonly evaluation: Evaluation | null
+}
+
+interface Evaluation {
+  readonly name: string
+  readonly value: number
+  readonly step: number
+  /** The first value of the same source; null if there is only one. */
+  readonly first: number | null
+  /** Bounds of the 95% confidence interval; null if not recorded. */
+  readonly interval: readonly [low: number, high: number] | null
 }
 
 export const recentSteps = Health.window
@@ -39,6 +53,7 @@ export const of = (table: MetricTable, totalSteps: number): Headline => {
     step,
     totalSteps: total,
     reward: Health.courseOf(reward),
+    rewards: reward.values,
     skipped: skippedOf(table),
     tokensPerSecond: speedOf(table, stepTime),
     elapsed: elapsedOf(table),
@@ -97,12 +112,31 @@ const latest = (table: MetricTable, names: ReadonlyArray<string>): Headline["eva
   for (const name of names) {
     const [newest] = table
       .sourcesOf(name)
-      .map((source) => finiteOf(table, source, name))
+      .map((source) => ({ source, ...finiteOf(table, source, name) }))
       .filter(({ steps }) => steps.length > 0)
       .toSorted((one, other) => other.steps.at(-1)! - one.steps.at(-1)! || other.times.at(-1)! - one.times.at(-1)!)
-    if (newest !== undefined) return { name, value: newest.values.at(-1)!, step: newest.steps.at(-1)! }
+    if (newest === undefined) continue
+    const { source, steps, values } = newest
+    return {
+      name,
+      value: values.at(-1)!,
+      step: steps.at(-1)!,
+      first: values.length > 1 ? values[0]! : null,
+      interval: intervalOf(table, source, name, newest)
+    }
   }
   return null
+}
+
+/** The interval that the chart of the metric draws at its last point. */
+const intervalOf = (table: MetricTable, source: string, name: string, points: Points): Evaluation["interval"] => {
+  const spread = Catalog.spreadOf(name, table.names())
+  const bounds = spread && Curves.spreadOf(Catalog.unitOf(name), spread, points, table, source)
+  if (!bounds) return null
+  const [low, high] = [bounds.low, bounds.high].map(
+    ({ steps, values }) => values[steps.lastIndexOf(points.steps.at(-1)!)]
+  )
+  return low === undefined || high === undefined ? null : [low, high]
 }
 
 const mean = (values: Float64Array): number | null =>

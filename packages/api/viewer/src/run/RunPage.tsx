@@ -24,6 +24,7 @@ import { DeleteRun } from "./DeleteRun.tsx"
 import { Headlines } from "./Headlines.tsx"
 import type { RunState } from "../metrics/RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
+import { Unchanged, useUnchanged } from "./Unchanged.tsx"
 import { SettingsSection } from "./SettingsSection.tsx"
 import { usePlotStyle } from "../chart/usePlotStyle.ts"
 import { useRunMetrics, useRunShapes } from "../metrics/useRunMetrics.ts"
@@ -34,16 +35,12 @@ import "./run.css"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
 import { type PageView, read, write } from "../chart/PageView.ts"
 
-/**
- * Orders the charts of the run page by importance: the main charts first, then the sections. Each chart appears once,
- * and redundant ones are dropped. Pure.
- */
 interface Arranged extends Section {
   readonly isMain: boolean
 }
 
-/** In this order; only the first chart of evaluations. */
-const mainIds: ReadonlyArray<string> = ["reward", "scores", "eval/", "kl", "entropy", "lengths"]
+/** In this order: the first at full width, the others small below it. */
+const mainIds: ReadonlyArray<string> = ["reward", "scores", "entropy", "lengths", "kl", "identical"]
 
 /** With a single environment its scores duplicate the trainer's reward. */
 const isToldTwice = ({ id, traces }: Chart, runs: ReadonlyArray<Pick<RunData, "table">>): boolean =>
@@ -53,6 +50,7 @@ const isToldTwice = ({ id, traces }: Chart, runs: ReadonlyArray<Pick<RunData, "t
       table.sourcesOf("reward/mean").length > 0 && traces.every(({ metric }) => table.sourcesOf(metric).length <= 1)
   )
 
+/** Orders the charts by importance: the main ones first, then the sections; each once, redundant ones dropped. Pure. */
 export const arrange = (
   sections: ReadonlyArray<Section>,
   runs: ReadonlyArray<Pick<RunData, "table">>
@@ -61,7 +59,7 @@ export const arrange = (
   const hasReward = all.some(({ id }) => id === "reward")
   const main = mainIds
     .filter((id) => id !== "scores" || !hasReward)
-    .flatMap((target) => all.find(({ id }) => (target.endsWith("/") ? id.startsWith(target) : id === target)) ?? [])
+    .flatMap((target) => all.find(({ id }) => id === target) ?? [])
   const others = sections.map(({ charts, title }) => ({
     title,
     isMain: false,
@@ -102,6 +100,7 @@ const Charts = ({ run }: { readonly run: string }) => {
   const style = usePlotStyle()
   const names = useMemo(() => Catalog.namesOf(states), [states])
   const sections = useMemo(() => arrange(Catalog.sections(states), states), [states])
+  const unchanged = useUnchanged(metrics, sections)
   const own = runs.find(({ name }) => name === run)
   const findings = useHealth(metrics, run, own?.activity)
   const [, navigate] = useLocation()
@@ -149,12 +148,18 @@ const Charts = ({ run }: { readonly run: string }) => {
     onPick: pick,
     onZoom: (range: readonly [number, number] | null) => changeView({ range })
   }
+  const cards = (charts: ReadonlyArray<Chart>, isMain = false) =>
+    charts.flatMap((chart) =>
+      chart.kind === "stacked" && states.length > 1
+        ? states.map(({ name }) => <ChartCard key={`${chart.id} ${name}`} chart={chart} run={name} {...figure} />)
+        : [<ChartCard key={chart.id} chart={chart} isMain={isMain} {...figure} />]
+    )
   const zoomed = view.range === null || state === undefined ? null : Curves.stepsWithin(state, view.range, view.axis)
   return (
     <div className="page run-page">
       <Headlines metrics={metrics} runs={runs} colors={style.series} />
       <Failures states={states} onRetry={metrics.retry} />
-      <HealthStrip run={run} findings={findings} />
+      <HealthStrip run={run} findings={findings} at={state?.live === "live" ? state.table.times()?.last : undefined} />
       <div className="run-tools">
         <RunPicker
           run={run}
@@ -178,15 +183,17 @@ const Charts = ({ run }: { readonly run: string }) => {
           <div className="section-head">
             <h2>{title}</h2>
           </div>
-          <div className={isMain ? "charts is-main" : "charts"}>
-            {charts.flatMap((chart) =>
-              chart.kind === "stacked" && states.length > 1
-                ? states.map(({ name }) => (
-                    <ChartCard key={`${chart.id} ${name}`} chart={chart} run={name} {...figure} />
-                  ))
-                : [<ChartCard key={chart.id} chart={chart} isMain={isMain} {...figure} />]
-            )}
-          </div>
+          {isMain ? (
+            <>
+              <div className="charts is-main">{cards(charts.slice(0, 1), true)}</div>
+              <div className="charts is-small">{cards(charts.slice(1))}</div>
+            </>
+          ) : (
+            <>
+              <div className="charts">{cards(charts.filter(({ id }) => !unchanged.has(id)))}</div>
+              <Unchanged charts={charts.filter(({ id }) => unchanged.has(id))} figure={figure} />
+            </>
+          )}
         </section>
       ))}
       {names.includes("train/step_time") && <StepTimeline metrics={metrics} run={run} />}

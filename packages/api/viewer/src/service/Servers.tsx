@@ -59,6 +59,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     }
   },
   { id: "flight", title: "In flight", isNumber: true, value: (row) => (isAsked(row) ? row.in_flight : null) },
+  { id: "limit", title: "Request limit", isNumber: true, value: (row) => (isAsked(row) ? (row.limit ?? null) : null) },
   {
     id: "mean",
     title: "Mean latency",

@@ -19,8 +19,8 @@ export type RolloutRow = (typeof TrajectoryApi.RolloutRow)["Encoded"]
 export type RolloutState = RolloutRow["state"]
 
 /**
- * A stored group; `group` is the original's object of 14 keys, `policy_versions`, `timings` and the trainer's logprobs,
- * not validated here (see `groups/Group.ts`).
+ * A stored group; `group` is the original's object of 14 keys, `policy_versions`, `version_runs`, `timings` and the
+ * trainer's logprobs, not validated here (see `groups/Group.ts`).
  */
 export type Rollout = (typeof TrajectoryApi.Rollout)["Encoded"]
 

@@ -43,7 +43,7 @@ const suite = Effect.gen(function* () {
   const learners = yield* Effect.forEach([0, 1], learner)
 
   const servers = ServerManager.layer({ servers: [{ baseUrl: `${url}/v1`, logprobsMode: "processed" }] }).pipe(
-    Layer.provide(Tokenizer.layerBytes)
+    Layer.provide(Layer.succeed(Tokenizer.Tokenizer, model.tokenizer))
   )
   const { tokens } = yield* Effect.provide(ServerManager.ServerManager, yield* Layer.build(servers))
   const inputIds = model.tokenizer.encode("Tom has 3 apples")

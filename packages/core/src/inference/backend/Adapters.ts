@@ -5,8 +5,9 @@
  * Servers such as vLLM use an adapter only if a request names it, and a trainer names every version of its weights
  * differently (`policy-<run>-v12`). The list is fetched in the background, a second after the last answer, and by
  * `refresh`, before rollouts that must not be sampled with older weights. Without such an adapter (before the first
- * push, after a restart of the server) requests wait as for a busy server: the base model is never used, because its
- * version would be unknown. A request whose adapter has just been unloaded is retried with another one.
+ * push, after a restart of the server, while a push is late) requests wait as for a busy server: the base model is
+ * never used, because its version would be unknown. A request whose adapter has just been unloaded is retried with
+ * another one.
  *
  * The newest has the largest number at the end of its name, among names that differ only in that number from the last
  * listed: servers list in loading order, and a new run counts from 0 again. That number is the policy version of its
@@ -17,6 +18,7 @@ import { InferenceError } from "./Inference.ts"
 import type { Server } from "./ServerSettings.ts"
 import { decode } from "./Reply.ts"
 import type { Transport } from "./Transport.ts"
+import * as WeightLabel from "./WeightLabel.ts"
 
 export interface Adapter {
   /** Absent: the base model is used, and its version is known (`WeightVersions`). */
@@ -30,16 +32,54 @@ interface Named extends Adapter {
 }
 
 export interface Adapters {
-  /** Runs a request with the newest adapter; fails with `overloaded` if none. */
+  /**
+   * Runs a request with the newest adapter; fails with `overloaded` if none. `states` is true of an answer that itself
+   * states which weights sampled it, and false of one that states that they are unknown.
+   */
   readonly asking: <A>(
-    ask: (adapter: Adapter | undefined) => Effect.Effect<A, InferenceError>
+    ask: (adapter: Adapter | undefined) => Effect.Effect<A, InferenceError>,
+    states?: (answer: A) => boolean | undefined
   ) => Effect.Effect<A, InferenceError>
-  /** Fetches the list now: later requests use no adapter older than the newest one loaded before this call. */
-  readonly refresh: Effect.Effect<void>
+  /**
+   * Fetches the list now: later requests use no adapter older than the newest one loaded before this call, nor one of
+   * an older policy version than `atLeast`, if that is known. Versions of different trainers are not compared.
+   */
+  readonly refresh: (atLeast?: number) => Effect.Effect<void>
+  readonly floor: Floor
 }
 
-/** For a server that serves only its model. */
-export const none: Adapters = { asking: (ask) => ask(undefined), refresh: Effect.void }
+/** The oldest weights that requests may use. Versions of different trainers are not compared. */
+export interface Floor {
+  /** Notes the name of the server's weights: a floor set from now on is a version of their trainer. */
+  readonly saw: (name: string) => void
+  readonly require: (version: number) => void
+  /** The version to wait for, if these weights, or unnamed ones, are older than that. */
+  readonly missing: (name: string | undefined) => number | undefined
+}
+
+const makeFloor = (): Floor => {
+  let seen: string | undefined
+  let floor = { version: 0, stem: seen }
+  return {
+    saw: (name) => void (seen = WeightLabel.parse(name).stem),
+    require: (version) => void (floor = { version, stem: seen }),
+    missing: (name) => {
+      const { policyVersion = floor.version, stem } =
+        name === undefined ? { ...floor, policyVersion: 0 } : WeightLabel.parse(name)
+      return policyVersion < floor.version && stem === (floor.stem ?? stem) ? floor.version : undefined
+    }
+  }
+}
+
+/** For a server that serves only its model, whose weights a trainer may replace (`WeightVersions`). */
+export const makeNone = (): Adapters => {
+  const floor = makeFloor()
+  return {
+    asking: (ask) => ask(undefined),
+    refresh: (atLeast = 0) => Effect.sync(() => floor.require(atLeast)),
+    floor
+  }
+}
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
 const decodeModels = decode(Models)
@@ -56,7 +96,7 @@ export const make = Effect.fn("Adapters.make")(function* (
 ): Effect.fn.Return<Adapters, never, Scope.Scope> {
   const { adapterPrefix, apiKey, baseUrl, serverType } = settings
   // TRL's server has one model and no list.
-  if (adapterPrefix === null || serverType === "trl") return none
+  if (adapterPrefix === null || serverType === "trl") return makeNone()
   const server = baseUrl ?? ""
   const one = yield* Semaphore.make(1)
   let listed: ReadonlyArray<string> = []
@@ -64,6 +104,9 @@ export const make = Effect.fn("Adapters.make")(function* (
   let begun = 0
   let newest = 0
   let failures = 0
+  /** Number of the first list that later requests may use. */
+  let required = 0
+  const floor = makeFloor()
 
   const list = transport.json({ method: "GET", server, url: `${server}/models`, apiKey: apiKey ?? "" }).pipe(
     Effect.timeoutOrElse({
@@ -81,7 +124,9 @@ export const make = Effect.fn("Adapters.make")(function* (
     Effect.map(({ data }) => {
       const before = newestOf(listed)
       listed = data.map(({ id }) => id).filter((id) => id.startsWith(adapterPrefix))
-      return { before, now: newestOf(listed) }
+      const now = newestOf(listed)
+      if (now !== undefined) floor.saw(now.name)
+      return { before, now }
     })
   )
 
@@ -108,12 +153,11 @@ export const make = Effect.fn("Adapters.make")(function* (
     const before = begun
     return one.withPermits(1)(Effect.suspend(() => (newest > before ? Effect.void : refresh)))
   })
-  const missing = new InferenceError({
-    reason: "overloaded",
-    server,
-    status: 503,
-    message: `${server} has no adapter whose name starts with ${adapterPrefix} (adapter_prefix): waiting for a trainer to load one (--weight_sync); without adapter_prefix, the base model is used`
-  })
+  const waiting = (message: string) =>
+    new InferenceError({ reason: "overloaded", server, status: 503, message: `${server} ${message}` })
+  const missing = waiting(
+    `has no adapter whose name starts with ${adapterPrefix} (adapter_prefix): waiting for a trainer to load one (--weight_sync); without adapter_prefix, the base model is used`
+  )
   yield* one
     .withPermits(1)(refresh)
     .pipe(
@@ -129,9 +173,14 @@ export const make = Effect.fn("Adapters.make")(function* (
       const refused = new Set<string>()
       while (true) {
         // The first request precedes the first list; later ones use what the background fetched.
-        if (newest === 0) yield* fresh
+        if (newest === 0 || newest < required) yield* fresh
+        if (newest < required) return yield* waiting("does not list its adapters")
         const adapter = newestOf(listed.filter((name) => !refused.has(name)))
         if (adapter === undefined || refused.size === maxTried) return yield* missing
+        const needed = floor.missing(adapter.name)
+        if (needed !== undefined) {
+          return yield* waiting(`has only ${adapter.name}: waiting for the trainer to load version ${needed}`)
+        }
         const answer = yield* Effect.result(ask(adapter))
         if (Result.isSuccess(answer)) return answer.success
         if (!isOf(answer.failure, adapter)) return yield* answer.failure
@@ -142,7 +191,13 @@ export const make = Effect.fn("Adapters.make")(function* (
         yield* fresh
       }
     }),
-    refresh: fresh
+    refresh: (atLeast = 0) =>
+      Effect.suspend(() => {
+        required = begun + 1
+        floor.require(atLeast)
+        return fresh
+      }),
+    floor
   }
 })
 
@@ -150,19 +205,9 @@ export const make = Effect.fn("Adapters.make")(function* (
 const isOf = ({ message, reason }: InferenceError, { name }: Named): boolean =>
   reason === "rejected" && message.includes(name)
 
-const numbered = /^(.*?)(\d{1,15})$/
-
-const parse = (name: string) => {
-  const [, stem = name, digits] = numbered.exec(name) ?? []
-  return { name, stem, policyVersion: digits === undefined ? undefined : Number(digits) }
-}
-
-/** Policy version of a weights' name: the number at its end; undefined if none. */
-export const versionOf = (name: string): number | undefined => parse(name).policyVersion
-
 /** The newest of the adapters' names, given in the server's order. */
 export const newestOf = (names: ReadonlyArray<string>): Named | undefined => {
-  const parsed = names.map(parse)
+  const parsed = names.map(WeightLabel.parse)
   const stem = parsed.at(-1)?.stem
   let newest: (typeof parsed)[number] | undefined
   for (const one of parsed) {

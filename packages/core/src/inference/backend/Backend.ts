@@ -35,6 +35,16 @@ export interface Usage {
   readonly completionTokens: number
 }
 
+/** An engine's own figures. */
+export interface Load {
+  /** Share of the KV cache in use, 0 to 1. */
+  readonly kvUsage: number
+  /** Since it started: requests that lost their KV cache to others. */
+  readonly preemptions: number
+  /** Requests that it has received and not begun. */
+  readonly waiting: number
+}
+
 /** A choice of a chat or text completion, with its exact tokens if the server adds them. */
 export interface AnswerChoice extends Choice {
   readonly sampled?: TokenChoice
@@ -81,6 +91,8 @@ export interface Backend {
   readonly promptLogprobs: (request: PromptRequest) => Effect.Effect<PromptLogprobs, InferenceError>
   /** Succeeds if the server answers a cheap request; never generates. */
   readonly health: Effect.Effect<void, InferenceError>
+  /** Absent if the server reports none, or is not known yet. */
+  readonly load?: Effect.Effect<Load, InferenceError> | undefined
 }
 
 /** The failure of a method that this kind of server does not support. */

@@ -205,7 +205,10 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
       ...(mode === "raw_logprobs" ? { logprobs: "raw" as const } : {}),
       ...(mode === "processed_logprobs" ? { logprobs: "processed" as const } : {}),
       adapters: paths.size === 0 ? undefined : paths.has("/v1/load_lora_adapter"),
-      ...(isLabelled ? { versions: "weights" as const } : {})
+      ...(isLabelled && {
+        versions: "weights" as const,
+        hasWeightSpans: version !== undefined && isAtLeast(version, [0, 33, 0])
+      })
     }
   }
   if (kind === "sglang") return { ...base, adapters: paths.size === 0 ? undefined : paths.has("/load_lora_adapter") }

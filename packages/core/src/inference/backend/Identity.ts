@@ -30,6 +30,8 @@ export interface Identity {
   readonly promptLogprobs: boolean
   /** Source of an answer's policy version. */
   readonly versions: "stated" | "adapter" | "weights" | "none"
+  /** True if answers can state which weights sampled each token (`weight_versions`). Absent: no. */
+  readonly hasWeightSpans?: boolean
   /** True if adapters can be loaded at run time; undefined: unknown. */
   readonly adapters: boolean | undefined
   /** The parser of tool calls; with exact tokens they are parsed here. */
@@ -144,7 +146,7 @@ const ofVersions: { readonly [V in Identity["versions"]]: string } = {
 
 /** One human-readable line: `vLLM 0.33.0, ids and raw logprobs by /v1/completions, …`. */
 export const describe = (identity: Identity): string => {
-  const { adapters, idsBy, logprobs, tokens, tools, versions } = identity
+  const { adapters, hasWeightSpans = false, idsBy, logprobs, tokens, tools, versions } = identity
   const isBeside = idsBy !== undefined || (identity.kind === "trl" && logprobs !== undefined)
   const ids = tokens !== undefined ? `ids: yes (${tokens})` : isBeside ? "ids: in addition to the text" : "ids: no"
   const kindOfLogprobs = identity.kind === "policy" ? "tempered, as reported" : logprobs
@@ -152,7 +154,7 @@ export const describe = (identity: Identity): string => {
     nameOf(identity),
     ids,
     `logprobs: ${kindOfLogprobs ?? "no"}`,
-    `policy version: ${ofVersions[versions]}`,
+    `policy version: ${ofVersions[versions]}${hasWeightSpans ? ", per token" : ""}`,
     `adapters: ${adapters === undefined ? "not known" : adapters ? "yes" : "no"}`,
     `tool calls: ${tokens !== undefined ? "parsed by the client" : tools === "none" ? "no" : "parsed by the server"}`
   ].join(", ")

@@ -124,13 +124,15 @@ export interface TokenChoice {
   readonly logprobs: ReadonlyArray<number>
   readonly finishReason: FinishReason
   readonly policyVersion?: number
-  /** Per token, if weights changed in the middle. */
-  readonly policyVersions?: ReadonlyArray<number>
+  /** Per token, if weights changed in the middle; undefined where unknown. */
+  readonly policyVersions?: ReadonlyArray<number | undefined>
   /**
    * ((P + n - 1) W) experts chosen by a mixture at each position of P prompt tokens and n of the answer except its
    * last, in the form of `ScoredGroup`.
    */
   readonly routedExperts?: Int32Array
+  /** Per token the ids that top-k, top-p and min-p left to choose from, if the server reports them. */
+  readonly keptTokens?: ReadonlyArray<ReadonlyArray<number>>
   /** Sampling parameters and the mode of `logprobs`, if known. */
   readonly sampling?: Sampling
   readonly served?: Served
@@ -158,6 +160,8 @@ export interface ServerMetrics extends Figures {
   readonly healthy: boolean
   readonly split: Split
   readonly inFlight: number
+  /** Max requests in flight; infinite in this process. */
+  readonly limit: number
 }
 
 /** The trained positions of one answer in a sequence: `start` to before `end`. */

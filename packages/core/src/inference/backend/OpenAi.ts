@@ -23,6 +23,7 @@ import type { Identity } from "./Identity.ts"
 import * as Reply from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
+import * as WeightSpans from "./WeightSpans.ts"
 import { type JsonReply, malformed, statusError, type Transport, unacceptable } from "./Transport.ts"
 
 export interface Options {
@@ -64,7 +65,7 @@ const changed = (server: string) =>
 const noLimit = 2 ** 31 - 1
 
 export const make = Effect.fn("OpenAi.make")(function* (
-  { adapters = Adapters.none, identity, reasoning, settings, tokenizer, transport }: Options,
+  { adapters = Adapters.makeNone(), identity, reasoning, settings, tokenizer, transport }: Options,
   naming: Naming = asModel
 ) {
   const { default: OpenAI } = yield* Effect.promise(() => import("#openai"))
@@ -125,25 +126,21 @@ export const make = Effect.fn("OpenAi.make")(function* (
     onDelta?: DeltaHandler<Delta>
   ) => {
     const { forward, isStreamed } = recorded(onDelta)
-    return adapters.asking((adapter) => {
+    const ask = Effect.fnUntraced(function* (adapter: Adapters.Adapter | undefined) {
       // Streamed text cannot be taken back.
-      if (isStreamed()) return changed(server)
+      if (isStreamed()) return yield* changed(server)
       const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
-      return (
-        onDelta === undefined
-          ? post(path, named)
-          : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, forward)
-      ).pipe(
-        Effect.flatMap((reply) =>
-          Effect.map(
-            read(reply),
-            Reply.withSampling(SamplingBody.recorded(request, Reply.logprobsMode(reply), identity))
-          )
-        ),
-        Effect.flatMap(covered),
-        Effect.map(Reply.withVersion(adapter?.policyVersion))
-      )
+      const reply = yield* onDelta === undefined
+        ? post(path, named)
+        : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, forward)
+      const sampling = SamplingBody.recorded(request, Reply.logprobsMode(reply), identity)
+      const answer = yield* covered(Reply.withSampling(sampling)(yield* read(reply)))
+      return {
+        answer: Reply.withVersion(adapter?.policyVersion)(answer),
+        isVerified: WeightSpans.areVerified(reply.body)
+      }
     })
+    return Effect.map(adapters.asking(ask, isVerified), ({ answer }) => answer)
   }
 
   const named = modelName === undefined ? {} : { model: modelName }
@@ -192,9 +189,13 @@ const asSent = (body: { readonly [key: string]: unknown }) =>
 
 const instead = `use vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a command for each)`
 
-/** Requests ids and logprobs with the text, for answers that are trained on. */
-const exactly = ({ exact }: Exact, { idsBy }: Identity, logprobs: unknown) =>
-  exact && idsBy !== undefined ? { logprobs, [idsBy]: true } : {}
+/** Requests ids and logprobs with the text, for answers that are trained on, and the weights of each token. */
+const exactly = ({ exact }: Exact, { hasWeightSpans, idsBy }: Identity, logprobs: unknown) => ({
+  ...(exact && idsBy !== undefined && { logprobs, [idsBy]: true }),
+  ...(hasWeightSpans && { return_weight_versions: true })
+})
+
+const isVerified = (answer: { readonly isVerified: boolean | undefined }) => answer.isVerified
 
 /** A request's parameters for calls and output constraints. */
 const choosing = ({ toolChoice, constraints }: ChatRequest, { kind }: Identity) =>

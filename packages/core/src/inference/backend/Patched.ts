@@ -40,7 +40,7 @@ export const make = Effect.fn("Patched.make")(function* (options: OpenAi.Options
   const { server } = openAi
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
-  const adapters = options.adapters ?? Adapters.none
+  const adapters = options.adapters ?? Adapters.makeNone()
   const generate = (inputIds: ReadonlyArray<number>, body: { readonly [key: string]: unknown }) =>
     adapters.asking((adapter) =>
       transport

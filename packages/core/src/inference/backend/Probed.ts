@@ -55,7 +55,7 @@ export const find = Effect.fn("Probed.find")(function* (options: Options, tokeni
   // Our policy server reports the mode with every answer.
   if (!backend.capabilities.tokens || identified.kind === "policy") return { identity: identified, backend }
   // The base model suffices; adapters may be loaded later.
-  const model = yield* make({ ...options, adapters: Adapters.none, identity: identified }, tokenizer)
+  const model = yield* make({ ...options, adapters: Adapters.makeNone(), identity: identified }, tokenizer)
   const mode = yield* Identify.measured(model, identified.kind).pipe(
     // The endpoint is missing after all, or ignores what was requested: treated like any other server with OpenAI's
     // routes.
@@ -173,6 +173,9 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
       identify: probe,
       get identity() {
         return known?.identity
+      },
+      get load() {
+        return known?.backend.load
       },
       get contextLength() {
         return known?.identity.contextLength

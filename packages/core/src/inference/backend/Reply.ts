@@ -3,7 +3,8 @@
  *
  * Exact tokens are read from `token_ids` (vLLM's `return_token_ids`, our policy server) or from logprob entries named
  * `token_id:<n>` (vLLM's `return_tokens_as_token_ids`), with the logprobs of the same entries. The policy version is
- * read from the `x-policy-version` header or a `policy_version` field; the choice's takes precedence over the answer's.
+ * read from the `x-policy-version` header or a `policy_version` field; the choice's takes precedence over the answer's,
+ * and vLLM's `weight_versions` over both.
  */
 import { Effect, Predicate, Schema } from "effect"
 import { InferenceError, type TokenChoice } from "./Inference.ts"
@@ -14,6 +15,7 @@ import * as Sampling from "../../trajectory/Sampling.ts"
 import type { Answer, AnswerChoice } from "./Backend.ts"
 import * as Positions from "./Positions.ts"
 import { type JsonReply, malformed, shortened } from "./Transport.ts"
+import * as WeightSpans from "./WeightSpans.ts"
 
 /** A key that may be absent or null. */
 export const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -34,7 +36,8 @@ const choiceFields = {
   stop_reason: Schema.optionalKey(Schema.Unknown),
   token_ids: nullable(TokenIds),
   prompt_token_ids: nullable(TokenIds),
-  policy_version: nullable(PolicyVersion)
+  policy_version: nullable(PolicyVersion),
+  weight_versions: nullable(WeightSpans.Spans)
 }
 const answerFields = {
   prompt_token_ids: nullable(TokenIds),
@@ -179,6 +182,7 @@ interface ReplyChoice {
   readonly token_ids?: ReadonlyArray<number> | null
   readonly prompt_token_ids?: ReadonlyArray<number> | null
   readonly policy_version?: number | null
+  readonly weight_versions?: WeightSpans.Spans | null
 }
 
 const inOrder = <C extends ReplyChoice>(choices: ReadonlyArray<C>): ReadonlyArray<C> =>
@@ -188,7 +192,11 @@ const policyVersionOf = (
   choice: ReplyChoice,
   body: { readonly policy_version?: number | null },
   reply: JsonReply
-): number | undefined => choice.policy_version ?? body.policy_version ?? headerPolicyVersion(reply)
+): number | undefined =>
+  (choice.weight_versions ? WeightSpans.oldest(choice.weight_versions) : undefined) ??
+  choice.policy_version ??
+  body.policy_version ??
+  headerPolicyVersion(reply)
 
 const messageOf = (message: typeof AssistantMessage.Type): Message.Message => {
   const { content = null, function_call: old, reasoning_content: own, role, tool_calls: several, ...rest } = message
@@ -223,7 +231,7 @@ const toChoice = (
     finishReason,
     ...(finishReason === "stop" && typeof choice.stop_reason === "string" && { stop: choice.stop_reason }),
     ...version,
-    ...(sampled === undefined ? {} : { sampled: { ...sampled, finishReason, ...version } })
+    ...(sampled === undefined ? {} : { sampled: { ...version, ...sampled, finishReason } })
   }
 }
 
@@ -266,5 +274,8 @@ const sampledOf = Effect.fnUntraced(function* (
   if (finite.length < tokens.length) {
     return yield* malformed(server, `answer of ${server}: ${tokens.length} token ids but ${finite.length} logprobs`)
   }
-  return yield* Positions.complete(server, { tokens, logprobs: finite })
+  const versions = choice.weight_versions
+    ? yield* WeightSpans.ofTokens(server, choice.weight_versions, tokens.length)
+    : {}
+  return yield* Positions.complete(server, { tokens, logprobs: finite, ...versions })
 })

@@ -80,6 +80,12 @@ export const serverFields = {
     512,
     "max concurrent training requests; a request for n completions counts once"
   ),
+  adaptiveConcurrency: field(
+    Schema.Boolean,
+    true,
+    "send a vLLM server fewer training requests than num_max_requests_at_once while its /metrics report preemptions, or a full KV cache with requests waiting, and more again when it has space"
+  ),
+  minRequestsAtOnce: field(positive, 8, "min concurrent training requests under adaptive_concurrency"),
   numRequestsForEval: field(positive, 64, "max concurrent evaluation requests"),
   rollingBufferLength: field(positive, 1000, "number of recent requests over which server metrics are computed"),
   nKwargIsIgnored: field(

@@ -37,7 +37,7 @@ const asPath: OpenAi.Naming = ({ name }): ReturnType<OpenAi.Naming> => (name ===
 export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options) {
   const { identity, settings, transport } = options
   const openAi = yield* OpenAi.make(options, asPath)
-  const adapters = options.adapters ?? Adapters.none
+  const adapters = options.adapters ?? Adapters.makeNone()
   const { server } = openAi
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""

@@ -35,6 +35,8 @@ export interface JsonReply {
 }
 
 export interface Transport {
+  /** The text of a page. */
+  readonly text: (question: Question) => Effect.Effect<string, InferenceError>
   readonly json: (request: JsonRequest) => Effect.Effect<JsonReply, InferenceError>
   /** Like `json`, with an answer read line by line; `take` returns why a line is rejected, which ends the request. */
   readonly lines: (
@@ -79,23 +81,22 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
     return { status: response.status, text: utf8.decode(bytes), headers: response.headers }
   })
 
+  const successOf = Effect.fnUntraced(function* (request: HttpClientRequest.HttpClientRequest, server: string) {
+    const answer = yield* answerOf(request, server)
+    const { headers, status, text: body } = answer
+    if (status >= 200 && status < 300) return answer
+    const now = yield* Clock.currentTimeMillis
+    const [location, retryAfter] = [headers["location"], headers["retry-after"]]
+    return yield* statusError({ server, url: request.url, status, body, location, retryAfter, now })
+  })
+
   return {
+    text: ({ apiKey, server, url }) =>
+      Effect.map(successOf(authorized(HttpClientRequest.get(url), apiKey), server), ({ text }) => text),
     json: Effect.fn("Transport.json")(function* ({ apiKey, body, method, server, url }: JsonRequest) {
       const bare = HttpClientRequest.make(method)(url)
       const request = authorized(body === undefined ? bare : withBody(bare, body), apiKey)
-      const { headers, status, text } = yield* answerOf(request, server)
-      if (status < 200 || status >= 300) {
-        const now = yield* Clock.currentTimeMillis
-        return yield* statusError({
-          server,
-          url,
-          status,
-          body: text,
-          location: headers["location"],
-          retryAfter: headers["retry-after"],
-          now
-        })
-      }
+      const { headers, text } = yield* successOf(request, server)
       const flaw = AnswerBody.flaw(text)
       if (flaw !== undefined) return yield* unacceptable(server, { method, url }, flaw)
       const parsed = yield* Effect.mapError(parseJson(text), () =>

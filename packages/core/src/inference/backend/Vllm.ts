@@ -3,6 +3,9 @@
  * `--enable-scale-out` from 0.30 on), else `POST /v1/completions` with the prompt as ids, which returns ids as
  * `token_ids` (`return_token_ids`, 0.10.2 on) or as the names of tokens (`return_tokens_as_token_ids`, before).
  *
+ * Started with `--return-sampling-mask`, the first of these also returns the tokens that top-k, top-p and min-p left to
+ * choose from (`sampling_mask`).
+ *
  * vLLM writes -9999 for a missing logprob: such an answer is rejected. The end-of-sequence token is part of the output.
  */
 import { Effect, Schema } from "effect"
@@ -14,8 +17,11 @@ import { rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
 import * as Positions from "./Positions.ts"
 import { checkCount, checkWhole, complete as readCompletion, decode, nullable, withVersion } from "./Reply.ts"
+import * as Sampling from "../../trajectory/Sampling.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import { malformed } from "./Transport.ts"
+import * as VllmLoad from "./VllmLoad.ts"
+import * as WeightSpans from "./WeightSpans.ts"
 import * as WeightVersions from "./WeightVersions.ts"
 
 const Content = Schema.Struct({ content: nullable(Schema.Array(Schema.Struct({ logprob: Schema.Finite }))) })
@@ -26,7 +32,9 @@ const Generated = Schema.Struct({
       index: Schema.Int,
       finish_reason: nullable(Schema.String),
       token_ids: nullable(Schema.Array(Schema.Natural)),
-      logprobs: nullable(Content)
+      logprobs: nullable(Content),
+      sampling_mask: nullable(Schema.Array(Schema.Array(Schema.Natural))),
+      weight_versions: nullable(WeightSpans.Spans)
     })
   )
 })
@@ -41,24 +49,26 @@ const finalOnly = 2
 
 export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
   const { identity, settings, transport } = options
-  const adapters =
-    identity.versions === "weights" ? WeightVersions.make(settings, transport) : (options.adapters ?? Adapters.none)
+  const { adapters: given = Adapters.makeNone() } = options
+  const adapters = identity.versions === "weights" ? WeightVersions.make(settings, transport, given) : given
   const openAi = yield* OpenAi.make({ ...options, adapters })
   const { server } = openAi
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
   const named = identity.modelName === undefined ? {} : { model: identity.modelName }
   const post = (url: string, body: SamplingBody.Body) =>
-    adapters.asking((adapter) =>
-      transport
-        .json({
-          method: "POST",
-          server,
-          url,
-          apiKey,
-          body: { ...named, ...(adapter !== undefined && OpenAi.asModel(adapter)), ...body }
-        })
-        .pipe(Effect.map((reply) => ({ reply, version: adapter?.policyVersion })))
+    adapters.asking(
+      (adapter) =>
+        transport
+          .json({
+            method: "POST",
+            server,
+            url,
+            apiKey,
+            body: { ...named, ...(adapter !== undefined && OpenAi.asModel(adapter)), ...body }
+          })
+          .pipe(Effect.map((reply) => ({ reply, version: adapter?.policyVersion }))),
+      ({ reply }) => WeightSpans.areVerified(reply.body)
     )
 
   /** Without a limit, vLLM generates 16 tokens. */
@@ -81,23 +91,33 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
     }
     return yield* Effect.forEach(
       choices.toSorted((a, b) => a.index - b.index),
-      ({ finish_reason: finish, logprobs, token_ids: tokens }) => {
+      Effect.fnUntraced(function* (choice) {
+        const {
+          finish_reason: finish,
+          logprobs,
+          sampling_mask: kept,
+          token_ids: tokens,
+          weight_versions: spans
+        } = choice
         const values = logprobs?.content?.map(({ logprob }) => logprob)
-        return tokens && values && tokens.length === values.length
-          ? Positions.complete<TokenChoice>(server, {
-              tokens,
-              logprobs: values,
-              finishReason: finish ?? "unknown",
-              ...(version !== undefined && { policyVersion: version }),
-              sampling: SamplingBody.recorded(request, undefined, identity)
-            })
-          : Effect.fail(
-              malformed(
-                server,
-                `answer of ${server}: ${tokens?.length ?? "no"} token ids but ${values?.length ?? "no"} logprobs`
-              )
-            )
-      }
+        if (!tokens || !values || tokens.length !== values.length) {
+          const problem = `${tokens?.length ?? "no"} token ids but ${values?.length ?? "no"} logprobs`
+          return yield* malformed(server, `answer of ${server}: ${problem}`)
+        }
+        if (kept && !isMaskOf(kept, tokens)) {
+          return yield* malformed(server, `answer of ${server}: sampling_mask lacks sampled tokens`)
+        }
+        const hasSpans = identity.hasWeightSpans === true && spans
+        return yield* Positions.complete<TokenChoice>(server, {
+          tokens,
+          logprobs: values,
+          finishReason: finish ?? "unknown",
+          ...(version !== undefined && { policyVersion: version }),
+          ...(hasSpans && (yield* WeightSpans.ofTokens(server, spans, tokens.length))),
+          ...(kept && isTruncated(request) && { keptTokens: kept }),
+          sampling: SamplingBody.recorded(request, undefined, identity)
+        })
+      })
     )
   })
 
@@ -106,6 +126,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
       prompt: request.inputIds,
       logprobs: 0,
       ...(identity.idsBy !== undefined && { [identity.idsBy]: true }),
+      ...(identity.hasWeightSpans && { return_weight_versions: true }),
       ...SamplingBody.vllm(limited(request))
     })
     const answer = withVersion(version)(yield* readCompletion(server, request.n ?? 1, reply))
@@ -140,9 +161,20 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
       identity.promptLogprobs
         ? promptLogprobs(request)
         : unsupported(server, "prompt logprobs", "use vLLM's own server or atropos policy"),
-    health: transport.isThere({ server, url: `${root}/health`, apiKey })
+    health: transport.isThere({ server, url: `${root}/health`, apiKey }),
+    load: VllmLoad.read({ server, apiKey }, transport)
   } satisfies Backend
 })
+
+/** True if a mask has the tokens that were kept at each position, among them the sampled one. */
+const isMaskOf = (kept: ReadonlyArray<ReadonlyArray<number>>, tokens: ReadonlyArray<number>): boolean =>
+  kept.length === tokens.length && kept.every((ids, at) => ids.includes(tokens[at]!))
+
+/** Without truncation a mask has the whole vocabulary. */
+const isTruncated = (request: IdsRequest): boolean => {
+  const { minP, topK, topP } = Sampling.ofRequest(request, "processed")
+  return topP < 1 || topK > 0 || minP > 0
+}
 
 const noIds = (server: string): InferenceError =>
   new InferenceError({

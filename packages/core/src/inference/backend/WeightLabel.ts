@@ -27,3 +27,14 @@ export const read = (label: string): WeightLabel => {
     ? { name: label, isSettled: true }
     : { name: at === 0 ? undefined : label.slice(0, at), isSettled: false }
 }
+
+const numbered = /^(.*?)(\d{1,15})$/
+
+/** A name of weights and the number at its end. */
+export const parse = (name: string) => {
+  const [, stem = name, digits] = numbered.exec(name) ?? []
+  return { name, stem, policyVersion: digits === undefined ? undefined : Number(digits) }
+}
+
+/** Policy version of a weights' name: the number at its end; undefined if none. */
+export const versionOf = (name: string): number | undefined => parse(name).policyVersion

@@ -5,11 +5,12 @@
  * theirs: a server that gets new weights finishes what it has begun, and delays the rest or (0.33) rejects it with 503
  * until it resumes. If they differ, the request is repeated. While weights are being loaded it waits.
  *
- * vLLM can also report the label of every token from 0.33 on (`weight_versions`; on `/v1/completions` and chats with
- * `return_weight_versions`), which is not used.
+ * From 0.33 on an answer states the label of every token (`weight_versions`; on `/v1/completions` and chats on request,
+ * `return_weight_versions`). Then it needs no second label, and weights may change in the middle of it; it is repeated
+ * only if unverified weights sampled a part of it.
  */
 import { Duration, Effect, Schedule, Schema } from "effect"
-import { type Adapters, versionOf } from "./Adapters.ts"
+import type { Adapters } from "./Adapters.ts"
 import { rootOf } from "./Identify.ts"
 import { InferenceError } from "./Inference.ts"
 import { decode } from "./Reply.ts"
@@ -26,7 +27,11 @@ const patience = Duration.seconds(30)
 const settling = Duration.minutes(5)
 const maxAttempts = 5
 
-export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, transport: Transport): Adapters => {
+export const make = (
+  { apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">,
+  transport: Transport,
+  { floor, refresh }: Pick<Adapters, "floor" | "refresh">
+): Adapters => {
   const server = baseUrl ?? ""
   const url = `${rootOf(server)}/weight_info`
   const overloaded = (message: string) => new InferenceError({ reason: "overloaded", server, message })
@@ -56,16 +61,23 @@ export const make = ({ apiKey, baseUrl }: Pick<Server, "apiKey" | "baseUrl">, tr
   )
 
   return {
-    asking: Effect.fnUntraced(function* (ask) {
+    asking: Effect.fnUntraced(function* (ask, states = () => undefined) {
       for (let count = 0; count < maxAttempts; count++) {
         const { name = "" } = yield* settled
-        const answer = yield* ask({ policyVersion: versionOf(name) })
-        if ((yield* label).name === name) return answer
+        const policyVersion = WeightLabel.versionOf(name)
+        // A restarted server has weights without a version.
+        const needed = floor.missing(policyVersion === undefined ? undefined : name)
+        if (policyVersion !== undefined) floor.saw(name)
+        if (needed !== undefined) {
+          return yield* overloaded(`${server} has "${name}": waiting for the trainer to load version ${needed}`)
+        }
+        const answer = yield* ask({ policyVersion })
+        if (states(answer) ?? (yield* label).name === name) return answer
         yield* Effect.logDebug("weights changed during the request; retrying", { server, before: name, after: last })
       }
       return yield* overloaded(`the weights of ${server} changed during each of ${maxAttempts} attempts at one request`)
     }),
-    // Every request checks.
-    refresh: Effect.void
+    refresh,
+    floor
   }
 }

@@ -15,12 +15,13 @@ import { isUsable } from "../../reward/RewardComponents.ts"
 import type { ContentPart, Message } from "../../trajectory/Message.ts"
 import type { Overrides, ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import { isTooShort, notSampled, trainedTokens } from "../../trajectory/Trajectory.ts"
+import * as VersionRuns from "../../trajectory/VersionRuns.ts"
 
 /** Reasons to drop a group, with explanations. */
 export const reasons = {
   wrong_size: "its number of sequences is not group_size (or group_overrides.group_size)",
   no_tokens: "a sequence has no tokens: neither the server nor a tokenizer provided any",
-  misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
+  misaligned: "masks, scores, logprobs, versions or a teacher's candidates do not match the tokens",
   not_finite: "scores, components or advantages contain NaN, Infinity or a number beyond float32 (3.4e38)",
   identical_scores: "all scores are equal, and there are no token-level advantages",
   too_short: "all sequences have fewer than min_trained_tokens trained tokens",
@@ -93,6 +94,11 @@ const cut = (group: ScoredGroup, limit: number): ScoredGroup => {
     }),
     ...(distillTokenIds && { distillTokenIds: distillTokenIds.map((rows) => rows.slice(0, limit)) }),
     ...(distillLogprobs && { distillLogprobs: distillLogprobs.map((rows) => rows.slice(0, limit)) }),
+    // Not trained on: `policyVersions` is enough.
+    ...(group.versionRuns && {
+      versionRuns: group.versionRuns.map((runs, index) => (isLong[index] ? new Int32Array() : runs))
+    }),
+    ...(group.keptTokens && { keptTokens: group.keptTokens.map((rows) => rows.slice(0, limit)) }),
     ...(routedExperts && {
       routedExperts: routedExperts.map((words, index) =>
         isLong[index] ? words.subarray(0, (words.length / (tokens[index]!.length - 1)) * (limit - 1)) : words
@@ -145,9 +151,14 @@ const isAligned = (group: ScoredGroup): boolean => {
     group.routedExperts === undefined ||
     (group.routedExperts.length === tokens.length &&
       group.routedExperts.every((words, index) => words.length % Math.max(1, tokens[index]!.length - 1) === 0))
-  const lists = [masks, advantages, inferenceLogprobs, refLogprobs, distillTokenIds, distillLogprobs]
-  const isCounted = [scores, group.rewards ?? tokens].every(({ length }) => length === tokens.length)
-  return isCounted && isWhole && lists.every(fits)
+  const lists = [masks, advantages, inferenceLogprobs, refLogprobs, distillTokenIds, distillLogprobs, group.keptTokens]
+  const isVersioned = (group.versionRuns ?? []).every(
+    (runs, index) => VersionRuns.flaw(runs, tokens[index]?.length ?? 0, group.policyVersions?.[index]) === undefined
+  )
+  const isCounted = [scores, group.rewards ?? tokens, group.versionRuns ?? tokens].every(
+    ({ length }) => length === tokens.length
+  )
+  return isCounted && isVersioned && isWhole && lists.every(fits)
 }
 
 const isFinite = ({ advantages, rewards, scores }: ScoredGroup): boolean =>

@@ -42,6 +42,7 @@ const serverReport = (metrics: ServerMetrics): ServerReport => {
     split: metrics.split,
     healthy: metrics.healthy,
     inFlight: metrics.inFlight,
+    ...(Number.isFinite(metrics.limit) && { limit: metrics.limit }),
     latencyMean: isUsed ? finite(metrics.latencyMean) : null,
     latencyP95: isUsed ? finite(metrics.latencyP95) : null,
     tokensPerSecond: isUsed ? finite(metrics.tokensPerSecond) : null,

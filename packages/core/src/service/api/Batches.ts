@@ -34,6 +34,13 @@ export type JsonBatch = typeof JsonBatch.Type
 export const Lease = wire({ leaseToken: Schema.NonEmptyString })
 export type Lease = typeof Lease.Type
 
+/** Proof of a lease, and the policy version of the weights trained on the batch. */
+export const Trained = wire({
+  leaseToken: Schema.NonEmptyString,
+  policyVersion: Schema.optionalKey(Schema.Natural)
+})
+export type Trained = typeof Trained.Type
+
 /** Proof of a lease, and its new duration from now. */
 export const LeaseExtension = wire({
   leaseToken: Schema.NonEmptyString,
@@ -87,13 +94,13 @@ export class BatchesGroup extends HttpApiGroup.make("batches")
     }).annotateMerge(describe("Extends the lease to `lease_seconds` from now.")),
     HttpApiEndpoint.post("trained", "/runs/:run/batches/:id/trained", {
       params: rowParams,
-      payload: Lease,
+      payload: Trained,
       success: HttpApiSchema.NoContent,
       error: [...common, errors.LeaseLost]
     }).annotateMerge(
       describe(
-        "The batch was trained on, and samplers have the new weights: environments waiting at a staleness bound may continue. It " +
-          "stays leased until `ack`; if redelivered, it counts as untrained."
+        "The batch was trained on, and samplers have the new weights: environments waiting at a staleness bound may continue, with " +
+          "samplers of `policy_version` or newer. It stays leased until `ack`; if redelivered, it counts as untrained."
       )
     ),
     HttpApiEndpoint.put("recordLogprobs", "/runs/:run/batches/:id/logprobs", {

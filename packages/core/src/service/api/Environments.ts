@@ -41,6 +41,8 @@ export const ServerReport = wire({
   split: Schema.Literals(["train", "eval"]),
   healthy: Schema.Boolean,
   inFlight: Schema.Natural,
+  /** Max requests in flight now; absent if unlimited, or from older environments. */
+  limit: Schema.optionalKey(Schema.Natural),
   latencyMean: Schema.NullOr(Schema.Finite),
   latencyP95: Schema.NullOr(Schema.Finite),
   tokensPerSecond: Schema.NullOr(Schema.Finite),
@@ -116,8 +118,13 @@ export const Begin = wire({
 })
 export type Begin = typeof Begin.Type
 
-/** Number of them that it may start; they then count as in progress. */
-export const Begun = wire({ granted: Schema.Natural })
+/** A permit to start rollouts. */
+export const Begun = wire({
+  /** Number of groups that it may start; they then count as in progress. */
+  granted: Schema.Natural,
+  /** Policy version that samplers must have for them; absent if the trainer has not reported one. */
+  policyVersion: Schema.optionalKey(Schema.Natural)
+})
 export type Begun = typeof Begun.Type
 
 /** An environment's cursor and its own state, stored by the service under the environment's name. */

@@ -41,7 +41,7 @@ export const RolloutPage = wire({
 })
 export type RolloutPage = typeof RolloutPage.Type
 
-/** A complete stored group: the original's object of 14 keys, `policy_versions` and `timings`. */
+/** A complete stored group: the original's object of 14 keys, `policy_versions`, `version_runs` and `timings`. */
 export const Rollout = wire({ ...rollout, group: Schema.Unknown })
 export type Rollout = typeof Rollout.Type
 

@@ -133,7 +133,7 @@ const environmentClient = (service: Service): EnvironmentClientShape => {
         )
         return Stream.fromEffectRepeat(next)
       }),
-    begin: (envId, { more }) => Effect.as(environments.get(envId), more),
+    begin: (envId, { more }) => Effect.as(environments.get(envId), { granted: more }),
     savedStates: memoryStates()
   }
 }

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import * as RewardComponents from "../../reward/RewardComponents.ts"
 import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
+import * as VersionRuns from "../../trajectory/VersionRuns.ts"
 import type { LabelledGroup } from "./LabelledGroup.ts"
 import { PackedGroupError } from "./PackedFrame.ts"
 
@@ -86,6 +87,35 @@ const checkWords = (
       })
 }
 
+const checkKept = (
+  rows: ReadonlyArray<ReadonlyArray<Int32Array>>,
+  tokens: ReadonlyArray<Int32Array>
+): PackedGroupError | undefined => {
+  for (const [i, row] of rows.entries()) {
+    const t = row.findIndex((ids, at) => ids.length > 0 && (!ids.includes(tokens[i]![at]!) || hasNegative(ids)))
+    if (row.length === tokens[i]!.length && t < 0) continue
+    const field = `keptTokens.${i}`
+    return row.length === tokens[i]!.length
+      ? new PackedGroupError({ field: `${field}.${t}`, message: "should be token ids, among them the sequence's" })
+      : new PackedGroupError({
+          field,
+          message: `should have one list per token, ${tokens[i]!.length}, not ${row.length}`
+        })
+  }
+  return undefined
+}
+
+const checkVersionRuns = (
+  rows: ReadonlyArray<Int32Array>,
+  { policyVersions, tokens }: Pick<ScoredGroup, "policyVersions" | "tokens">
+): PackedGroupError | undefined => {
+  for (const [i, runs] of rows.entries()) {
+    const message = VersionRuns.flaw(runs, tokens[i]?.length ?? 0, policyVersions?.[i])
+    if (message !== undefined) return new PackedGroupError({ field: `versionRuns.${i}`, message })
+  }
+  return undefined
+}
+
 const isInfinite = (one: number): boolean => Math.abs(one) === Infinity
 
 /** Unlike `checkFinite`, accepts NaN: nothing was sampled there. */
@@ -128,7 +158,7 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
   checkLogprobs: (name: string, rows: ReadonlyArray<Float32Array>) => PackedGroupError | undefined
 ): Result.Result<Group, PackedGroupError> => {
   const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
-  const { routedExperts } = group
+  const { keptTokens, routedExperts, versionRuns } = group
   const sequences = tokens.length
   const counted = {
     masks,
@@ -138,7 +168,9 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
     inferenceLogprobs,
     distillTokenIds,
     distillLogprobs,
-    routedExperts
+    routedExperts,
+    versionRuns,
+    keptTokens
   }
   const error =
     Object.entries(counted)
@@ -158,6 +190,8 @@ const checked = <Group extends ScoredGroup | LabelledGroup>(
         checkLogprobs("inferenceLogprobs", inferenceLogprobs))) ??
     (distillTokenIds && checkTokens("distillTokenIds", distillTokenIds.flat())) ??
     (distillLogprobs && checkFinite("distillLogprobs", distillLogprobs.flat())) ??
-    (routedExperts && checkWords("routedExperts", routedExperts, tokens))
+    (routedExperts && checkWords("routedExperts", routedExperts, tokens)) ??
+    (versionRuns && checkVersionRuns(versionRuns, group)) ??
+    (keptTokens && checkKept(keptTokens, tokens))
   return error === undefined ? Result.succeed(group) : Result.fail(error)
 }

@@ -1,6 +1,6 @@
 /**
  * Finds the shape of a packed group and its sections, and cuts them into rows; every length is checked against the
- * available bytes.
+ * available bytes. Joins rows to sections for writing.
  */
 import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, readPrelude } from "./PackedFrame.ts"
@@ -137,10 +137,10 @@ export const readCube = <A extends Cuttable<A>>(
   bytes: Uint8Array,
   opened: Opened,
   name: string,
-  whole: Whole<A>
+  read: (bytes: Uint8Array, opened: Opened, name: string) => Whole<A>
 ): Result.Result<ReadonlyArray<ReadonlyArray<A>> | undefined, PackedGroupError> =>
   Result.gen(function* () {
-    const numbers = yield* whole
+    const numbers = yield* read(bytes, opened, name)
     const positions = yield* ints(bytes, opened, `${name}.positions`)
     const lengths = yield* ints(bytes, opened, `${name}.lengths`)
     if (numbers === undefined) return undefined
@@ -157,6 +157,9 @@ export const readCube = <A extends Cuttable<A>>(
     return perSequence.map(({ length }) => rows.slice(at, (at += length)))
   })
 
+export const readVersionRuns = (bytes: Uint8Array, opened: Opened) =>
+  readMatrix(bytes, opened, "version_runs", ints(bytes, opened, "version_runs"), [])
+
 export const readTimings = (
   bytes: Uint8Array,
   opened: Opened
@@ -169,3 +172,46 @@ export const readTimings = (
       return yield* failed(`timings.${odd}`, "should be non-negative times in milliseconds: 2, and 3 per turn")
     return timings?.map((one) => one ?? null)
   })
+
+const joined = (rows: ReadonlyArray<Int32Array | Float32Array>, type: "i32" | "f32"): Sections.Numbers => {
+  const length = rows.reduce((sum, row) => sum + row.length, 0)
+  const whole = type === "i32" ? new Int32Array(length) : new Float32Array(length)
+  let at = 0
+  for (const row of rows) {
+    whole.set(row, at)
+    at += row.length
+  }
+  return whole
+}
+
+const lengthsOf = (rows: ReadonlyArray<ArrayLike<unknown>>): Int32Array => Int32Array.from(rows, (row) => row.length)
+export type NamedSection = readonly [name: string, type: Sections.NumberType, numbers: Sections.Numbers]
+
+/** Rows with their lengths, which are omitted if equal to those of the tokens. */
+export const matrix = (
+  name: string,
+  type: "i32" | "f32",
+  rows: ReadonlyArray<Int32Array | Float32Array> | undefined,
+  tokens?: ReadonlyArray<Int32Array>
+): ReadonlyArray<NamedSection> =>
+  rows === undefined ? [] : withLengths(name, [name, type, joined(rows, type)], rows, tokens)
+
+export const withLengths = (
+  name: string,
+  numbers: NamedSection,
+  rows: ReadonlyArray<ArrayLike<unknown>>,
+  tokens?: ReadonlyArray<Int32Array>
+): ReadonlyArray<NamedSection> => {
+  const asTokens =
+    tokens !== undefined && rows.length === tokens.length && rows.every((row, i) => row.length === tokens[i]!.length)
+  return asTokens ? [numbers] : [[`${name}.lengths`, "i32", lengthsOf(rows)], numbers]
+}
+
+export const cube = (
+  name: string,
+  type: "i32" | "f32",
+  matrices: ReadonlyArray<ReadonlyArray<Int32Array | Float32Array>> | undefined
+): ReadonlyArray<NamedSection> =>
+  matrices === undefined
+    ? []
+    : [[`${name}.positions`, "i32", lengthsOf(matrices)], ...matrix(name, type, matrices.flat())]

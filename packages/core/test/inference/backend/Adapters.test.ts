@@ -93,13 +93,51 @@ describe("adapter_prefix", () => {
         /no adapter whose name starts with policy- \(adapter_prefix\): waiting for a trainer/
       )
       loaded.push("policy-run-v0")
-      yield* adapters.refresh
+      yield* adapters.refresh()
       assert.strictEqual(yield* asking, "policy-run-v0")
       // As after a restart of the server.
       loaded.splice(0)
-      yield* adapters.refresh
+      yield* adapters.refresh()
       assert.strictEqual((yield* Effect.flip(asking)).reason, "overloaded")
     }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
+  )
+
+  it.effect(
+    "waits for the version that rollouts need, of the trainer that counts it, and while nothing is listed",
+    () =>
+      Effect.gen(function* () {
+        const loaded = ["policy-run-v1"]
+        let isAway = false
+        const server = yield* vllmWith(loaded, () =>
+          isAway ? { status: 500, json: { error: { message: "away" } } } : listOf(loaded)
+        )
+        const settings = ServerSettings.server.complete({ baseUrl: `${server.url}/v1`, adapterPrefix: "policy-" })
+        const adapters = yield* Effect.flatMap(Transport.make, (transport) => Adapters.make(settings, transport))
+        const asking = adapters.asking((adapter) => Effect.succeed(adapter?.name))
+        assert.strictEqual(yield* asking, "policy-run-v1")
+        yield* adapters.refresh(2)
+        const late = yield* Effect.flip(asking)
+        assert.strictEqual(late.reason, "overloaded")
+        assert.match(late.message, /has only policy-run-v1: waiting for the trainer to load version 2/)
+        loaded.push("policy-run-v2")
+        yield* adapters.refresh(2)
+        assert.strictEqual(yield* asking, "policy-run-v2")
+        // The list of before may hide newer ones.
+        isAway = true
+        yield* adapters.refresh(2)
+        assert.match((yield* Effect.flip(asking)).message, /does not list its adapters/)
+        isAway = false
+        assert.strictEqual(yield* asking, "policy-run-v2")
+        // A trainer that resumed from its checkpoint counts again from there.
+        loaded.push("policy-resumed-v1")
+        yield* adapters.refresh()
+        yield* adapters.refresh(1)
+        assert.strictEqual(yield* asking, "policy-resumed-v1")
+        yield* adapters.refresh(2)
+        assert.strictEqual((yield* Effect.flip(asking)).reason, "overloaded")
+        loaded.push("policy-again-v0")
+        assert.strictEqual((yield* Effect.flip(asking)).reason, "overloaded")
+      }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
   )
 
   it.effect("takes no older adapter once it was told to look, however short the time since the last list", () =>
@@ -112,7 +150,7 @@ describe("adapter_prefix", () => {
           // The clock stands still, so nothing is polled.
           loaded.push("policy-run-v2")
           assert.deepStrictEqual(yield* asked(manager), ["policy-run-v1", 1])
-          yield* manager.refresh
+          yield* manager.refresh()
           assert.deepStrictEqual(yield* asked(manager), ["policy-run-v2", 2])
         })
       )

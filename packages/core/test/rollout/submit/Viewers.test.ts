@@ -269,7 +269,7 @@ describe("Rollout before an audience", () => {
       tokenizer: { ...Tokenizer.bytes, ...naming },
       metrics: Effect.succeed([]),
       setWeight: () => Effect.void,
-      refresh: Effect.void
+      refresh: () => Effect.void
     })
   )
 

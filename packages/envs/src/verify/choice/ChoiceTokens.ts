@@ -44,6 +44,7 @@ export interface Named {
 const wrapper = /\\(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|it)|mbox|emph|bf|rm|displaystyle|left|right)(?![a-zA-Z])/g
 const spacing = /\\(?:[()[\],;:! ]|q?quad(?![a-zA-Z])|\\)/g
 const tags = /<\/?(?:b|i|u|p|em|strong|span|mark|code|br) ?\/?>/gi
+const fraction = /\\[dt]?frac\s?\{([^{}]{1,40})\}\s?\{([^{}]{1,40})\}/g
 const struckOut = /~~[^~\n]{1,500}~~|<(?:s|del)>[^<\n]{1,500}<\/(?:s|del)>/gi
 
 const cyrillicAndGreek = "АВСЕНІЈКМОРЅТХаеосрхΑΒΕΖΗΙΚΜΝΟΡΤΧ"
@@ -63,6 +64,7 @@ const plain = (text: string): string =>
     .replaceAll(/[\u00ad\u200b-\u200f\u2060\ufeff]|\ufe0f/g, "")
     .replaceAll(/[‘’ʼ´]/g, "'")
     .replaceAll(/[“”„«»]/g, '"')
+    .replaceAll(fraction, "$1/$2")
     .replaceAll(spacing, " ")
     .replaceAll(wrapper, " ")
     .replaceAll(tags, " ")
@@ -79,7 +81,9 @@ export const tokensOf = (text: string): ReadonlyArray<Token> => {
     // "!A" and "!=" deny.
     const isNegation = part === "!" && /[\p{L}\p{N}=(]/u.test(follower)
     const seen = isNegation ? "¬" : at === -1 ? part : latin.charAt(at)
-    return { text: seen, word: seen.toLowerCase(), isSpaced: /^(?:\s|$)/.test(follower) }
+    // A choice "1,000" is also written 1000.
+    const word = /^\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(seen) ? seen.replaceAll(",", "") : seen.toLowerCase()
+    return { text: seen, word, isSpaced: /^(?:\s|$)/.test(follower) }
   })
 }
 

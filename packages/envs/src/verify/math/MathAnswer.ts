@@ -41,6 +41,7 @@ export {
   boxedOptions,
   extract,
   extractReference,
+  isUnreadable,
   type Options as ExtractOptions
 } from "../text/Extract.ts"
 export type { Rules } from "./Compare.ts"

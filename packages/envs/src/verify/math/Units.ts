@@ -76,7 +76,7 @@ const bareWords = [...spellings.keys()]
 
 /** Units that may follow a number without `\text`; single letters would be unknowns, except for `m^2` and the like. */
 const bareUnit = new RegExp(
-  `^(.*?[\\d})])\\s*((?:square |sq |cubic )?(?:${bareWords})(?:e?s)?(?:\\s*\\^\\s*\\{?[23]\\}?)?|m\\s*\\^\\s*\\{?[23]\\}?)$`
+  `^(.*?[\\d})])\\s*((?:square |sq\\.? |cubic |cu\\.? )?(?:${bareWords})(?:e?s)?(?:\\s*\\^\\s*\\{?[23]\\}?)?|m\\s*\\^\\s*\\{?[23]\\}?)$`
 )
 
 const numberWords: Record<string, Exact.Rational> = {
@@ -150,7 +150,7 @@ const particles = /^(?:is|are|for|when|to|by|out|of|per|in|on|at|with|as|the|an?
 const isUnitName = (text: string): boolean =>
   text.length <= 60 &&
   unitText.test(text) &&
-  text.split(/[\s/]+/).some((word) => word !== "" && !particles.test(word)) &&
+  (text.trim() === "in" || text.split(/[\s/]+/).some((word) => word !== "" && !particles.test(word))) &&
   // `5\text{i km}` contains an unknown, or a constant.
   !(/^[a-zA-Z]\s+\S/.test(text) && !spellings.has(text[0] ?? "")) &&
   text.trim().split(/\s+/).length <= 5 &&
@@ -178,6 +178,19 @@ export const inRadians = (text: string): string =>
         String.raw`(\frac{$1\pi}{180})`
       )
 
+const inverse =
+  /^(.*[\d})])\s?(?:\\text\{\s?)?([a-zA-Z]{1,4})\s?\}?\s?(?:\\cdot\s?|\s)(?:\\text\{\s?)?([a-zA-Z]{1,4})\s?\}?\s?\^\s?\{?\s?-\s?([123])\s?\}?\s?\}?$/
+
+const innerPower = /\\text\{([a-zA-Z/\s]{1,20})\^\s?\{?\s?([23])\s?\}?\s?\}$/
+
+/** `7.5 m s^{-1}` with the unit `m/s`, and `\text{m/s^2}` with the power outside. */
+const withSlash = (given: string): string => {
+  const number = given.replace(innerPower, "\\text{$1}^$2")
+  const [, before = "", unit = "", over = "", power = "1"] = inverse.exec(number) ?? []
+  if (before === "" || !isUnit(unit) || !isUnit(over)) return number
+  return `${before}\\text{ ${unit}/${over}}${power === "1" ? "" : `^${power}`}`
+}
+
 const one = Exact.one
 
 /** Splits scale and unit from a leaf. A leaf of text only is kept. */
@@ -191,7 +204,7 @@ export const quantity = (leaf: string): Quantity => {
     number = `${before[1]}${number.slice(before[0].length)}`
   }
   number = number.replace(temperature, " ^\\circ \\text{ ").replace(/(?<=\^\\circ \\text\{ )[CF]$/, "$&}")
-  number = number.replace(rateAfter, "$1 \\text{ per $3}").replace(thingsAfter, "$1 \\text{ $2}")
+  number = withSlash(number).replace(rateAfter, "$1 \\text{ per $3}").replace(thingsAfter, "$1 \\text{ $2}")
   const text = textAfter.exec(number)
   const word = wordAfter.exec(number)
   if (word !== null) {

@@ -12,7 +12,7 @@ const anchors =
  * factorial in a calculation. The periods of "a.m." and "i.e." do not end it.
  */
 const sentence =
-  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|mrs?|ms|dr|rs|st|no)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
+  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|sq|cu|mrs?|ms|dr|rs|st|no)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
 
 const withoutMarkup = (text: string): string =>
   text
@@ -102,7 +102,9 @@ export const last = (whole: string): string | undefined => {
   if (isCrossed || isGuess || /^[\s*]*[~∼]\s?\d/.test(stated) || Wording.denies(`${announcing} ${stated}`)) return ""
   if (Wording.isBorrowed(Wording.clauseBefore(before))) return ""
   // "Final answer: the largest $n$ is 34": the value is the predicate.
-  const value = withoutMarkup(predicate(stated))
+  const predicated = withoutMarkup(predicate(stated))
+  // "(Answer: 12)"
+  const value = predicated.includes("(") ? predicated : predicated.replace(/\)$/, "")
   const isFormula = Formulas.all(value).length > 0
   if (isFormula && Formulas.areAlternatives(value, Wording.isDoubtful)) return ""
   const answer = isFormula ? Formulas.lastJoined(value) : Prose.valueOf(value)

@@ -7,6 +7,8 @@
  * denies or leaves open ("is certainly not 5", "is 5 or maybe 6") is not an answer. An answer that lists candidates is
  * compared as that list, never as a choice. Linear in the text.
  */
+import { ExactJson } from "@atropos/core"
+import { Predicate, Result } from "effect"
 import * as Announcement from "./Announcement.ts"
 import * as Boxes from "./Boxes.ts"
 import * as Formulas from "./Formulas.ts"
@@ -88,6 +90,9 @@ const hashed = (reference: string): string | undefined => {
   return Boxes.count(behind) > 0 || line === "" ? undefined : Announcement.last(line) || line.trim()
 }
 
+/** Max characters of a JSON object that holds an answer. */
+const maxObject = 4_000
+
 const tag = /<answer>([^<]{1,2000})<\/answer>/gi
 
 /** A list of strings, as in columns that hold lists: `['5']`, `["\\frac{1}{2}", "3"]`. */
@@ -95,8 +100,36 @@ const stringList =
   /^\s*\[\s*(?:'[^']{1,500}'|"[^"]{1,500}")(?:\s*,\s*(?:'[^']{1,500}'|"[^"]{1,500}")){0,50}\s*(?:,\s*)?\]\s*$/
 const bold = /^\s*\*\*([^*\n]{1,300})\*\*\s*$/
 
+/** The only number of a list: `[18]`. */
+const oneNumber = /^\s*\[\s*(-?\d+(?:\.\d+)?)\s*\]\s*$/
+/** "A: 18", "Ans. 42", "答案：18"; a single letter only before a value. */
+const labelled =
+  /^\s*(?:\*\*|__)?(?:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:ans|answer|solution|result)\s?[:=.：]|(?:答案|答え|答|정답|ответ|respuesta|réponse|antwort|risposta|resposta)\s?[:：]|A[:.：](?=\s{0,3}(?:\*\*|__)?\s{0,3}[-\d$\\(.]))(?:\*\*|__)?\s{0,3}(\S[^\n]{0,300})$/iu
+const answerKey = /^(?:final_?|correct_?)?(?:answer|solution|result|value|label|target|ground_?truth|output)$/i
+
+/** The answer in a JSON object, `{"answer": 18}`: of the key that names it, or of the only one. */
+const inObject = (reference: string): { readonly answer: string | undefined } | undefined => {
+  if (!/^\s*\{\s*"/.test(reference) || reference.length > maxObject) return undefined
+  const parsed = Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(reference)))
+  if (!Predicate.isReadonlyObject(parsed)) return undefined
+  const entries = Object.entries(parsed)
+  const [[, value] = [], ...more] = entries.length === 1 ? entries : entries.filter(([key]) => answerKey.test(key))
+  if (more.length > 0 || value === undefined) return { answer: undefined }
+  return { answer: typeof value === "string" ? value : ExactJson.write(value) }
+}
+
+/** True for a JSON object in which no one key names the answer. */
+export const isUnreadable = (reference: string): boolean => {
+  const object = inObject(reference)
+  return object !== undefined && object.answer === undefined
+}
+
 /** A reference without what a column's form adds to it. */
 const unwrapped = (reference: string): string => {
+  const object = inObject(reference)?.answer
+  if (object !== undefined) return unwrapped(object)
+  const [, value] = oneNumber.exec(reference) ?? labelled.exec(reference) ?? []
+  if (value !== undefined) return unwrapped(value)
   if (stringList.test(reference)) {
     const strings = [...reference.matchAll(/'([^']+)'|"([^"]+)"/g)]
     return strings.map(([, single, double]) => (single ?? double ?? "").replaceAll("\\\\", "\\")).join(" , ")
@@ -142,7 +175,8 @@ export const marked = (
   const boxes = Boxes.count(text)
   if (boxes > maxBoxed) return { answer: undefined }
   if (boxes === 0 && needsBox) return undefined
-  const answer = boxes > 0 ? Boxes.last(text)?.answer : Announcement.last(text)
+  const answer =
+    boxes > 0 ? Boxes.last(text)?.answer.replace(/^\s?\\approx\s?(?=-?\d*\.\d)/, "") : Announcement.last(text)
   if (boxes === 0 && answer === undefined) return undefined
   return { answer: answer?.trim() === "" ? undefined : answer }
 }

@@ -29,7 +29,9 @@ const asciiDigit = (one: string): string => {
 const point = /(?<=\d)[\uff0e\u066b](?=\d)/g
 const separator = /(?<=\d)[\uff0c\u066c](?=\d{3})/g
 
-/** The text with ASCII signs `-` and `+`, and digits `0` to `9`. */
+const dollars = /(?<![a-zA-Z])(?:US|CA|AU|NZ|HK|SG|NT)(?=\\?\$\s?\d)/g
+
+/** The text with ASCII signs `-` and `+`, and digits `0` to `9`; `US$5` as `$5`. */
 export const ascii = (text: string): string =>
   text
     .replaceAll(digit, asciiDigit)
@@ -38,3 +40,4 @@ export const ascii = (text: string): string =>
     .replaceAll(minus, "-")
     .replaceAll(plus, "+")
     .replaceAll(dash, "-")
+    .replaceAll(dollars, "")

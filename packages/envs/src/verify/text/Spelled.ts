@@ -59,9 +59,36 @@ const explained = /^([^()]{0,40}?(-?\d[\d,]*)[^()\d]{0,20}?)\s*\(([a-zA-Z\s-]{3,
 
 const maxLength = 200
 
-/** "12 (twelve)" as "12"; any other answer as it is. */
-export const withoutExplanation = (answer: string): string => {
-  if (answer.length > maxLength) return answer
+const summed = /((?<![\d.,\\^])(\d[\d.,]{0,20})[^()\d\\]{0,20}?)\s\(([\d\s$.,+*/×·÷−-]{3,80})\)/g
+const operation = /^\d+(?:\.\d+)?(?:[-+*/]\d+(?:\.\d+)?)+$/
+
+/** The value of sums and products of numbers, in the usual order; NaN for anything else. */
+const valueOf = (calculation: string): number => {
+  const plain = calculation
+    .replaceAll(/[\s$,]/g, "")
+    .replaceAll(/[×·]/g, "*")
+    .replaceAll("÷", "/")
+    .replaceAll("−", "-")
+  if (!operation.test(plain)) return Number.NaN
+  const product = (term: string): number =>
+    term.split("*").reduce((value, factor) => {
+      const [first = 1, ...divisors] = factor.split("/").map(Number)
+      return divisors.reduce((all, one) => all / one, value * first)
+    }, 1)
+  const terms = plain.match(/[-+]?[^-+]+/g) ?? []
+  return terms.reduce((sum, term) => sum + (term.startsWith("-") ? -1 : 1) * product(term.replace(/^[-+]/, "")), 0)
+}
+
+/** "72 (48 + 24)" as "72", anywhere in a text. */
+export const withoutSums = (text: string): string =>
+  text.replaceAll(summed, (whole, before: string, number: string, calculation: string) =>
+    valueOf(calculation) === Number(number.replaceAll(",", "")) ? before : whole
+  )
+
+/** "12 (twelve)" as "12", and "72 (48 + 24)" as "72"; any other answer as it is. */
+export const withoutExplanation = (whole: string): string => {
+  if (whole.length > maxLength) return whole
+  const answer = withoutSums(whole)
   const [, before = "", number = "", words = "", behind = ""] = explained.exec(answer) ?? []
   return before !== "" && atStart(words) === number.replaceAll(",", "") ? before + behind : withoutWords(answer)
 }

@@ -4,8 +4,7 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Dataset, Environment, type ScoredGroup, ServerManager, Tokenizer } from "@atropos/core"
-import * as Scripted from "@atropos/core/inference/backend/Scripted"
+import { Dataset, Environment, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, Result, Stream } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -13,49 +12,16 @@ import { readdirSync, readFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname } from "node:path"
 import * as Command from "../../../src/Command.ts"
-import type { CodingAgent } from "../../../src/coding/CodingAgent.ts"
 import * as CodingAgents from "../../../src/coding/CodingAgents.ts"
 import * as Words from "../../../src/command/Words.ts"
 import * as Harbor from "../../../src/Harbor.ts"
 import * as Jail from "../../../src/sandbox/Jail.ts"
 import * as Rolling from "../../harbor/Rolling.ts"
+import * as LoggedPolicy from "./LoggedPolicy.ts"
 import * as Programs from "./Programs.ts"
 
 /** What the agent does, call by call; then it says that it is done. */
 const writing = ["echo one > first.txt", "cat first.txt > second.txt; echo two >> second.txt", "cat second.txt"]
-
-const nameOf = (tool: unknown): string => (tool as { readonly function: { readonly name: string } }).function.name
-
-const policy =
-  ({ shell }: CodingAgent, commands: ReadonlyArray<string>): ServerManager.Script =>
-  (request) => {
-    if ("prompt" in request) return "Done."
-    const results = request.messages.filter(({ role }) => role === "tool").length
-    const command = commands[results]
-    if (command === undefined || request.tools?.some((tool) => nameOf(tool) === shell.tool) !== true) return "All done."
-    return `Step ${results + 1}.\n<tool_call>\n${JSON.stringify({ name: shell.tool, arguments: shell.args(command) })}\n</tool_call>`
-  }
-
-interface Sampled {
-  readonly prompt: ReadonlyArray<number>
-  readonly tokens: ReadonlyArray<number>
-}
-
-/** A policy that logs the ids of every request. */
-const logged = (script: ServerManager.Script, log: Array<Sampled>) => {
-  const backend = Scripted.make(script, Tokenizer.bytes)
-  return ServerManager.layerBackends([
-    {
-      ...backend,
-      tokens: (request) =>
-        Effect.tap(backend.tokens(request), (choices) =>
-          Effect.sync(() => {
-            for (const { tokens } of choices) log.push({ prompt: request.inputIds, tokens })
-          })
-        )
-    }
-  ]).pipe(Layer.provide(Tokenizer.layerBytes))
-}
 
 /** A proxy that refuses everything, and logs whom a program wanted to reach. */
 const proxy = Effect.acquireRelease(
@@ -81,24 +47,6 @@ const proxy = Effect.acquireRelease(
   ({ close }) => Effect.sync(close)
 )
 
-/** Each sequence is the log's ids, four answers that continue each other, and trains exactly what was sampled. */
-const assertExact = (group: ScoredGroup.ScoredGroup, log: ReadonlyArray<Sampled>): void => {
-  for (const [at, tokens] of group.tokens.entries()) {
-    const ids = Array.from(tokens)
-    const answers = log.filter(({ prompt, tokens: sampled }) =>
-      [...prompt, ...sampled].every((id, index) => ids[index] === id)
-    )
-    assert.isAtLeast(answers.length, 4)
-    const trained = new Set<number>()
-    for (const { prompt, tokens: sampled } of answers)
-      for (const index of sampled.keys()) trained.add(prompt.length + index)
-    assert.deepStrictEqual(
-      Array.from(group.masks[at]!, (one) => one === 1),
-      ids.map((_, index) => trained.has(index))
-    )
-  }
-}
-
 const hasBubblewrap = Result.isSuccess(Result.try(Jail.bubblewrap))
 
 const homeFiles = (): ReadonlyArray<string> => readdirSync(homedir()).toSorted()
@@ -115,8 +63,6 @@ const inMachine = (path: string) => {
   return { agentFolder: folder, command: Words.join(words), visible: [dirname(process.execPath)] }
 }
 
-const greeting = ["cat name.txt", 'printf "Hello, %s!\\n" "$(cat name.txt)" > greeting.txt', "cat greeting.txt"]
-
 describe("a coding agent", () => {
   for (const agent of CodingAgents.presets) {
     const program = Programs.installed(agent)
@@ -132,7 +78,7 @@ describe("a coding agent", () => {
           const items = `${folder}/tasks.jsonl`
           yield* fs.writeFileString(items, `${JSON.stringify({ task: "Write the two files." })}\n`)
           const { asked, url } = yield* proxy
-          const log: Array<Sampled> = []
+          const log: Array<LoggedPolicy.Sampled> = []
           const before = homeFiles()
           const settings = {
             agent: agent.name,
@@ -152,14 +98,18 @@ describe("a coding agent", () => {
           }).pipe(
             Effect.provide(
               Command.layer(settings).pipe(
-                Layer.provide([logged(policy(agent, writing), log), Dataset.layer, Tokenizer.layerBytes])
+                Layer.provide([
+                  LoggedPolicy.logged(LoggedPolicy.policy(agent, writing), log),
+                  Dataset.layer,
+                  Tokenizer.layerBytes
+                ])
               )
             )
           )
           const [group] = groups
           assert.deepStrictEqual(Array.from(group!.scores), [1, 1])
           assert.deepInclude(figures, { "agent/failed": 0, "agent/rewritten": 0, "agent/branched": 0 })
-          assertExact(group!, log)
+          LoggedPolicy.assertExact(group!, log)
           assert.deepStrictEqual(
             [...new Set(asked)].filter((one) => contacts[agent.name]?.test(one) !== true),
             []
@@ -172,7 +122,7 @@ describe("a coding agent", () => {
       `does a task of Harbor behind bubblewrap: ${agent.name}${hasBubblewrap ? "" : " (skipped: no bubblewrap)"}`,
       () =>
         Effect.gen(function* () {
-          const log: Array<Sampled> = []
+          const log: Array<LoggedPolicy.Sampled> = []
           const { figures, groups } = yield* Effect.gen(function* () {
             const environment = yield* Environment.Environment
             const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
@@ -187,12 +137,18 @@ describe("a coding agent", () => {
                 groupSize: 2,
                 ensureScoresAreNotSame: false,
                 maxTokenLength: 4096
-              }).pipe(Layer.provide([logged(policy(agent, greeting), log), Dataset.layer, Tokenizer.layerBytes]))
+              }).pipe(
+                Layer.provide([
+                  LoggedPolicy.logged(LoggedPolicy.policy(agent, LoggedPolicy.greeting), log),
+                  Dataset.layer,
+                  Tokenizer.layerBytes
+                ])
+              )
             )
           )
           assert.deepInclude(figures, { "agent/failed": 0, "agent/rewritten": 0, "agent/branched": 0 })
           assert.deepStrictEqual(Array.from(groups[0]!.scores), [1, 1])
-          assertExact(groups[0]!, log)
+          LoggedPolicy.assertExact(groups[0]!, log)
         }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     )
   }

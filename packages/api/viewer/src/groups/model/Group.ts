@@ -1,11 +1,12 @@
 /**
- * Parses a group for the viewer from the original's object of 14 keys (and `policy_versions`, `timings`,
- * `trainer_logprobs`). Third-party data is used as far as it is valid: a field of another type counts as absent, so
- * that one odd field never hides the rest. G sequences; per-token arrays may be shorter than the tokens.
+ * Parses a group for the viewer from the original's object of 14 keys (and `policy_versions`, `version_runs`,
+ * `timings`, `trainer_logprobs`). Third-party data is used as far as it is valid: a field of another type counts as
+ * absent, so that one odd field never hides the rest. G sequences; per-token arrays may be shorter than the tokens.
  */
 import * as Predicate from "effect/Predicate"
 import * as Prompt from "@atropos/api/rollout/Prompt"
 import * as Timings from "@atropos/core/trajectory/Timings"
+import * as VersionRuns from "@atropos/core/trajectory/VersionRuns"
 import type { AdvantageRecipe } from "../../source/Wire.ts"
 import * as AdvantageRule from "./AdvantageRule.ts"
 import { type Image, imagesOf } from "../message/Image.ts"
@@ -48,6 +49,8 @@ export interface Rollout {
   readonly images: ReadonlyArray<Image>
   /** Trainer step whose weights sampled it. */
   readonly policyVersion: number | null
+  /** Versions per token, if weights changed while it was sampled; else empty. */
+  readonly versionRuns: Int32Array
   /** Score components, if recorded separately: raw, unweighted values. */
   readonly rewards: ReadonlyArray<readonly [component: string, value: number]>
   /** The parsed answer: null if parsing failed, undefined if unknown. */
@@ -119,6 +122,7 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
       messages: chat.length === 0 ? null : chat.map(readMessage),
       images: imagesAreOfRollouts ? imagesOf(images[index]) : [],
       policyVersion: number(list(value["policy_versions"])[index]),
+      versionRuns: VersionRuns.ofJson(list(value["version_runs"])[index]) ?? new Int32Array(),
       rewards: components(own["rewards"]),
       parsed: typeof own["parsed"] === "string" || own["parsed"] === null ? own["parsed"] : undefined,
       rationale: typeof own["rationale"] === "string" && own["rationale"] !== "" ? own["rationale"] : null,

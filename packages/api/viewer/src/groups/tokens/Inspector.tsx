@@ -1,4 +1,5 @@
 /** Shows all values of one token with full precision. */
+import * as VersionRuns from "@atropos/core/trajectory/VersionRuns"
 import { number } from "../../ui/Format.ts"
 import type { Rollout } from "../model/Group.ts"
 import { percent } from "./Heat.ts"
@@ -15,6 +16,10 @@ const exact = (value: number): string => number(value, 7)
 
 export const Inspector = ({ model, rollout, token }: Props) => {
   const { advantage, candidates, difference, id, index, isTrained, logprob, refLogprob, text, trainerLogprob } = token
+  const version =
+    rollout.versionRuns.length === 0
+      ? rollout.policyVersion
+      : (VersionRuns.versionAt(rollout.versionRuns, index) ?? null)
   return (
     <aside className="inspector" tabIndex={0} aria-label="Token" aria-live="polite">
       <p className="inspector-token mono">{label(token)}</p>
@@ -39,7 +44,7 @@ export const Inspector = ({ model, rollout, token }: Props) => {
               : `${exact(advantage)} ${model.hasTokenAdvantages ? "(token level)" : "(rollout level)"}`
           }
         />
-        <Fact name="Policy" value={rollout.policyVersion === null ? "unknown" : `version ${rollout.policyVersion}`} />
+        <Fact name="Policy" value={version === null ? "unknown" : `version ${version}`} />
         {trainerLogprob !== null && rollout.trained?.version != null && (
           <Fact name="Trainer" value={`version ${rollout.trained.version}`} />
         )}

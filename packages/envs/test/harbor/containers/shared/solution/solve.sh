@@ -1,2 +1,2 @@
 #!/bin/sh
-printf 'Hello, %s!\n' "$(cat "${STAND_IN:-}/app/name.txt")" > "${STAND_IN:-}/app/greeting.txt"
+printf 'Hello, %s!\n' "$(cat /app/name.txt)" > /app/greeting.txt

@@ -1,0 +1,32 @@
+/**
+ * Forwards a port of its own loopback to a socket file: `relayProcess SOCKET PORT READY`. It prints READY once it
+ * listens, and ends with its input; or it runs the command that follows, and ends with its exit code.
+ *
+ * Runs beside an agent that has no network, in the same namespace. Imports nothing of the project: its file is all that
+ * is mounted there.
+ */
+import { spawn } from "node:child_process"
+import { connect, createServer } from "node:net"
+
+const [path = "", port, ready = "", ...command] = process.argv.slice(2)
+
+const listening = (): void => {
+  if (command.length === 0) {
+    console.log(ready)
+    process.stdin.resume().on("end", () => process.exit())
+    return
+  }
+  const [program = "", ...words] = command
+  spawn(program, words, { stdio: "inherit" })
+    .on("error", ({ message }) => {
+      console.error(message)
+      process.exit(127)
+    })
+    .on("exit", (code) => process.exit(code ?? 137))
+}
+
+createServer({ allowHalfOpen: true }, (client) => {
+  const gateway = connect({ path, allowHalfOpen: true })
+  client.on("error", () => gateway.destroy()).pipe(gateway)
+  gateway.on("error", () => client.destroy()).pipe(client)
+}).listen(Number(port), "127.0.0.1", listening)
