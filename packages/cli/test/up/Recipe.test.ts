@@ -49,7 +49,7 @@ describe("recipes", () => {
           TrainerRun.make({
             mode: Recipe.definitions["mcqa"]!,
             file: { loss },
-            given: { trainer: {}, lora: {}, loss: {} }
+            input: { trainer: {}, lora: {}, loss: {} }
           }),
           (settings) => Result.getOrThrow(Preset.resolve(settings.loss)).needsReference
         )
