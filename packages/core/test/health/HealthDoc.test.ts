@@ -15,6 +15,6 @@ describe("docs/viewer.md", () => {
       rows,
       Health.ruleNames.map((name) => `| \`${name}\` | ${Health.rules[name].title} | ${Health.rules[name].words} |`)
     )
-    assert.include(section, `"${Health.ruleNames.length} rules"`)
+    assert.include(section, `"${Health.ruleNames.length} checks"`)
   })
 })
