@@ -68,8 +68,13 @@ const definitionsFor = (
     : undefined
 
 /** The environment's settings for the bundled model if that is trained; otherwise the defaults for any model. */
-const ownOf = (model: unknown, { selected }: Environments.Named): typeof Recipe.ownModel & Partial<Recipe.Bundled> =>
-  (model === BundledModel.word ? Recipe.bundled[selected.environment.environmentName] : undefined) ?? Recipe.ownModel
+const ownOf = (
+  model: unknown,
+  { selected }: Environments.Named,
+  steps: unknown
+): Pick<Recipe.Bundled, "env" | "trainer"> & Partial<Recipe.Bundled> =>
+  (model === BundledModel.word ? Recipe.bundled[selected.environment.environmentName] : undefined) ??
+  Recipe.ownModel(steps === undefined ? undefined : Number(steps))
 
 /** Fails if another engine than the local one cannot train this, or if no model is named for it. */
 const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean, isVllm: boolean) {
@@ -147,7 +152,7 @@ export const make: MakeCommand = (words) =>
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: the content of a config file is not known there.
     const visible = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
-    const own = ownOf(Words.argValue(words, "model"), named[0])
+    const own = ownOf(Words.argValue(words, "model"), named[0], undefined)
     const env = Flags.fromFields("env.", Environments.fieldsOf(all), visible?.[0]?.env ?? own.env)
     const others = OtherServers.flags(all)
     const command = Command.make(
@@ -183,7 +188,8 @@ export const make: MakeCommand = (words) =>
                 manager: {}
               },
               (sections) => ({
-                ...(definitionsOf(sections)?.[index]?.env ?? ownOf(valueOf(sections, "model"), named[index]!).env),
+                ...(definitionsOf(sections)?.[index]?.env ??
+                  ownOf(valueOf(sections, "model"), named[index]!, undefined).env),
                 ...("seed" in flagged && hasSeed && { seed: flagged["seed"] })
               }),
               all
@@ -193,7 +199,9 @@ export const make: MakeCommand = (words) =>
           const definitions = definitionsOf(sections)
           const trainer = yield* TrainerRun.make({
             mode:
-              definitions === undefined ? ownOf(valueOf(sections, "model"), named[0]) : Mixture.settingsOf(definitions),
+              definitions === undefined
+                ? ownOf(valueOf(sections, "model"), named[0], valueOf(sections, "training_steps"))
+                : Mixture.settingsOf(definitions),
             file: sections,
             input
           })

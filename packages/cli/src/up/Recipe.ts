@@ -37,15 +37,22 @@ export interface Definition<Needs = RunSettings> {
 /** All rollouts count, including those of groups without differences: a batch is a fixed number of items. */
 export const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_workers: 64, steps_per_eval: 0 }
 
+/** Number of training steps of a user's model. The trainer's default of 10 is too few to see progress. */
+export const ownSteps = 40
+
 /**
- * Changes to an environment's defaults for a user's model: a step uses all groups, even those with equal scores that
- * teach nothing. If they were dropped, a model that solves none would never finish a step. The trainer's default of 10
- * steps is too short to see progress; `Loop` evaluates held-out items between steps.
+ * Changes to the defaults for a user's model: a step uses all groups, even those with equal scores that teach nothing.
+ * If they were dropped, a model that solves none would never finish a step. `Loop` evaluates held-out items between
+ * steps.
+ *
+ * The warm-up is as long as AdamW averages gradients, at most a quarter of the run: its first updates have full size in
+ * the direction of one batch's noise. After 2 steps of it a small model forgot what it knew before it found a right
+ * answer (docs/training.md).
  */
-export const ownModel: Pick<Definition, "env" | "trainer"> = {
+export const ownModel = (steps = ownSteps): Pick<Definition, "env" | "trainer"> => ({
   env: { ensure_scores_are_not_same: false, steps_per_eval: 0 },
-  trainer: { training_steps: 40, warmup_steps: 2 }
-}
+  trainer: { training_steps: ownSteps, warmup_steps: Math.min(10, Math.floor(steps / 4)) }
+})
 
 /** Settings of an environment for the bundled model, which needs no demonstrations. */
 export type Bundled = Pick<Definition, "env" | "trainer" | "loss"> & { readonly lora: Values }

@@ -96,7 +96,7 @@ const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
 const unsetIn = ({ areStepsGiven, settings, trainer: { trainer } }: UpOptions) => ({
   answers: settings.every(({ input }) => !("max_token_length" in input)),
   // A recipe sets its own number of steps.
-  steps: !areStepsGiven && trainer.trainingSteps === Recipe.ownModel.trainer["training_steps"],
+  steps: !areStepsGiven && trainer.trainingSteps === Recipe.ownSteps,
   // `ownModel` sets it; otherwise the environment runs its own evaluations.
   evaluations: settings.every(({ input }) => input["steps_per_eval"] === 0)
 })

@@ -38,7 +38,7 @@ describe("atropos up --model", () => {
         trains: "adapter",
         lr: null,
         schedule: "constant",
-        warmupSteps: 2,
+        warmupSteps: 0,
         seqLen: 2048
       })
       assert.isUndefined(told.env["prompt_style"])

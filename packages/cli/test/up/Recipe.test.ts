@@ -41,6 +41,13 @@ const choiceOf = (prompt: string): string | undefined => {
   return (prompt.startsWith("max") ? sorted.at(-1) : sorted[0])?.letter
 }
 
+describe("defaults for any model", () => {
+  it("warm up for ten steps, at most a quarter of the run", () => {
+    const warmupOf = (steps?: number) => Recipe.ownModel(steps).trainer["warmup_steps"]
+    assert.deepStrictEqual([undefined, 200, 20, 3].map(warmupOf), [10, 10, 5, 0])
+  })
+})
+
 describe("recipes", () => {
   it.effect("name a loss that the trainer takes, also where their KL penalty is switched off", () =>
     Effect.gen(function* () {
