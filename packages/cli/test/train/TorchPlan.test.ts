@@ -20,7 +20,7 @@ const usage: Usage = {
   memory: null,
   ranks: 1,
   torch: "2.13.0",
-  loaded: { dtype: "float32", trained: 4_884_480, recomputes: false },
+  loaded: { dtype: "float32", trained: 4_884_480, recomputes: false, isPacked: false },
   positions: 4096,
   peaks: [2e9]
 }

@@ -15,7 +15,7 @@ export interface State {
   readonly preemptions: number | undefined
 }
 
-export interface Bounds {
+interface Bounds {
   readonly min: number
   readonly max: number
 }

@@ -76,7 +76,7 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
   const turns: Array<TrainedTurn> = []
   const runs: Array<VersionRuns.Run> = []
   const hasKept = links.slice(0, end + 1).some(({ answer }) => answer.data.kept !== undefined)
-  const keptTokens = hasKept ? Array.from(tokens, () => none) : []
+  const keptTokens: Array<Int32Array> = hasKept ? Array.from(tokens, () => none) : []
   for (const { answer, kept, start } of links.slice(0, end + 1)) {
     const { ids } = answer.prompt.data
     tokens.set(ids, start - ids.length)

@@ -13,7 +13,7 @@ import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 /** Marks a run of unknown version. */
-export const unknown = -1
+const unknown = -1
 
 const known = (version: number): number | undefined => (version === unknown ? undefined : version)
 

@@ -168,12 +168,12 @@ describe("load of vLLM", () => {
       )
       yield* Waits.untilTrue("32 requests", () => open.length === 32)
       load = { ...load, kvUsage: 1, waiting: 8 }
-      yield* Waits.untilTrue("a lower limit", () => limit() < 32, limit)
+      yield* Waits.untilTrue("a lower limit", () => limit() < 32)
       assert.strictEqual(limit(), 24)
       // The others wait here until those above the limit have ended.
       for (const answer of open.splice(0, 8)) answer()
       load = { kvUsage: 0.3, preemptions: 0, waiting: 0 }
-      yield* Waits.untilTrue("a higher limit", () => limit() > 24, limit)
+      yield* Waits.untilTrue("a higher limit", () => limit() > 24)
       assert.strictEqual(limit(), 25)
       const answering = yield* Effect.forkChild(
         Waits.untilTrue("an answer to each", () => {

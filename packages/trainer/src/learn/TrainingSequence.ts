@@ -140,11 +140,13 @@ const ofGroup = (
       (sampling?.logprobs === "raw" && temperature !== 1) ||
       (sampling?.logprobs === "processed" && Sampling.isShifted(sampling))
     const engineLogprobs = isOther ? undefined : group.inferenceLogprobs?.[i]
-    const refLogprobs = group.refLogprobs?.[i]
+    const kept = sampling?.logprobs === "processed" && !isOther ? group.keptTokens?.[i] : undefined
+    const keptTokens = kept?.some((ids) => ids.length > 0) === true ? kept : undefined
+    // An environment's are of the whole vocabulary: the engine's own are of the same tokens as the policy's.
+    const refLogprobs = keptTokens === undefined ? group.refLogprobs?.[i] : undefined
     const distillTokenIds = group.distillTokenIds?.[i]
     const distillLogprobs = group.distillLogprobs?.[i]
     const routedExperts = group.routedExperts?.[i]
-    const keptTokens = sampling?.logprobs === "processed" && !isOther ? group.keptTokens?.[i] : undefined
     return {
       tokens,
       mask: isMasked ? new Uint8Array(tokens.length) : group.masks[i]!,
@@ -154,7 +156,7 @@ const ofGroup = (
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
       ...(routedExperts !== undefined && routedExperts.length > 0 && { routedExperts }),
-      ...(keptTokens?.some((ids) => ids.length > 0) && { keptTokens }),
+      ...(keptTokens && { keptTokens }),
       temperature,
       ...(sampling && { sampling }),
       score: group.scores[i]!,

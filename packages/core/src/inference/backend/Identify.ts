@@ -261,7 +261,8 @@ export const measured = Effect.fn("Identify.measured")(function* (
     Effect.map(
       // Token 1 exists in every tokenizer; several of them leave a model uncertain.
       within(
-        backend.tokens({ inputIds: [1, 1, 1], maxTokens: 1, temperature, topP: 1e-4 }),
+        // Top-k changes nothing, but vLLM with --return-sampling-mask needs one.
+        backend.tokens({ inputIds: [1, 1, 1], maxTokens: 1, temperature, topP: 1e-4, topK: 2 }),
         backend.server,
         "one token, to detect the logprobs mode",
         tokenPatience

@@ -1,4 +1,4 @@
-/** The tokens that top-k, top-p and min-p left to choose from, from vLLM (`--return-sampling-mask`) to a packed group. */
+/** The tokens left by top-k, top-p and min-p, from vLLM (`--return-sampling-mask`) to a packed group. */
 import { assert, describe, it } from "@effect/vitest"
 import { Message, ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, Layer, Result, Schema } from "effect"

@@ -188,6 +188,8 @@ describe("ServerSettings.resolve", () => {
       tokenizer_name: "none",
       timeout: 1200,
       num_max_requests_at_once: 512,
+      adaptive_concurrency: true,
+      min_requests_at_once: 8,
       num_requests_for_eval: 64,
       rolling_buffer_length: 1000,
       n_kwarg_is_ignored: false,
