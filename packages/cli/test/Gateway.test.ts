@@ -113,8 +113,14 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos gateway", (it)
       )
       const cwd = yield* InProcess.folder
       const { stop, url } = yield* started(cwd, [
-        ...["--record", "sessions.jsonl", "--score", "1", "--openai.base_url", `${model.url}/v1`],
-        ...["--openai.model_name", "m"]
+        "--record",
+        "sessions.jsonl",
+        "--score",
+        "1",
+        "--openai.base_url",
+        `${model.url}/v1`,
+        "--openai.model_name",
+        "m"
       ])
       const openai = new OpenAI({ apiKey: "any", baseURL: `${url}/v1`, maxRetries: 0 })
       const messages: Array<OpenAI.ChatCompletionMessageParam> = []

@@ -88,17 +88,18 @@ const servedTokenizer = (settings: Settings) => {
   )
 }
 
+const without = (reason: string) =>
+  Effect.logWarning("conversations of several turns have no token ids", {
+    reason,
+    hint: "give the model's tokenizer (--openai.tokenizer_name)"
+  })
+
 /** With a tokenizer, all answers of a conversation are one exact sequence. */
 const serversLayer = Effect.fnUntraced(function* (settings: Settings) {
   const layer = ServerManager.layer(settings)
   const servers = serversOf(settings)
   if (settings.testing || (servers?.tokenizerName ?? "none") !== "none") return layer
   const { failures, tokenizer } = yield* ServedTokenizer.find(servers, settings.slurm)
-  const without = (reason: string) =>
-    Effect.logWarning("conversations of several turns have no token ids", {
-      reason,
-      hint: "give the model's tokenizer (--openai.tokenizer_name)"
-    })
   if (Option.isNone(tokenizer)) {
     if (failures.length > 0) yield* without(`the server's tokenizer is not known: ${failures.join("; ")}`)
     return layer

@@ -67,10 +67,6 @@ describe("ExactJson", () => {
   })
 
   it("compares numbers by what is written", () => {
-    const same = (a: string, b: string) =>
-      assert.deepStrictEqual(ExactJson.parseExact(a), ExactJson.parseExact(b), `${a} ${b}`)
-    const different = (a: string, b: string) =>
-      assert.notDeepEqual(ExactJson.parseExact(a), ExactJson.parseExact(b), `${a} ${b}`)
     for (const [a, b] of [
       ["1.0", "1"],
       ["1e2", "100.00"],
