@@ -86,7 +86,8 @@ describe("ExactJson", () => {
       ["1e-400", "0"]
     ] as const) {
       assert.notDeepEqual(ExactJson.parseExact(a), ExactJson.parseExact(b), `${a} ${b}`)
-    })
+    }
+  })
 
   it("gives requests doubles, and tools, schemas and arguments as they are written", () => {
     const tools = '[{"parameters":{"maximum":9007199254740993,"default":1.0}}]'
