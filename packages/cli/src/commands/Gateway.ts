@@ -10,6 +10,7 @@ import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Console, Duration, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
+import type { ChildProcessSpawner } from "effect/process"
 import { UsageError } from "../base/Failure.ts"
 import * as BundledModel from "../config/BundledModel.ts"
 import * as Flags from "../config/Flags.ts"
@@ -123,7 +124,8 @@ const serve = Effect.fn("gateway.serve")(function* (options: Options) {
     })
   }
   const settings = yield* settingsOf(options)
-  const served = servedTokenizer(settings)
+  const spawner = yield* Effect.context<ChildProcessSpawner.ChildProcessSpawner>()
+  const served = Effect.provideContext(servedTokenizer(settings), spawner)
   const servers = yield* serversLayer(settings)
   const tokens = yield* BearerTokens.configured(Gateway.tokensSetting)
   const recorder = Option.isSome(record) ? yield* Recorder.make(record.value, score, served) : undefined
