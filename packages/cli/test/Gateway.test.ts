@@ -1,4 +1,5 @@
-import { SavedGroup } from "@atropos/core"
+import { SavedGroup, Tokenizer } from "@atropos/core"
+import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Stream } from "effect"
@@ -95,6 +96,47 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos gateway", (it)
       assert(again?._tag === "Saved")
       assert.deepStrictEqual(again.group.messages, entry.group.messages)
       assert.deepStrictEqual(again.group.scores, entry.group.scores)
+    })
+  )
+
+  it.effect("records the ids of several turns with the tokenizer that the server names", () =>
+    Effect.gen(function* () {
+      const tokenizer = TokenizerIdentity.of(Tokenizer.bytes)
+      const model = yield* TestServer.make(
+        ({ path }, count) =>
+          path.endsWith("/models")
+            ? { json: { data: [{ id: "m", tokenizer }] } }
+            : path.endsWith("/chat/completions")
+              ? TestServer.chatReply([`answer ${count}`])
+              : { status: 404, json: {} },
+        { isProbed: true }
+      )
+      const cwd = yield* InProcess.folder
+      const { stop, url } = yield* started(cwd, [
+        "--record",
+        "sessions.jsonl",
+        "--score",
+        "1",
+        "--openai.base_url",
+        `${model.url}/v1`,
+        "--openai.model_name",
+        "m"
+      ])
+      const openai = new OpenAI({ apiKey: "any", baseURL: `${url}/v1`, maxRetries: 0 })
+      const messages: Array<OpenAI.ChatCompletionMessageParam> = []
+      for (const content of ["Hi", "And?"]) {
+        messages.push({ role: "user", content })
+        const { choices } = yield* Effect.promise(() => openai.chat.completions.create({ model: "any", messages }))
+        messages.push(choices[0]!.message)
+      }
+      const said = yield* stop
+      assert.match(said, /using the tokenizer reported by the server/)
+      const [entry] = yield* Stream.runCollect(SavedGroup.read(`${cwd}/sessions.jsonl`))
+      assert(entry?._tag === "Saved", said)
+      assert.deepInclude(entry.group.groupOverrides, { tokenizer })
+      const [tokens, masks] = [entry.group.tokens[0]!, entry.group.masks[0]!]
+      const trained = Array.from(tokens).filter((_, at) => masks[at]! > 0)
+      assert.match(Tokenizer.bytes.decode(trained), /^answer \d+.*answer \d+/s)
     })
   )
 

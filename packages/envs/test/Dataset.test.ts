@@ -34,6 +34,10 @@ const environment = (settings: Parameters<typeof Dataset.layer>[0], script: Serv
             reply: "Hello"
           }
         ],
+        objects: [
+          { question: "Which two?", answer: '{"first": 1, "second": 2}' },
+          { question: "Nine pens and nine pens?", answer: '{"steps": "9 + 9", "answer": 18}' }
+        ],
         choices: [{ q: "Which?", meta: { options: ["a", "b"] }, key: 1 }]
       })
     ])
@@ -101,6 +105,17 @@ describe("Dataset's rewards", () => {
       // Contains the solution: the whole worked one, or what follows the mark.
       assert.deepStrictEqual(yield* scoresWith({ rewardFunctions: ["accuracyx"] }), [0, 0, 0, 0])
       assert.deepStrictEqual(yield* scoresWith({ rewardFunctions: ["accuracyx"], answerAfter: "####" }), [1, 1, 0, 0])
+    })
+  )
+
+  it.effect("read the answer of a JSON object by its key, and skip rows without one", () =>
+    Effect.gen(function* () {
+      const settings = { source: "objects", testSource: "one" }
+      assert.deepStrictEqual(yield* scoresWith({ ...settings, rewardFunctions: ["accuracy"] }), [1, 1, 0, 0])
+      const label = yield* labels(0, 3).pipe(
+        Effect.provide(environment({ ...settings, rewardFunctions: ["accuracy"] }))
+      )
+      assert.deepStrictEqual(new Set(label), new Set(["Nine pens and nine pens?"]))
     })
   )
 

@@ -2,13 +2,17 @@
  * `atropos gateway`: serves a model API to agents, in front of inference servers. Sessions are opened by `POST
  * /sessions`; with `--record` requests need no session and every conversation is saved.
  */
-import { ServerManager, ServerSettings } from "@atropos/core"
+import { ServerManager, ServerSettings, Tokenizer } from "@atropos/core"
 import * as Gateway from "@atropos/core/gateway/Gateway"
+import * as ServedTokenizer from "@atropos/core/inference/backend/ServedTokenizer"
+import type * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Console, Duration, Effect, Layer, Option } from "effect"
+import { Console, Duration, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
+import type { ChildProcessSpawner } from "effect/process"
 import { UsageError } from "../base/Failure.ts"
+import * as BundledModel from "../config/BundledModel.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
@@ -68,6 +72,49 @@ const settingsOf = Effect.fnUntraced(function* (input: Options) {
   }
 })
 
+type Settings = Effect.Success<ReturnType<typeof settingsOf>>
+
+const serversOf = (settings: Settings) => ("servers" in settings ? settings.servers : undefined)
+
+/** The tokenizer that the servers name, asked until one does: other tokenizers cannot read their ids. */
+const servedTokenizer = (settings: Settings) => {
+  let known: TokenizerIdentity.TokenizerIdentity | undefined
+  return Effect.suspend(() =>
+    known !== undefined
+      ? Effect.succeed(known)
+      : ServedTokenizer.find(serversOf(settings), settings.slurm).pipe(
+          Effect.map(({ tokenizer }) => (known = Option.getOrUndefined(tokenizer))),
+          Effect.orElseSucceed(() => undefined)
+        )
+  )
+}
+
+const without = (reason: string) =>
+  Effect.logWarning("conversations of several turns have no token ids", {
+    reason,
+    hint: "give the model's tokenizer (--openai.tokenizer_name)"
+  })
+
+/** With a tokenizer, all answers of a conversation are one exact sequence. */
+const serversLayer = Effect.fnUntraced(function* (settings: Settings) {
+  const layer = ServerManager.layer(settings)
+  const servers = serversOf(settings)
+  if (settings.testing || (servers?.tokenizerName ?? "none") !== "none") return layer
+  const { failures, tokenizer } = yield* ServedTokenizer.find(servers, settings.slurm)
+  if (Option.isNone(tokenizer)) {
+    if (failures.length > 0) yield* without(`the server's tokenizer is not known: ${failures.join("; ")}`)
+    return layer
+  }
+  const { name: named } = tokenizer.value
+  const built = yield* Effect.result(Layer.build(Tokenizer.layerNamed(BundledModel.located(named))))
+  if (Result.isFailure(built)) {
+    yield* without(`the server's tokenizer ${named} cannot be loaded here: ${built.failure.message}`)
+    return layer
+  }
+  yield* Effect.logInfo("using the tokenizer reported by the server", { tokenizer: named })
+  return Layer.provide(layer, Layer.succeedContext(built.success))
+})
+
 const serve = Effect.fn("gateway.serve")(function* (options: Options) {
   const { allowInsecure, host, idle, port, record } = options
   const score = Option.getOrUndefined(options.score)
@@ -76,9 +123,12 @@ const serve = Effect.fn("gateway.serve")(function* (options: Options) {
       message: "--score is the score of recorded sessions: give their file with --record"
     })
   }
-  const servers = ServerManager.layer(yield* settingsOf(options))
+  const settings = yield* settingsOf(options)
+  const spawner = yield* Effect.context<ChildProcessSpawner.ChildProcessSpawner>()
+  const served = Effect.provideContext(servedTokenizer(settings), spawner)
+  const servers = yield* serversLayer(settings)
   const tokens = yield* BearerTokens.configured(Gateway.tokensSetting)
-  const recorder = Option.isSome(record) ? yield* Recorder.make(record.value, score) : undefined
+  const recorder = Option.isSome(record) ? yield* Recorder.make(record.value, score, served) : undefined
   const gateway = Gateway.layer({
     host,
     port,

@@ -35,7 +35,7 @@ interface Line {
 export type Unfinished = Pick<Gateway.Session, "id" | "recording" | "rewards" | "tokenizer">
 
 export interface OpenSessions {
-  readonly write: (session: Gateway.Session) => Effect.Effect<void, { readonly message: string }>
+  readonly write: (session: Unfinished) => Effect.Effect<void, { readonly message: string }>
   readonly read: (id: string) => Effect.Effect<Unfinished, { readonly message: string }>
   readonly remove: (id: string) => Effect.Effect<void, { readonly message: string }>
   /** Sessions left by an earlier process. */
@@ -168,7 +168,7 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
   const written = new Map<string, ReadonlyArray<Known>>()
   const sizes = new Map<string, number>()
 
-  const write = Effect.fnUntraced(function* (session: Gateway.Session) {
+  const write = Effect.fnUntraced(function* (session: Unfinished) {
     const { sequences } = yield* session.recording
     const rewards = yield* session.rewards
     const known = written.get(session.id)

@@ -64,8 +64,15 @@ interface Tally {
 const cannot = (file: string) => (cause: unknown) =>
   new UsageError({ message: `--record: cannot write to ${file}: ${Reason.of(cause)}` })
 
-/** Records until the scope closes, then reports what it wrote; `score` applies to sessions that report none. */
-export const make = Effect.fn("Recorder.make")(function* (path: string, score: number | undefined) {
+/**
+ * Records until the scope closes, then reports what it wrote; `score` applies to sessions that report none, `served`
+ * gives the tokenizer of sessions that know none, if the server names it.
+ */
+export const make = Effect.fn("Recorder.make")(function* (
+  path: string,
+  score: number | undefined,
+  served: Effect.Effect<Gateway.Session["tokenizer"]> = Effect.undefined
+) {
   const fs = yield* FileSystem.FileSystem
   const { dirname } = yield* Path.Path
   const scope = yield* Effect.scope
@@ -130,6 +137,11 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
     }
   }).pipe(Effect.ignore)
 
+  const withTokenizer = (session: Gateway.Session): Effect.Effect<OpenSessions.Unfinished> =>
+    session.tokenizer !== undefined
+      ? Effect.succeed(session)
+      : Effect.map(served, (tokenizer) => ({ ...session, ...(tokenizer && { tokenizer }) }))
+
   const alone = Semaphore.withPermits(oneByOne, 1)
   yield* Effect.addFinalizer(() =>
     alone(retry).pipe(
@@ -142,7 +154,7 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
     scored: path,
     unscored: unscoredPath,
     onChange: (session) =>
-      alone(open.write(session)).pipe(
+      alone(Effect.flatMap(withTokenizer(session), open.write)).pipe(
         Effect.tapError((error) =>
           Effect.logError("answer could not be recorded", { session: session.id, reason: Reason.of(error) })
         ),
@@ -152,7 +164,7 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
       ),
     onEnd: (session) =>
       alone(
-        ended(session).pipe(
+        Effect.flatMap(withTokenizer(session), ended).pipe(
           Effect.andThen(retry),
           Effect.catch((error) => {
             waiting.add(session.id)

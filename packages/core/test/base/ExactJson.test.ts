@@ -67,10 +67,6 @@ describe("ExactJson", () => {
   })
 
   it("compares numbers by what is written", () => {
-    const same = (a: string, b: string) =>
-      assert.deepStrictEqual(ExactJson.parseExact(a), ExactJson.parseExact(b), `${a} ${b}`)
-    const different = (a: string, b: string) =>
-      assert.notDeepEqual(ExactJson.parseExact(a), ExactJson.parseExact(b), `${a} ${b}`)
     for (const [a, b] of [
       ["1.0", "1"],
       ["1e2", "100.00"],
@@ -78,8 +74,9 @@ describe("ExactJson", () => {
       ["0.100", "1e-1"],
       ["0.100000000000000010", "10000000000000001e-17"],
       ["1e400", "10e399"]
-    ] as const)
-      same(a, b)
+    ] as const) {
+      assert.deepStrictEqual(ExactJson.parseExact(a), ExactJson.parseExact(b), `${a} ${b}`)
+    }
     for (const [a, b] of [
       ["0.1", "0.10000000000000001"],
       ["9007199254740992", "9007199254740993"],
@@ -87,8 +84,9 @@ describe("ExactJson", () => {
       ["-1.5", "1.5"],
       ["5e-324", "0"],
       ["1e-400", "0"]
-    ] as const)
-      different(a, b)
+    ] as const) {
+      assert.notDeepEqual(ExactJson.parseExact(a), ExactJson.parseExact(b), `${a} ${b}`)
+    }
   })
 
   it("gives requests doubles, and tools, schemas and arguments as they are written", () => {

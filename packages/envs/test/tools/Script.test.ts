@@ -50,4 +50,15 @@ describe("a dialogue with tools", () => {
     assert.isFalse(ToolCalls.fulfils(expected!, given("read", '{"id": 2512292042121000001}')))
     assert.isFalse(ToolCalls.fulfils(expected!, given("read", '{"id": 2512292042121000002, "city": null}')))
   })
+
+  it("compares numbers by what is written, at any length", () => {
+    const price = given("price", '{"id": 7, "at": 0.1}')
+    assert.isTrue(ToolCalls.fulfils(price, given("price", '{"id": 7.0, "at": 0.10}')))
+    assert.isTrue(ToolCalls.fulfils(price, given("price", '{"id": 7, "at": 1e-1}')))
+    assert.isFalse(ToolCalls.fulfils(price, given("price", '{"id": 7, "at": 0.10000000000000001}')))
+    assert.isFalse(ToolCalls.fulfils(price, given("price", '{"id": "7", "at": 0.1}')))
+    const exact = given("price", '{"at": 0.10000000000000001}')
+    assert.isTrue(ToolCalls.fulfils(exact, given("price", '{"at": 0.100000000000000010}')))
+    assert.isFalse(ToolCalls.fulfils(exact, given("price", '{"at": 0.1}')))
+  })
 })

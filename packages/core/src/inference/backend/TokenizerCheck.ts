@@ -140,6 +140,6 @@ export const check = Effect.fn("TokenizerCheck.check")(function* (options: Optio
     server,
     message:
       `${server} has ${theirs === undefined ? "a different tokenizer" : `the tokenizer of ${theirs}`}, but prompts are encoded with ${tokenizer.name}: ` +
-      `its token ids would be wrong. Set the served model's tokenizer (--env.tokenizer_name ${theirs ?? "NAME"}: a hub id or a folder)`
+      `its token ids would be wrong. Set the served model's tokenizer (--env.tokenizer_name ${theirs ?? "NAME"}, or --openai.tokenizer_name of a gateway: a hub id or a folder)`
   })
 })

@@ -62,6 +62,12 @@ const maxLength = 200
 const summed = /((?<![\d.,\\^])(\d[\d.,]{0,20})[^()\d\\]{0,20}?)\s\(([\d\s$.,+*/×·÷−-]{3,80})\)/g
 const operation = /^\d+(?:\.\d+)?(?:[-+*/]\d+(?:\.\d+)?)+$/
 
+const product = (term: string): number =>
+  term.split("*").reduce((value, factor) => {
+    const [first = 1, ...divisors] = factor.split("/").map(Number)
+    return divisors.reduce((all, one) => all / one, value * first)
+  }, 1)
+
 /** The value of sums and products of numbers, in the usual order; NaN for anything else. */
 const valueOf = (calculation: string): number => {
   const plain = calculation
@@ -70,11 +76,6 @@ const valueOf = (calculation: string): number => {
     .replaceAll("÷", "/")
     .replaceAll("−", "-")
   if (!operation.test(plain)) return Number.NaN
-  const product = (term: string): number =>
-    term.split("*").reduce((value, factor) => {
-      const [first = 1, ...divisors] = factor.split("/").map(Number)
-      return divisors.reduce((all, one) => all / one, value * first)
-    }, 1)
   const terms = plain.match(/[-+]?[^-+]+/g) ?? []
   return terms.reduce((sum, term) => sum + (term.startsWith("-") ? -1 : 1) * product(term.replace(/^[-+]/, "")), 0)
 }
