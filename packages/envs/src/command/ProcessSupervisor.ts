@@ -161,39 +161,35 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
       }
     }),
     folder: (path) =>
-      Effect.acquireRelease(
-        Effect.try({
-          try: () => {
-            folders.add(path)
-            tell({ folder: path })
-          },
-          catch: cannotStart
-        }),
-        () =>
-          Effect.sync(() => {
-            folders.delete(path)
-            tell({ left: path })
-          })
+      until(
+        () => {
+          folders.add(path)
+          tell({ folder: path })
+        },
+        () => {
+          folders.delete(path)
+          tell({ left: path })
+        }
       ),
     ifKilled: (command) => {
       const id = randomBytes(16).toString("hex")
-      return Effect.acquireRelease(
-        Effect.try({
-          try: () => {
-            commands.set(id, command)
-            tell({ command: id, ...command })
-          },
-          catch: cannotStart
-        }),
-        () =>
-          Effect.sync(() => {
-            commands.delete(id)
-            tell({ left: id })
-          })
+      return until(
+        () => {
+          commands.set(id, command)
+          tell({ command: id, ...command })
+        },
+        () => {
+          commands.delete(id)
+          tell({ left: id })
+        }
       )
     }
   }
 })
+
+/** Begins something that ends with the scope. */
+const until = (begin: () => void, end: () => void): Effect.Effect<void, ProgramError, Scope.Scope> =>
+  Effect.acquireRelease(Effect.try({ try: begin, catch: cannotStart }), () => Effect.sync(end))
 
 const cannotStart = (cause: unknown) =>
   new ProgramError({ message: `cannot start the cleanup process: ${Reason.of(cause)}`, cause })
