@@ -87,7 +87,7 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
   }
 
   const send = (what: object): void => void started().stdin.write(`${JSON.stringify(what)}\n`)
-  const tellOf = (id: string): void => {
+  const watch = (id: string): void => {
     const { memoryBytes, pid } = known.get(id) ?? {}
     send({ watch: id, ...(memoryBytes !== undefined && { memoryBytes }), ...(pid !== undefined && { pid }) })
   }
@@ -112,7 +112,7 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
     one.once("exit", gone).once("error", gone)
     for (const folder of folders) send({ folder })
     for (const [command, how] of commands) send({ command, ...how })
-    for (const id of known.keys()) tellOf(id)
+    for (const id of known.keys()) watch(id)
     for (const id of ending) send({ end: id })
     return one
   }
@@ -122,7 +122,7 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
       try: () => {
         started()
         known.set(id, one)
-        tellOf(id)
+        watch(id)
       },
       catch: cannotStart
     })
@@ -155,45 +155,41 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
         mark: { ATROPOS_PROGRAM: id },
         began: (pid) => {
           known.set(id, { ...one, pid })
-          tellOf(id)
+          watch(id)
         },
         tooLarge
       }
     }),
     folder: (path) =>
-      Effect.acquireRelease(
-        Effect.try({
-          try: () => {
-            folders.add(path)
-            send({ folder: path })
-          },
-          catch: cannotStart
-        }),
-        () =>
-          Effect.sync(() => {
-            folders.delete(path)
-            send({ left: path })
-          })
+      until(
+        () => {
+          folders.add(path)
+          send({ folder: path })
+        },
+        () => {
+          folders.delete(path)
+          send({ left: path })
+        }
       ),
     ifKilled: (command) => {
       const id = randomBytes(16).toString("hex")
-      return Effect.acquireRelease(
-        Effect.try({
-          try: () => {
-            commands.set(id, command)
-            send({ command: id, ...command })
-          },
-          catch: cannotStart
-        }),
-        () =>
-          Effect.sync(() => {
-            commands.delete(id)
-            send({ left: id })
-          })
+      return until(
+        () => {
+          commands.set(id, command)
+          send({ command: id, ...command })
+        },
+        () => {
+          commands.delete(id)
+          send({ left: id })
+        }
       )
     }
   }
 })
+
+/** Begins something that ends with the scope. */
+const until = (begin: () => void, end: () => void): Effect.Effect<void, ProgramError, Scope.Scope> =>
+  Effect.acquireRelease(Effect.try({ try: begin, catch: cannotStart }), () => Effect.sync(end))
 
 const cannotStart = (cause: unknown) =>
   new ProgramError({ message: `cannot start the cleanup process: ${Reason.of(cause)}`, cause })

@@ -76,7 +76,7 @@ export const copy = Effect.fnUntraced(function* ({ docker, from, paths, staging,
     })
     const isCopied = ending?._tag === "Exited" && ending.code === 0
     // Missing files are for the tests to judge.
-    if (!isCopied && !/could not find|no such file|not found/i.test(complaint)) {
+    if (!isCopied && !/could not find|no such (?:file|container:path)|not found/i.test(complaint)) {
       return yield* new HarborError({ message: `cannot copy ${source} of the task ${task.name}: ${complaint}` })
     }
     const kept = `${held}/${basename(source)}`

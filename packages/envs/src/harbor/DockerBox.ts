@@ -47,15 +47,24 @@ export const open =
       const machine = limited(task.machine, cpus)
       const env = yield* Templates.resolve(task, "environment.env", task.machine.env, passed)
       const what = `the container of the task ${task.name} does not start`
+      const taskNetwork = networkOf(machine, network)
+      const joined: Container.Options["network"] =
+        gatewayUrl === null
+          ? taskNetwork
+          : `container:${yield* GatewayRelay.container({
+              docker,
+              supervisor,
+              gatewayUrl,
+              network: taskNetwork,
+              image: yield* images.empty,
+              libraries: yield* images.libraries
+            })}`
       const agent = yield* Container.scoped({
         docker,
         image,
         machine,
         env,
-        network:
-          gatewayUrl === null
-            ? networkOf(machine, network)
-            : `container:${yield* GatewayRelay.container({ docker, images, supervisor, gatewayUrl, network: networkOf(machine, network) })}`,
+        network: joined,
         volumes: agentFolder === null ? [] : [`${agentFolder}:/agent:ro`],
         what
       })

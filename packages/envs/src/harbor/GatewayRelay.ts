@@ -14,7 +14,6 @@ import * as Program from "../command/Program.ts"
 import * as Container from "./Container.ts"
 import type { Docker } from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
-import type { Images } from "./Images.ts"
 
 export interface GatewaySocket {
   readonly path: string
@@ -100,22 +99,24 @@ export const libraries = Effect.fn("GatewayRelay.libraries")(function* (
 export const container = Effect.fn("GatewayRelay.container")(function* ({
   docker,
   gatewayUrl,
-  images,
+  image,
+  libraries,
   network,
   supervisor
 }: {
   readonly docker: Docker
-  readonly images: Images
+  /** One without files. */
+  readonly image: string
+  readonly libraries: ReadonlyArray<string>
   readonly supervisor: ProcessSupervisor
   readonly gatewayUrl: string
   readonly network: Container.Options["network"]
 }): Effect.fn.Return<string, HarborError | ProgramError, FileSystem.FileSystem | Scope.Scope> {
   const { path, port } = yield* socket(gatewayUrl, supervisor)
-  const libraries = yield* images.libraries
   const file = isSource ? "/relay.mts" : "/relay.mjs"
   const { name } = yield* Container.scoped({
     docker,
-    image: yield* images.empty,
+    image,
     machine: { memoryMb: maxMegabytes },
     network,
     volumes: [

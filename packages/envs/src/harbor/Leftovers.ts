@@ -1,6 +1,6 @@
 /**
- * Removes what environments leave in an engine: containers and snapshots of processes that have ended, and images that
- * no environment has used for a week.
+ * Removes leftovers of environments from an engine: containers and snapshots of processes that have ended, and images
+ * that no environment has used for a week.
  */
 import { createHash } from "node:crypto"
 import { hostname } from "node:os"

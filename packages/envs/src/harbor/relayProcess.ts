@@ -2,8 +2,8 @@
  * Forwards a port of its own loopback to a socket file: `relayProcess SOCKET PORT READY`. It prints READY once it
  * listens, and ends with its input; or it runs the command that follows, and ends with its exit code.
  *
- * Runs beside an agent that has no network, in the same namespace. Imports nothing of the project: its file is all that
- * is mounted there.
+ * Runs next to an agent that has no network, in the same namespace. Imports nothing of the project: only its file is
+ * mounted there.
  */
 import { spawn } from "node:child_process"
 import { connect, createServer } from "node:net"

@@ -78,10 +78,13 @@ export const engine = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-engine-" })
   const socket = `${folder}/docker.sock`
-  const options = [
-    ...["--host", `unix://${socket}`, "--cgroup-parent", `/${basename(folder)}`, "--pidfile", `${folder}/pid`],
-    ...["--data-root", `${folder}/data`, "--exec-root", `${folder}/exec`]
-  ]
+  const options = Object.entries({
+    host: `unix://${socket}`,
+    pidfile: `${folder}/pid`,
+    "cgroup-parent": `/${basename(folder)}`,
+    "data-root": `${folder}/data`,
+    "exec-root": `${folder}/exec`
+  }).flatMap(([name, value]) => [`--${name}`, value])
   const namespaces = ["--net", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc"]
   let log = ""
   const daemon = yield* Effect.acquireRelease(

@@ -12,6 +12,9 @@ const one = { groupSize: 1, includeMessages: true } as const
 
 const environment = (lines: string) => (text: string) => text.replace("[environment]", `[environment]\n${lines}`)
 
+/** Tests that see what an agent did to their system. */
+const verdict = (text: string) => `${text}\nif [ -e /bin/planted ]; then echo 0 > /logs/verifier/reward.txt; fi\n`
+
 describe.skipIf(Engine.skipped !== "")(`Harbor tasks in containers${Engine.skipped}`, () => {
   layer(Engine.services, { excludeTestServices: true })("of a Docker Engine", (it) => {
     const suite = (name: string, run: Effect.Effect<unknown, unknown, Engine.Needs>) =>
@@ -87,8 +90,6 @@ describe.skipIf(Engine.skipped !== "")(`Harbor tasks in containers${Engine.skipp
       "graded apart, tests get the artifacts or the working folder, in an image that the agent never touched",
       Effect.gen(function* () {
         const { program } = yield* Engine.Docker
-        const verdict = (text: string) =>
-          `${text}\nif [ -e /bin/planted ]; then echo 0 > /logs/verifier/reward.txt; fi\n`
         const planting = "touch /bin/planted; echo $?"
         for (const [name, grading] of [
           ["separate", "task"],
