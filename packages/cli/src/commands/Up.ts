@@ -144,6 +144,19 @@ const ownFlags = {
   )
 }
 
+const examples: Parameters<typeof Command.withExamples>[0] = [
+  { command: "atropos up", description: "a small model learns to sort letters" },
+  { command: "atropos up --env addition --seed 2", description: "a harder task with another seed" },
+  {
+    command: "atropos up --env arithmetic-stories --model ./my-model --steps 20 --env.max_token_length 256",
+    description: "an adapter for your own model, with short answers"
+  },
+  {
+    command: "atropos up --env gsm8k --engine tinker+https://tinker.example.com --model Qwen/Qwen3-8B",
+    description: "the same on a Tinker server (key in TINKER_API_KEY)"
+  }
+]
+
 export const make: MakeCommand = (words) =>
   Effect.gen(function* () {
     const source = Words.argValues(words, "env")
@@ -239,18 +252,7 @@ export const make: MakeCommand = (words) =>
           })
         }).pipe(Effect.mapError(Services.toFailure))
     ).pipe(
-      Command.withExamples([
-        { command: "atropos up", description: "a small model learns to sort letters" },
-        { command: "atropos up --env addition --seed 2", description: "a harder task with another seed" },
-        {
-          command: "atropos up --env arithmetic-stories --model ./my-model --steps 20 --env.max_token_length 256",
-          description: "an adapter for your own model, with short answers"
-        },
-        {
-          command: "atropos up --env gsm8k --engine tinker+https://tinker.example.com --model Qwen/Qwen3-8B",
-          description: "the same on a Tinker server (key in TINKER_API_KEY)"
-        }
-      ]),
+      Command.withExamples(examples),
       Command.annotate(HelpFlags.Flags, { ignored, advanced, everyEnvironments: EnvironmentCommand.everyEnvironments })
     )
     return {
