@@ -41,25 +41,28 @@ const choiceOf = (prompt: string): string | undefined => {
   return (prompt.startsWith("max") ? sorted.at(-1) : sorted[0])?.letter
 }
 
+const needsReference = (loss: { readonly [name: string]: unknown }) =>
+  Effect.map(
+    TrainerRun.make({
+      mode: Recipe.definitions["mcqa"]!,
+      file: { loss },
+      input: { trainer: {}, lora: {}, loss: {} }
+    }),
+    (settings) => Result.getOrThrow(Preset.resolve(settings.loss)).needsReference
+  )
+
 describe("defaults for any model", () => {
   it("warm up for ten steps, at most a quarter of the run", () => {
-    const warmupOf = (steps?: number) => Recipe.ownModel(steps).trainer["warmup_steps"]
-    assert.deepStrictEqual([undefined, 200, 20, 3].map(warmupOf), [10, 10, 5, 0])
+    assert.deepStrictEqual(
+      [undefined, 200, 20, 3].map((steps) => Recipe.ownModel(steps).trainer["warmup_steps"]),
+      [10, 10, 5, 0]
+    )
   })
 })
 
 describe("recipes", () => {
   it.effect("name a loss that the trainer takes, also where their KL penalty is switched off", () =>
     Effect.gen(function* () {
-      const needsReference = (loss: { readonly [name: string]: unknown }) =>
-        Effect.map(
-          TrainerRun.make({
-            mode: Recipe.definitions["mcqa"]!,
-            file: { loss },
-            input: { trainer: {}, lora: {}, loss: {} }
-          }),
-          (settings) => Result.getOrThrow(Preset.resolve(settings.loss)).needsReference
-        )
       assert.isTrue(yield* needsReference({}))
       assert.isFalse(yield* needsReference({ kl_coef: 0 }))
       assert.isFalse(yield* needsReference({ preset: "sft" }))

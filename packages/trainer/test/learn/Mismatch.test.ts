@@ -309,6 +309,13 @@ describe("a tokenizer that is not the model's", () => {
   )
 })
 
+/** A guard after a first step of 0.046 nats. */
+const measured = () => {
+  const guard = Mismatch.measuringGuard(0.02)
+  assert.strictEqual(guard.judge({ tokens: 300, difference: 300 * 0.046 }), "measured")
+  return guard
+}
+
 describe("Mismatch.measuringGuard", () => {
   it("takes the first step for what rounding costs, and holds later ones to twice that", () => {
     const guard = Mismatch.measuringGuard(0.02)
@@ -320,13 +327,8 @@ describe("Mismatch.measuringGuard", () => {
     )
     assert.strictEqual(guard.judge(step(0.5)), "disagree")
     // A few tokens may be further off; many may not.
-    const chance = () => {
-      const guard = Mismatch.measuringGuard(0.02)
-      assert.strictEqual(guard.judge({ tokens: 300, difference: 300 * 0.046 }), "measured")
-      return guard
-    }
-    assert.strictEqual(chance().judge({ tokens: 79, difference: 79 * 0.095 }), "agree")
-    assert.strictEqual(chance().judge({ tokens: 1000, difference: 1000 * 0.12 }), "disagree")
+    assert.strictEqual(measured().judge({ tokens: 79, difference: 79 * 0.095 }), "agree")
+    assert.strictEqual(measured().judge({ tokens: 1000, difference: 1000 * 0.12 }), "disagree")
     // So large a difference is another distribution.
     assert.strictEqual(Mismatch.measuringGuard(0.02).judge(step(0.3)), "disagree")
     // Where rounding costs next to nothing the usual bound stays.
