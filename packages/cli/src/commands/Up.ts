@@ -210,14 +210,9 @@ export const make: MakeCommand = (words) =>
           })
           const { sections } = settings[0]
           const definitions = definitionsOf(sections)
-          const trainer = yield* TrainerRun.make({
-            mode:
-              definitions === undefined
-                ? ownOf(valueOf(sections, "model"), named[0], valueOf(sections, "training_steps"))
-                : Mixture.settingsOf(definitions),
-            file: sections,
-            input
-          })
+          const mine = ownOf(valueOf(sections, "model"), named[0], valueOf(sections, "training_steps"))
+          const mode = definitions === undefined ? mine : Mixture.settingsOf(definitions)
+          const trainer = yield* TrainerRun.make({ mode, file: sections, input })
           const recipe =
             definitions === undefined
               ? Option.none()

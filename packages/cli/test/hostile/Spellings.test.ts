@@ -167,7 +167,10 @@ const servers: ReadonlyArray<
     () =>
       Effect.gen(function* () {
         const model = yield* TestServer.make(() => TestServer.chatReply(["hi"]))
-        return yield* started("gateway", "--openai.base_url", `${model.url}/v1`, "--openai.health_check", "false")
+        const words = ["--openai.base_url", `${model.url}/v1`, "--openai.health_check", "false", "--port", "0"]
+        const command = yield* InProcess.start(["gateway", ...words])
+        // Before that it warns of the server, by its URL.
+        return (yield* command.says(/(?<=gateway at )http:\/\/127\.0\.0\.1:\d+/))[0]
       }),
     [post("/sessions")],
     []

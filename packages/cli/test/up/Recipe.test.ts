@@ -41,14 +41,6 @@ const choiceOf = (prompt: string): string | undefined => {
   return (prompt.startsWith("max") ? sorted.at(-1) : sorted[0])?.letter
 }
 
-const warmupOf = (steps?: number) => Recipe.ownModel(steps).trainer["warmup_steps"]
-
-describe("defaults for any model", () => {
-  it("warm up for ten steps, at most a quarter of the run", () => {
-    assert.deepStrictEqual([undefined, 200, 20, 3].map(warmupOf), [10, 10, 5, 0])
-  })
-})
-
 const needsReference = (loss: { readonly [name: string]: unknown }) =>
   Effect.map(
     TrainerRun.make({
@@ -58,6 +50,15 @@ const needsReference = (loss: { readonly [name: string]: unknown }) =>
     }),
     (settings) => Result.getOrThrow(Preset.resolve(settings.loss)).needsReference
   )
+
+describe("defaults for any model", () => {
+  it("warm up for ten steps, at most a quarter of the run", () => {
+    assert.deepStrictEqual(
+      [undefined, 200, 20, 3].map((steps) => Recipe.ownModel(steps).trainer["warmup_steps"]),
+      [10, 10, 5, 0]
+    )
+  })
+})
 
 describe("recipes", () => {
   it.effect("name a loss that the trainer takes, also where their KL penalty is switched off", () =>

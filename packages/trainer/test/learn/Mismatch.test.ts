@@ -316,6 +316,13 @@ describe("a tokenizer that is not the model's", () => {
   )
 })
 
+/** A guard after a first step of 0.046 nats. */
+const measured = () => {
+  const guard = Mismatch.measuringGuard(0.02)
+  assert.strictEqual(guard.judge({ tokens: 300, difference: 300 * 0.046 }), "measured")
+  return guard
+}
+
 describe("Mismatch.measuringGuard", () => {
   it("takes the first step for what rounding costs, and holds later ones to twice that", () => {
     const guard = Mismatch.measuringGuard(0.02)
