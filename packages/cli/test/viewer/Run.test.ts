@@ -277,7 +277,9 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       const page = await visit(`/groups?run=${run}`)
       await page.locator(".row-link").first().waitFor()
       const places = await walkTo(page, (name) => /^\d+$/.test(name))
-      assert.deepStrictEqual(places.slice(0, 11), [
+      // Other tests begin more runs, and a list of runs is one more page.
+      const pages = places.filter((name) => name !== "Runs")
+      assert.deepStrictEqual(pages.slice(0, 11), [
         "Skip to content",
         "Atropos",
         "Run",
