@@ -144,7 +144,7 @@ const ownFlags = {
   )
 }
 
-const examples: Parameters<typeof Command.withExamples>[0] = [
+const examples: ReadonlyArray<Command.Command.Example> = [
   { command: "atropos up", description: "a small model learns to sort letters" },
   { command: "atropos up --env addition --seed 2", description: "a harder task with another seed" },
   {

@@ -96,13 +96,6 @@ const processed = (trajectory: Trajectory.Trajectory): Trajectory.Trajectory => 
   sampling: { ...trajectory.sampling!, logprobs: "processed" }
 })
 
-/** A guard that has measured 0.046 nats over 300 tokens. */
-const measured = () => {
-  const guard = Mismatch.measuringGuard(0.02)
-  assert.strictEqual(guard.judge({ tokens: 300, difference: 300 * 0.046 }), "measured")
-  return guard
-}
-
 describe("the record of sampling in the trainer", () => {
   const samplings: Asked["samplings"] = [
     { temperature: 0.5 },

@@ -65,7 +65,7 @@ const same = Effect.fnUntraced(function* (
 const grpo = objectives(true).find(({ name }) => name === "grpo")!
 
 describe.skipIf(!Torch.isPresent)(`PyTorch's engine and the local one${Torch.absence}`, () => {
-  for (const objective of Sample.every(3, objectives(true))) {
+  for (const objective of Sample.every(6, objectives(true))) {
     it.live(`learn the same numbers: ${objective.name}`, () =>
       live(
         Effect.gen(function* () {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Locator, Page } from "playwright-core"
-import * as Browser from "./Browser.ts"
-import { comparedRuns, environments, names } from "./ComparedRuns.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import { comparedRuns, environments, names } from "../../viewer/ComparedRuns.ts"
 
 const figure = (page: Page, name: string) => page.getByRole("figure", { name, exact: true }).first()
 

@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
 import type { Page } from "playwright-core"
-import * as Browser from "./Browser.ts"
-import * as OpenService from "./OpenService.ts"
-import * as Registrations from "./Registrations.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import * as OpenService from "../../viewer/OpenService.ts"
+import * as Registrations from "../../viewer/Registrations.ts"
 
 interface Sent {
   readonly item: string

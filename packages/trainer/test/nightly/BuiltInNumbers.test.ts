@@ -11,9 +11,9 @@ import type { Objective } from "../../src/loss/Objective.ts"
 import * as Preset from "../../src/loss/Preset.ts"
 import * as Model from "../../src/model/Model.ts"
 import * as ForwardBackward from "../../src/tinker/protocol/ForwardBackward.ts"
-import { adapted, course, live, loaded, near, remote, shape } from "./RemoteEngine.ts"
-import * as SameBatch from "./SameBatch.ts"
-import { serve } from "./server/TestTinkerServer.ts"
+import { adapted, course, live, loaded, near, remote, shape } from "../tinker/RemoteEngine.ts"
+import * as SameBatch from "../tinker/SameBatch.ts"
+import { serve } from "../tinker/server/TestTinkerServer.ts"
 
 const of = (preset: PresetName, more: Partial<LossSettings> = {}) =>
   Result.getOrThrow(Preset.resolve({ preset, ...more }))

@@ -5,9 +5,9 @@ import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import type { Page } from "playwright-core"
-import * as Browser from "./Browser.ts"
-import * as BrokenRun from "./BrokenRun.ts"
-import * as Saved from "./Saved.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import * as BrokenRun from "../../viewer/BrokenRun.ts"
+import * as Saved from "../../viewer/Saved.ts"
 
 const layerTest = Layer.effectDiscard(
   Effect.flatMap(HttpServer.addressFormattedWith(Effect.succeed), BrokenRun.fill)
