@@ -39,8 +39,7 @@ export const environments: ReadonlyArray<Environment> = [
       "packages/core/test/gateway/OpenAiPython.test.ts",
       "packages/core/test/gateway/AnthropicPython.test.ts",
       "packages/trainer/test/torch/TorchContract.test.ts",
-      "packages/trainer/test/torch/TorchNumbers.test.ts",
-      "packages/trainer/test/torch/TorchTruncated.test.ts"
+      "packages/trainer/test/torch/TorchNumbers.test.ts"
     ],
     nightly: [
       "packages/cli/test/nightly/Trl.test.ts",
@@ -49,6 +48,7 @@ export const environments: ReadonlyArray<Environment> = [
       "packages/trainer/test/nightly/TorchNodes.test.ts",
       "packages/trainer/test/nightly/TorchQuantized.test.ts",
       "packages/trainer/test/nightly/TorchRanks.test.ts",
+      "packages/trainer/test/nightly/TorchTruncated.test.ts",
       "packages/trainer/test/nightly/TorchLost.test.ts"
     ]
   },

@@ -1,6 +1,6 @@
 /**
- * The Python package `openenv` plays on `atropos openenv`. nightly/OpenEnv.test.ts trains: `atropos up` on a server of
- * the package, TRL on ours.
+ * The Python package `openenv` plays on `atropos openenv`. nightly/OpenEnv.test.ts calls tools, and trains: `atropos
+ * up` on a server of the package, TRL on ours.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -14,19 +14,6 @@ const Clients = Schema.Struct({
   clients: Schema.Array(Schema.Record(Schema.String, Schema.Tuple([Schema.Finite, Schema.Int]))),
   wrong: Schema.String,
   full: Schema.String
-})
-
-const Tools = Schema.Struct({
-  prompts: Schema.Array(Schema.String),
-  tools: Schema.Array(Schema.String),
-  answer: Schema.String,
-  wrong: Schema.String,
-  steps: Schema.Int,
-  full: Schema.String,
-  end: Schema.Tuple([Schema.Finite, Schema.Boolean]),
-  passed: Schema.Boolean,
-  mode: Schema.String,
-  failed: Schema.Array(Schema.String)
 })
 
 describe.skipIf(!openEnv.isPresent)(`OpenEnv${openEnv.absence}`, () => {
@@ -45,24 +32,5 @@ describe.skipIf(!openEnv.isPresent)(`OpenEnv${openEnv.absence}`, () => {
       assert.include(wrong, "VALIDATION_ERROR")
       assert.include(full, "CAPACITY_REACHED")
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
-
-  it.live(
-    "has Python's MCP client call tools over HTTP in the episode of its socket, and passes `openenv validate`",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* served("--env", "mcp", "--sessions", "1")
-        const { answer, full, prompts, tools, wrong, ...rest } = yield* python(
-          file("python/openenv_mcp.py"),
-          Tools,
-          url
-        )
-        assert.deepStrictEqual(rest, { steps: 2, end: [0, true], passed: true, mode: "simulation", failed: [] })
-        assert.include(tools, "list_shelves")
-        assert.isNotEmpty(answer)
-        assert.strictEqual(prompts[0], prompts[1])
-        assert.include(wrong, "there is no tool none")
-        assert.include(full, "Server at capacity: 1/1")
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Training over OpenEnv both ways: `atropos up` on a server of the Python package `openenv`; TRL's `GRPOTrainer` on
- * `atropos openenv`, by `environment_factory`.
+ * OpenEnv both ways, beyond long/OpenEnv.test.ts: its MCP client and `openenv validate` on `atropos openenv`, `atropos
+ * up` on a server of the Python package, TRL's `GRPOTrainer` on `atropos openenv` by `environment_factory`.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -34,6 +34,19 @@ const Trained = Schema.Struct({
   logs: Schema.Array(Schema.Record(Schema.String, Schema.Finite)),
   rewards: Schema.Array(Schema.Finite),
   change: Schema.Finite
+})
+
+const Tools = Schema.Struct({
+  prompts: Schema.Array(Schema.String),
+  tools: Schema.Array(Schema.String),
+  answer: Schema.String,
+  wrong: Schema.String,
+  steps: Schema.Int,
+  full: Schema.String,
+  end: Schema.Tuple([Schema.Finite, Schema.Boolean]),
+  passed: Schema.Boolean,
+  mode: Schema.String,
+  failed: Schema.Array(Schema.String)
 })
 
 describe.skipIf(!trl.isPresent)(`OpenEnv${trl.absence}`, () => {
@@ -73,5 +86,24 @@ describe.skipIf(!openEnv.isPresent)(`OpenEnv's servers${openEnv.absence}`, () =>
       assert.match(stdout, /openenv-1, 2 steps in/)
       assert.notMatch(stdout + stderr, /rollout failed/)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live(
+    "has Python's MCP client call tools over HTTP in the episode of its socket, and passes `openenv validate`",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* served("--env", "mcp", "--sessions", "1")
+        const { answer, full, prompts, tools, wrong, ...rest } = yield* python(
+          file("python/openenv_mcp.py"),
+          Tools,
+          url
+        )
+        assert.deepStrictEqual(rest, { steps: 2, end: [0, true], passed: true, mode: "simulation", failed: [] })
+        assert.include(tools, "list_shelves")
+        assert.isNotEmpty(answer)
+        assert.strictEqual(prompts[0], prompts[1])
+        assert.include(wrong, "there is no tool none")
+        assert.include(full, "Server at capacity: 1/1")
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

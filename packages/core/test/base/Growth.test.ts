@@ -8,8 +8,8 @@ const spend = (steps: number): number => {
   return sum
 }
 
-const linear = (size: number) => 25_000 * size
-const quadratic = (size: number) => 15 * size ** 2
+const linear = (size: number) => 8000 * size
+const quadratic = (size: number) => 5 * size ** 2
 
 const working = (steps: (size: number) => number) => (size: number) => () => spend(steps(size))
 const measuring = (steps: (size: number) => number) => (size: number) =>

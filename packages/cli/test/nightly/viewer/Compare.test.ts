@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Browser from "./Browser.ts"
-import * as Saved from "./Saved.ts"
-import { savedRuns } from "./SavedRollouts.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import * as Saved from "../../viewer/Saved.ts"
+import { savedRuns } from "../../viewer/SavedRollouts.ts"
 
 describe.skipIf(!Browser.isPresent)(`rollouts compared${Browser.absence}`, () => {
   const { open, save } = Browser.suite()

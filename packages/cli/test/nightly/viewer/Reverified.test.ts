@@ -1,7 +1,7 @@
 /** Old scores beside today's, in the viewer. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Browser from "./Browser.ts"
-import { savedRuns } from "./SavedRollouts.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import { savedRuns } from "../../viewer/SavedRollouts.ts"
 
 const { runs, ...rest } = savedRuns()
 const reverified = {

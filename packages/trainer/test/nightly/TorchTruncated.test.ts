@@ -19,7 +19,7 @@ import * as TorchEngine from "../../src/torch/TorchEngine.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
 import { folder } from "../model/Fixtures.ts"
 import { near, objectives } from "../tinker/RemoteEngine.ts"
-import * as Torch from "./Torch.ts"
+import * as Torch from "../torch/Torch.ts"
 
 const process = Torch.processOf()
 const services = Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici, SharedOrt.layer)
@@ -101,7 +101,7 @@ describe.skipIf(!Torch.isPresent)(`truncated sampling with PyTorch's engine${Tor
 
   it.live("has the values and derivatives of logprobs by hand", () =>
     Effect.gen(function* () {
-      const script = fileURLToPath(new URL("truncated_reference.py", import.meta.url))
+      const script = fileURLToPath(new URL("../torch/truncated_reference.py", import.meta.url))
       const path = fileURLToPath(new URL("../../python", import.meta.url))
       const { stdout } = yield* Effect.promise(() =>
         promisify(execFile)(Torch.interpreter, [script], { env: { ...globalThis.process.env, PYTHONPATH: path } })

@@ -4,9 +4,9 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import type { Page } from "playwright-core"
-import * as Browser from "./Browser.ts"
-import { mathGroup, toolGroup } from "./SavedRollouts.ts"
-import * as Registrations from "./Registrations.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import { mathGroup, toolGroup } from "../../viewer/SavedRollouts.ts"
+import * as Registrations from "../../viewer/Registrations.ts"
 
 const tokens = { reader: "a-readers-token", admin: "an-admins-token" }
 

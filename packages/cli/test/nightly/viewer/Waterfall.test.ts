@@ -1,9 +1,9 @@
 /** When the turns of a group's rollouts happened, as the viewer draws and lists it. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
-import * as Browser from "./Browser.ts"
-import * as Saved from "./Saved.ts"
-import { group, savedRuns } from "./SavedRollouts.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import * as Saved from "../../viewer/Saved.ts"
+import { group, savedRuns } from "../../viewer/SavedRollouts.ts"
 
 const call = { id: "call_1", type: "function", function: { name: "search", arguments: '{"query":"Lyon"}' } }
 const asked = { role: "user", content: "How many live in Lyon?" }

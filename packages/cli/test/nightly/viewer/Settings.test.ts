@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Browser from "./Browser.ts"
-import { comparedRuns } from "./ComparedRuns.ts"
+import * as Browser from "../../viewer/Browser.ts"
+import { comparedRuns } from "../../viewer/ComparedRuns.ts"
 
 const hostile = `<img src=x onerror="document.title='owned'">`
 
