@@ -6,7 +6,7 @@
  * MODEL is a folder; options: count=8 sequences, shortest=64 tokens, steps=2, rounds=2, dtype=float32 or auto,
  * budget=positions of a micro-batch (default: twice all). Prints processor seconds of a step, peak memory, the share
  * of the trainer's own process (objective and protocol), useful positions, and the ratios; then the useful positions of
- * steps of log-normal lengths, padded and packed. Each run is a process of its own, and the best of each side counts.
+ * steps of log-normal lengths, padded and packed. Each run is a separate process, and the best of each side counts.
  * On a machine with other load compare processor time only, on a GPU the time by the clock.
  */
 import { spawnSync } from "node:child_process"

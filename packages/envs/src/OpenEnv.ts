@@ -72,7 +72,7 @@ const playing = Effect.fnUntraced(function* (
     return yield* failed("settings", `the model has no task: ${template.failure}, or set it with --env.instructions`)
   }
   const whole = observe !== undefined || isUntold ? "" : yield* settled(template)
-  const reported: Episodes.Chat["observe"] = ({ observation }, turn) =>
+  const observed: Episodes.Chat["observe"] = ({ observation }, turn) =>
     observe === undefined
       ? settled(Telling.notice(whole, observation, isHidden))
       : Effect.sync(() => observe(Visible.fields(observation, isHidden), turn))
@@ -85,10 +85,10 @@ const playing = Effect.fnUntraced(function* (
       ? act(answer, Visible.fields(observation, isHidden))
       : field && Acting.action(answer, field, selected)
   if (!hasTools) {
-    const chat = { observe: reported, act: acted }
+    const chat = { observe: observed, act: acted }
     return (connection, seed, sampling) => Episodes.inWords(connection, seed, chat, rules, sampling)
   }
-  const chat = { observe: reported, ...(field && { answer: (text: string) => Acting.action(text, field, selected) }) }
+  const chat = { observe: observed, ...(field && { answer: (text: string) => Acting.action(text, field, selected) }) }
   return (connection, seed, sampling) => Episodes.withTools(connection, seed, chat, rules, sampling)
 })
 

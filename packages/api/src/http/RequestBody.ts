@@ -133,9 +133,9 @@ const decompress = Effect.fnUntraced(function* (
       Effect.tapError(() => Effect.sync(() => taken.give(room)))
     )
   })
-  const defaults = Math.min(limit, body.length * usualRatio + 65_536)
-  const first = attempt(defaults)
-  return yield* defaults === limit ? first : Effect.catchTag(first, "BodyTooLarge", () => attempt(limit))
+  const expected = Math.min(limit, body.length * usualRatio + 65_536)
+  const first = attempt(expected)
+  return yield* expected === limit ? first : Effect.catchTag(first, "BodyTooLarge", () => attempt(limit))
 })
 
 /** Decompresses at most `room` bytes; the error names the limit. */

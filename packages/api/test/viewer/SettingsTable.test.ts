@@ -59,6 +59,19 @@ describe("SettingsTable", () => {
     )
   })
 
+  it("names what differs of what runs have recorded, the most recorded first, without their places", () => {
+    const rows = SettingsTable.of([
+      one("a", { lr: 1, seed: 5, save_dir: "/a", rank: 8 }),
+      one("b", { lr: 1, seed: 6, save_dir: "/b", rank: 16 }),
+      one("c", { lr: 1, rank: 8 }),
+      { run: "without settings", registered: undefined, sources: [] }
+    ])
+    assert.deepStrictEqual(
+      SettingsTable.differing(rows).map(({ name }) => name),
+      ["rank", "seed"]
+    )
+  })
+
   it("finds every word in names, sources and values", () => {
     const rows = SettingsTable.of([one("a", { learning_rate: 0.5, loss: "grpo" })])
     assert.deepStrictEqual(

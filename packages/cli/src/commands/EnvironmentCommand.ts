@@ -76,8 +76,13 @@ export const make =
       const word = named?.word ?? Words.argValue(words, "env")
       const selected = named?.selected ?? (word === undefined ? undefined : yield* Environments.choose(word))
       // The content of a config file is not known at this point.
-      const visible = spec.mode?.(selected?.environment.environmentName ?? "NAME", words.includes("--testing"))
-      const env = Flags.fromFields("env.", selected?.environment.settings.fields ?? commonFields, visible, spec.aliases)
+      const modeDefaults = spec.mode?.(selected?.environment.environmentName ?? "NAME", words.includes("--testing"))
+      const env = Flags.fromFields(
+        "env.",
+        selected?.environment.settings.fields ?? commonFields,
+        modeDefaults,
+        spec.aliases
+      )
       const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
       const others = OtherServers.flags(selected === undefined ? [] : [selected])
       const manager = Flags.fromFields("", ServerSettings.managerFields)

@@ -154,8 +154,8 @@ const evaluate = Effect.fn("evaluate.run")(function* (
       if (metric.endsWith("_stderr")) return []
       const stderr = result.metrics[`${metric}_stderr`]
       const arrow = /correct|acc|pass@/.test(metric) ? "↑" : ""
-      const visible = Number.isInteger(value) ? String(value) : value.toFixed(4)
-      return [[metric.replace("eval/", "").replaceAll("_", " "), arrow, visible, stderr?.toFixed(4) ?? ""]]
+      const text = Number.isInteger(value) ? String(value) : value.toFixed(4)
+      return [[metric.replace("eval/", "").replaceAll("_", " "), arrow, text, stderr?.toFixed(4) ?? ""]]
     })
     yield* Console.log(Table.columns(["metric", "", "value", "± stderr"], rows))
   } else yield* Console.log(SuiteTable.print(result.suite))

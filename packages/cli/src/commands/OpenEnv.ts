@@ -27,14 +27,14 @@ const announce = (name: string, limit: number) =>
     })
   )
 
-const positive = (name: string, description: string, defaults: number) =>
+const positive = (name: string, description: string, fallback: number) =>
   Flag.Int(name).pipe(
     Flag.filter(
       (value) => value > 0,
       () => "at least 1"
     ),
-    Flag.withDescription(`${description} [default: ${defaults}]`),
-    Flag.withDefault(defaults)
+    Flag.withDescription(`${description} [default: ${fallback}]`),
+    Flag.withDefault(fallback)
   )
 
 export const make = EnvironmentCommand.make({

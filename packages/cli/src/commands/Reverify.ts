@@ -89,7 +89,7 @@ export const make = EnvironmentCommand.make({
       const listener = Items.promptCapture()
       const faults = FaultLog.make()
       const report = Report.make({ json, show })
-      const visible = Page.make()
+      const savedPage = Page.make()
       const result = yield* Reverify.run(
         {
           file,
@@ -98,7 +98,7 @@ export const make = EnvironmentCommand.make({
           workers,
           onOutcome: (outcome) =>
             Effect.andThen(
-              Effect.sync(() => visible.take(outcome)),
+              Effect.sync(() => savedPage.take(outcome)),
               report.take(outcome)
             ),
           onFault: faults.report
@@ -117,7 +117,7 @@ export const make = EnvironmentCommand.make({
       }
       if (Option.isSome(page)) {
         const { environment } = result
-        const summary = yield* visible.write({ file, out: page.value, environment, same })
+        const summary = yield* savedPage.write({ file, out: page.value, environment, same })
         yield* json ? Console.error(summary) : Console.log(`page: ${summary}`)
         if (open) yield* Browser.open(pathToFileURL(page.value).href)
       }

@@ -41,7 +41,7 @@ const ignored = [
 const advanced = ["host", "weight_sync", "env.data_dir_to_save_evals", ...SamplerFlags.advanced]
 
 const name: string = "up"
-const defaults = "sort-letters"
+const defaultEnvironment = "sort-letters"
 
 /** The recipe of an environment: built in, or exported by its file. */
 const definitionOf = Effect.fnUntraced(function* ({ selected, word }: Environments.Named) {
@@ -110,7 +110,7 @@ const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerS
 const ownFlags = {
   env: Flag.String("env").pipe(
     Flag.withDescription(
-      `environment: a name or a file; repeat for several, with weights: --env a --env ./b.ts:2 [default: ${defaults}]`
+      `environment: a name or a file; repeat for several, with weights: --env a --env ./b.ts:2 [default: ${defaultEnvironment}]`
     ),
     Flag.withMetavar("name|file[:weight]"),
     Flag.atLeast(0)
@@ -160,13 +160,13 @@ const examples: ReadonlyArray<Command.Command.Example> = [
 export const make: MakeCommand = (words) =>
   Effect.gen(function* () {
     const source = Words.argValues(words, "env")
-    const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(source) ? source : [defaults])
+    const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(source) ? source : [defaultEnvironment])
     const all = named.map(({ selected }) => selected)
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: the content of a config file is not known there.
-    const visible = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
+    const helpDefinitions = definitionsFor(Words.argValue(words, "model"), Words.argValue(words, "engine"), known)
     const own = ownOf(Words.argValue(words, "model"), named[0], undefined)
-    const env = Flags.fromFields("env.", Environments.fieldsOf(all), visible?.[0]?.env ?? own.env)
+    const env = Flags.fromFields("env.", Environments.fieldsOf(all), helpDefinitions?.[0]?.env ?? own.env)
     const others = OtherServers.flags(all)
     const command = Command.make(
       name,
@@ -174,7 +174,7 @@ export const make: MakeCommand = (words) =>
         ...ownFlags,
         settings: env.flags,
         others: others.flags,
-        ...TrainerRun.flags(visible === undefined ? own : Mixture.settingsOf(visible)),
+        ...TrainerRun.flags(helpDefinitions === undefined ? own : Mixture.settingsOf(helpDefinitions)),
         metrics: Metrics.flags
       },
       (input) =>

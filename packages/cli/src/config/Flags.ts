@@ -66,8 +66,8 @@ const read = (schema: Schema.Constraint): Field => {
 const withDefault = (schema: Schema.Constraint, changed: unknown): string => {
   const { default: own, description } = SchemaAST.resolve(schema.ast) ?? {}
   const fallback = changed === undefined ? own : changed
-  const visible = fallback === undefined ? [] : [`[default: ${fallback === null ? "unset" : JSON.stringify(fallback)}]`]
-  return [...(typeof description === "string" ? [description] : []), ...visible].join(" ")
+  const suffix = fallback === undefined ? [] : [`[default: ${fallback === null ? "unset" : JSON.stringify(fallback)}]`]
+  return [...(typeof description === "string" ? [description] : []), ...suffix].join(" ")
 }
 
 const isNone = (word: string): boolean => word === "None" || word === "null"

@@ -135,11 +135,11 @@ export const make = Effect.fn("ProgressDisplay.make")(function* (
   const { columns } = footer
   if (!(yield* isShown) || columns === undefined) {
     const progress = yield* Progress.make({ unit: "steps", ...options })
-    const visible = ProgressFigures.make(isInDoubt)
+    const metricLines = ProgressFigures.make(isInDoubt)
     return {
       step: (metrics) => {
-        visible.add(metrics)
-        return progress.update(metrics.step, visible.detail)
+        metricLines.add(metrics)
+        return progress.update(metrics.step, metricLines.detail)
       }
     } satisfies Steps
   }

@@ -87,9 +87,9 @@ const changes = (serving: Serving): ReadonlyArray<readonly [string, Partial<Serv
   const flags = ({ kvMemoryMegabytes, prefixCacheMegabytes }: Serving["caches"]) =>
     [flag("kvMemoryMegabytes", kvMemoryMegabytes), flag("prefixCacheMegabytes", prefixCacheMegabytes)].join(" ")
   const small = flags(min)
-  const isMoreTold = caches.kvMemoryMegabytes > defaults.kvMemoryMegabytes
+  const isAboveDefault = caches.kvMemoryMegabytes > defaults.kvMemoryMegabytes
   const fewerCaches = [
-    ...(isMoreTold ? [[flags(defaults), { caches: defaults }] as const] : []),
+    ...(isAboveDefault ? [[flags(defaults), { caches: defaults }] as const] : []),
     [small, { caches: min }] as const
   ]
   if (training !== undefined) {

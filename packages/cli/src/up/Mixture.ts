@@ -19,17 +19,17 @@ export const settingsOf = (
 export const recipeOf = (recipes: Array.NonEmptyReadonlyArray<Recipe>): Recipe => {
   const [first] = recipes
   if (recipes.length === 1) return first
-  const visible = recipes.filter(({ warmStart }) => warmStart.steps > 0)
+  const warmed = recipes.filter(({ warmStart }) => warmStart.steps > 0)
   const deviations = recipes.flatMap(({ embeddingDeviation }) => embeddingDeviation ?? [])
   return {
     characters: Array.dedupe(recipes.flatMap(({ characters }) => globalThis.Array.from(characters))).join(""),
     longest: Math.max(...recipes.map(({ longest }) => longest)),
     ...(deviations.length > 0 && { embeddingDeviation: Math.max(...deviations) }),
     demonstration: (index) =>
-      (visible[index % visible.length] ?? first).demonstration(Math.floor(index / Math.max(1, visible.length))),
+      (warmed[index % warmed.length] ?? first).demonstration(Math.floor(index / Math.max(1, warmed.length))),
     warmStart: {
       ...first.warmStart,
-      steps: visible.reduce((sum, { warmStart }) => sum + warmStart.steps, 0)
+      steps: warmed.reduce((sum, { warmStart }) => sum + warmStart.steps, 0)
     }
   }
 }

@@ -64,10 +64,10 @@ export const definition = Effect.fn("OwnRecipe.definition")(function* (word: str
     yield* called("characters", () => Characters.make(characters))
     const known = new Set(characters)
     let longest = own.longest ?? 0
-    const visible = (index: number) => demonstration?.(index, settings) ?? { prompt: "", completion: "" }
+    const exampleAt = (index: number) => demonstration?.(index, settings) ?? { prompt: "", completion: "" }
     const toLookAt = demonstration === undefined ? 0 : lookedAt
     for (let index = 0; index < toLookAt; index++) {
-      const { completion, prompt } = yield* called(`demonstration ${index}`, () => visible(index))
+      const { completion, prompt } = yield* called(`demonstration ${index}`, () => exampleAt(index))
       const text = promptText(prompt) + completion
       const absent = Array.from(text).find((character) => !known.has(character))
       if (absent !== undefined) {
@@ -81,7 +81,7 @@ export const definition = Effect.fn("OwnRecipe.definition")(function* (word: str
       characters,
       longest,
       ...(own.embeddingDeviation !== undefined && { embeddingDeviation: own.embeddingDeviation }),
-      demonstration: visible,
+      demonstration: exampleAt,
       warmStart: { ...warmStart, ...own.warmStart, ...(demonstration === undefined && { steps: 0 }) }
     } satisfies Recipe.Recipe
   })

@@ -84,22 +84,22 @@ const wrong = (message: string) => new UsageError({ message: `--model scratch: $
 const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
   const { prompts, seen } = yield* look(settings)
   if (seen.length === 0) return yield* wrong(`${settings.word} sent no prompt to its policy, so it cannot be learned`)
-  const visible = seen.flatMap(({ gold, prompt }) => (gold === undefined ? [] : [{ prompt, gold }]))
-  const foreign = visible.flatMap(({ gold }) => Array.from(gold)).find((character) => !isAscii(character))
+  const examples = seen.flatMap(({ gold, prompt }) => (gold === undefined ? [] : [{ prompt, gold }]))
+  const foreign = examples.flatMap(({ gold }) => Array.from(gold)).find((character) => !isAscii(character))
   if (foreign !== undefined) {
     return yield* wrong(
       `answers of ${settings.word} contain ${JSON.stringify(foreign)}, but a model from scratch can only write ASCII: use a pretrained model`
     )
   }
-  const texts = [...prompts, ...visible.map(({ gold }) => gold)].join("")
+  const texts = [...prompts, ...examples.map(({ gold }) => gold)].join("")
   // Without known answers, correct ones may contain digits that no prompt has.
-  const more = visible.length === 0 && /\d/.test(texts) ? "0123456789" : ""
+  const more = examples.length === 0 && /\d/.test(texts) ? "0123456789" : ""
   const characters = Array.from(new Set(texts + more))
     .filter(isAscii)
     .toSorted()
     .join("")
   const maxPromptLength = Math.max(...prompts.map(({ length }) => length))
-  const answerLength = visible.length === 0 ? unknownAnswer : Math.max(...visible.map(({ gold }) => gold.length))
+  const answerLength = examples.length === 0 ? unknownAnswer : Math.max(...examples.map(({ gold }) => gold.length))
   const { seed } = settings.input
   return {
     characters,
@@ -107,10 +107,10 @@ const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
     embeddingDeviation: Recipe.toldApart,
     demonstration: (index) => {
       const random = SeededRandom.seeded(typeof seed === "number" ? seed : 0, index)
-      const { gold, prompt } = visible[index % visible.length]!
-      return { prompt, completion: random.chance(right) ? gold : random.pick(visible).gold }
+      const { gold, prompt } = examples[index % examples.length]!
+      return { prompt, completion: random.chance(right) ? gold : random.pick(examples).gold }
     },
-    warmStart: { steps: visible.length === 0 ? 0 : 200, batchSize: 64, learningRate: 2e-3 }
+    warmStart: { steps: examples.length === 0 ? 0 : 200, batchSize: 64, learningRate: 2e-3 }
   } satisfies Recipe.Recipe
 })
 

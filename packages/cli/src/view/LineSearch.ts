@@ -214,10 +214,10 @@ export const page = (
         rows: newest(table, reader, { above, below: isFirst ? end : above + before, limit: limit + 1 }),
         total: () => size(table, file)
       }
-  const visible = rows.slice(0, limit)
+  const pageRows = rows.slice(0, limit)
   return {
-    rows: visible.map(toRow),
-    next: rows.length <= limit ? null : isOrdered(filter) ? (before ?? 0) + limit : visible.at(-1)!.id - above,
+    rows: pageRows.map(toRow),
+    next: rows.length <= limit ? null : isOrdered(filter) ? (before ?? 0) + limit : pageRows.at(-1)!.id - above,
     total: isFirst ? total() : null,
     unindexed: isFirst
       ? table.count("select count(*) as n from line where id > ? and id < ? and state = 0", above, end)

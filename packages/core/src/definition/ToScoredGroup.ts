@@ -55,10 +55,10 @@ export const toScoredGroup = (
   })
   const timings = origin === undefined ? [] : trajectories.map(({ turns }) => Timings.since(turns, origin))
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
-  const visible = expectedOf(details[0]?.sample, gold)
+  const expected = expectedOf(details[0]?.sample, gold)
   return {
     ...rest,
-    ...(visible !== undefined && { groupOverrides: { ...visible, ...rest.groupOverrides } }),
+    ...(expected !== undefined && { groupOverrides: { ...expected, ...rest.groupOverrides } }),
     ...(isAlike &&
       sampling !== undefined && {
         generationParams: { ...rest.generationParams, ...switches(sampling) }

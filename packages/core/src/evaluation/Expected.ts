@@ -19,9 +19,9 @@ const maxGoldLength = 200
 const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 const bare = (text: string): string => {
-  const visible = text.slice(text.lastIndexOf("</think>") + 1).replace(/^\/think>/, "")
-  const box = visible.lastIndexOf("\\boxed{")
-  const inner = box < 0 ? visible : visible.slice(box + "\\boxed{".length).replace(/\}[^}]*$/, "")
+  const answer = text.slice(text.lastIndexOf("</think>") + 1).replace(/^\/think>/, "")
+  const box = answer.lastIndexOf("\\boxed{")
+  const inner = box < 0 ? answer : answer.slice(box + "\\boxed{".length).replace(/\}[^}]*$/, "")
   return inner
     .replaceAll(/<\/?[a-z_]{1,20}>/gi, " ")
     .replaceAll(/\s+/g, " ")

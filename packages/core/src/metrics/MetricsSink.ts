@@ -47,8 +47,8 @@ export interface Options {
 /** Records to all of these. */
 export const make = (sinks: ReadonlyArray<Sink>, { flushWithin = "10 seconds" }: Options = {}): MetricsSinkShape => ({
   open: Effect.fnUntraced(function* (source) {
-    const visible = { ...source, config: withoutSecrets(source.config) }
-    const feeds = yield* Effect.forEach(sinks, (sink) => Feed.open(sink, visible, flushWithin))
+    const safe = { ...source, config: withoutSecrets(source.config) }
+    const feeds = yield* Effect.forEach(sinks, (sink) => Feed.open(sink, safe, flushWithin))
     const tabular = feeds.filter((_, index) => sinks[index]!.takesTables)
     const recorder: Recorder = {
       figures: (step, values, labels) =>

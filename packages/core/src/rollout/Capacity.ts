@@ -68,7 +68,7 @@ export const make = (options: Options): Capacity => {
       if (status === undefined || submitter.isBlocked()) return 0
       const { from, to } = part()
       const underWay = running + submitter.unsent() + queue.uncounted()
-      const defaults = Math.min(
+      const capacity = Math.min(
         ofPolicy(status),
         Concurrency.queueCapacity({
           batchSize: batchSize(),
@@ -82,9 +82,9 @@ export const make = (options: Options): Capacity => {
       )
       const steps = { total: totalSteps, version: onPolicy && policyVersion }
       const max =
-        defaults <= 0 && hasOddGroups()
+        capacity <= 0 && hasOddGroups()
           ? Concurrency.oddCapacity(steps, { batchSize: batchSize(), groupSize, maxBatchesOffpolicy, status, underWay })
-          : defaults
+          : capacity
       if (max <= underWay) queue.doubt()
       const workers = Concurrency.workerLimit(settings, serverCount, isEvaluating())
       return permits.within(Math.min(workers - running, max - underWay), running + submitter.unsent())

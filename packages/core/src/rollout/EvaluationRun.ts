@@ -96,15 +96,15 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
  * for other scores. Errors and intervals of scores need two items.
  */
 export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [name: string]: number } => {
-  const visible = items.filter(({ trajectories }) => trajectories.length > 0)
-  const scores = visible.map(({ trajectories }) => Evaluation.mean(trajectories.map(({ score }) => score)))
+  const rolledOut = items.filter(({ trajectories }) => trajectories.length > 0)
+  const scores = rolledOut.map(({ trajectories }) => Evaluation.mean(trajectories.map(({ score }) => score)))
   const figures: Record<string, number> = {
     "eval/items": items.length,
     "eval/failed_items": failures.length,
     "eval/seconds": seconds
   }
-  if (visible.length === 0) return figures
-  const temperature = temperatureOf(visible)
+  if (rolledOut.length === 0) return figures
+  const temperature = temperatureOf(rolledOut)
   if (temperature !== undefined) figures["eval/temperature"] = temperature
   const estimate = (name: string, value: number, interval: Evaluation.Interval | undefined): void => {
     figures[name] = value
@@ -113,20 +113,22 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
     figures[`${name}_ci_high`] = interval.upper
   }
   const trialsOf = (k: number) =>
-    visible.reduce((sum, { trajectories }) => sum + Math.floor(trajectories.length / k), 0)
+    rolledOut.reduce((sum, { trajectories }) => sum + Math.floor(trajectories.length / k), 0)
   estimate("eval/mean_score", Evaluation.mean(scores), Evaluation.scoreInterval(scores, trialsOf(1)))
   if (scores.length > 1) figures["eval/mean_score_stderr"] = Evaluation.standardError(scores)
-  for (const [component, { count, sum }] of RewardComponents.totals(allRewards(visible))) {
+  for (const [component, { count, sum }] of RewardComponents.totals(allRewards(rolledOut))) {
     figures[`eval/reward/${component}`] = sum / count
   }
-  if (visible.some(({ trajectories }) => trajectories.some(({ correct }) => correct === undefined))) return figures
-  const rates = visible.map(({ trajectories }) => Evaluation.mean(trajectories.map(({ correct }) => (correct ? 1 : 0))))
+  if (rolledOut.some(({ trajectories }) => trajectories.some(({ correct }) => correct === undefined))) return figures
+  const rates = rolledOut.map(({ trajectories }) =>
+    Evaluation.mean(trajectories.map(({ correct }) => (correct ? 1 : 0)))
+  )
   const correct = Evaluation.share(Evaluation.sharesOf(rates, trialsOf(1)))
   estimate("eval/percent_correct", correct.value, correct.interval)
   if (correct.stderr !== undefined) figures["eval/percent_correct_stderr"] = correct.stderr
-  const samples = Math.min(...visible.map(({ trajectories }) => trajectories.length))
+  const samples = Math.min(...rolledOut.map(({ trajectories }) => trajectories.length))
   for (let k = 2; k <= samples; k *= 2) {
-    const passed = visible.map(({ trajectories }) =>
+    const passed = rolledOut.map(({ trajectories }) =>
       Evaluation.passAtK(trajectories.length, trajectories.filter(({ correct }) => correct).length, k)
     )
     const { interval, value } = Evaluation.share(Evaluation.sharesOf(passed, trialsOf(k)))

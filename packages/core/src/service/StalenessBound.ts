@@ -68,6 +68,6 @@ export const granted = (run: BoundedRun, own: Roller, others: ReadonlyArray<Roll
   const left = Math.ceil(capacity(run, underWay) / own.groupSize)
   const share = Math.ceil((shareOf(own, all) * (run.maxStaleness + 1) * run.batchSize) / own.groupSize)
   const fair = Math.max(1, share) - own.underWay
-  const defaults = Math.max(0, Math.min(more, left, fair))
-  return defaults === 0 && more > 0 && isStuck(run, underWay) ? 1 : defaults
+  const allowed = Math.max(0, Math.min(more, left, fair))
+  return allowed === 0 && more > 0 && isStuck(run, underWay) ? 1 : allowed
 }

@@ -96,10 +96,10 @@ export const play = Effect.fn("Conversation.play")(function* (
   let { shop } = task
   const texts = [greeting]
   let messages: ReadonlyArray<Message.Message> = [Message.system(rules)]
-  let target = yield* reply(task, texts, options)
-  while (target !== undefined) {
-    texts.push(target)
-    messages = [...messages, Message.user(target)]
+  let userText = yield* reply(task, texts, options)
+  while (userText !== undefined) {
+    texts.push(userText)
+    messages = [...messages, Message.user(userText)]
     let words: string | undefined
     while (words === undefined) {
       const answer = yield* budget.turn(session, { messages, tools: Shop.definitions, ...sampling })
@@ -116,7 +116,7 @@ export const play = Effect.fn("Conversation.play")(function* (
     // On a spent budget the actions so far count. An empty message ends the conversation.
     if (words === undefined || words === "") break
     texts.push(words)
-    target = yield* reply(task, texts, options)
+    userText = yield* reply(task, texts, options)
   }
   const trajectory = (yield* session.trajectories).at(-1)
   const last = messages.findLastIndex(({ role }) => role === "assistant")

@@ -24,7 +24,7 @@ export interface Rules {
 }
 
 /** Right solutions below this similarity are compared. */
-const mostAlike = 0.975
+const maxSimilarity = 0.975
 /** Lengths count only if they differ by at least this share of the shortest. */
 const minSpread = 0.1
 
@@ -106,8 +106,8 @@ export const withForm = (
   }))
 
 /** The two least similar of several texts, if they differ enough. */
-const leastAlike = (texts: ReadonlyArray<string>): readonly [number, number] | undefined => {
-  let min = mostAlike
+const leastSimilar = (texts: ReadonlyArray<string>): readonly [number, number] | undefined => {
+  let min = maxSimilarity
   let pair: readonly [number, number] | undefined
   for (const [i, one] of texts.entries()) {
     for (let j = i + 1; j < texts.length; j++) {
@@ -130,7 +130,7 @@ export const followUps = (
 ): ReadonlyArray<Item> => {
   const whole = group.filter((trajectory) => !isCut(trajectory))
   if (isRight.every(Boolean)) {
-    const pair = leastAlike(whole.map(visibleText))
+    const pair = leastSimilar(whole.map(visibleText))
     return pair === undefined ? [] : [{ ...problemOf(item), kind: "rlaif", pair: [whole[pair[0]]!, whole[pair[1]]!] }]
   }
   const right = group.find((trajectory, index) => isRight[index] && !isCut(trajectory))

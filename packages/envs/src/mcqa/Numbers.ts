@@ -45,12 +45,12 @@ export const sequence: Draw = (random, choices) => {
   const step = random.between(2, 9)
   const isGeometric = random.chance(0.3)
   const ratio = random.between(2, 3)
-  const visible = [0, 1, 2, 3].map((place) => (isGeometric ? start * ratio ** place : start + step * place))
-  const last = visible.at(-1)!
+  const terms = [0, 1, 2, 3].map((place) => (isGeometric ? start * ratio ** place : start + step * place))
+  const last = terms.at(-1)!
   const next = isGeometric ? last * ratio : last + step
   return {
-    question: `Which number comes next: ${visible.join(", ")}?`,
-    compact: visible.join(","),
+    question: `Which number comes next: ${terms.join(", ")}?`,
+    compact: terms.join(","),
     right: String(next),
     wrong: near(random, next, choices - 1, isGeometric ? [start, last, ratio, 2] : [1, 2, step, 10])
   }

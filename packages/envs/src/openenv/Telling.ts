@@ -9,7 +9,7 @@ import * as Visible from "./Visible.ts"
 const placeholder = /\{([A-Za-z_]\w*)\}/g
 
 /** The default field names; the first that exists is used. */
-const defaults = ["prompt", "question", "observation", "text", "message", "instruction", "task", "content", "output"]
+const textFields = ["prompt", "question", "observation", "text", "message", "instruction", "task", "content", "output"]
 
 /** Fields of every observation, irrelevant to a policy. */
 const common = new Set(["done", "reward", "metadata"])
@@ -30,7 +30,7 @@ export const template = (
   const there = `its observations have ${own.length === 0 ? "no own fields" : list(own)}`
   if (text === null) {
     const texts = seen.filter(isText)
-    const field = defaults.map((name) => texts.find((one) => one.name === name)).find((one) => one !== undefined)
+    const field = textFields.map((name) => texts.find((one) => one.name === name)).find((one) => one !== undefined)
     const selected = field ?? (texts.length === 1 ? texts[0] : undefined)
     return selected === undefined
       ? Result.fail(

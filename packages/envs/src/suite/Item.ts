@@ -137,9 +137,9 @@ const block = ({ input, output }: Solved, place: number): string =>
 
 const withGrids = (row: Cell.Row, { examples, questions }: NonNullable<Suite["grids"]>): Read<ReadonlyArray<Part>> =>
   Result.gen(function* () {
-    const visible = solvedOf(yield* Row.need(row, examples, "grids.examples"))
+    const examplesSolved = solvedOf(yield* Row.need(row, examples, "grids.examples"))
     const request = solvedOf(yield* Row.need(row, questions, "grids.questions"))
-    if (visible === undefined || request === undefined || request.some(({ output }) => output === undefined)) {
+    if (examplesSolved === undefined || request === undefined || request.some(({ output }) => output === undefined)) {
       return yield* Result.fail(
         "grids.examples and grids.questions must be lists of { input, output }, grids of digits"
       )
@@ -148,7 +148,7 @@ const withGrids = (row: Cell.Row, { examples, questions }: NonNullable<Suite["gr
       ...whole,
       name: request.length === 1 ? "" : String(place + 1),
       gold: output === undefined ? [] : [Grid.written(output)],
-      words: { examples: visible.map(block).join("\n\n"), input: Grid.written(input) }
+      words: { examples: examplesSolved.map(block).join("\n\n"), input: Grid.written(input) }
     }))
   })
 

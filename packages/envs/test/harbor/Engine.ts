@@ -1,5 +1,5 @@
 /**
- * A Docker Engine for tests: a daemon with a socket, data, processes and networks of its own, which end with the test.
+ * A Docker Engine for tests: a daemon with its own socket, data, processes and networks, which end with the test.
  *
  * Needs root and Debian's `docker.io` (dockerd, containerd, runc, a client), and `busybox-static`, of which its only
  * image is made (`atropos-test-base`, with a user `agent`): none can be pulled.

@@ -116,7 +116,7 @@ describe.skipIf(Engine.skipped !== "")(`hostile tasks in containers${Engine.skip
     )
 
     suite(
-      "an agent that ends its own container is told so, and graded by what it left",
+      "an agent that ends its own container gets an error, and is graded by what it left",
       Effect.gen(function* () {
         const { program } = yield* Engine.Docker
         const { group, told } = yield* Rolling.rolledOut(

@@ -103,7 +103,7 @@ export class Grammars {
     }
   }
 
-  /** A thread without work; for a small grammar, if there is none, the one with the fewest answers in progress. */
+  /** A thread without work; for a small grammar, otherwise the one with the fewest answers in progress. */
   private free(weight: number): GrammarThread | undefined {
     this.threads = this.threads.filter(({ isEnded }) => !isEnded)
     const free = this.threads.filter(({ isCompiling }) => !isCompiling).toSorted((a, b) => a.active - b.active)

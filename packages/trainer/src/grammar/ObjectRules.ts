@@ -61,8 +61,8 @@ const otherKey = (rules: Ebnf.Rules, names: ReadonlyArray<string>): Ebnf.Express
     }
     at.isEnd = true
   }
-  const defaults = rules.named("key", () => StringRules.character(StringRules.all)!)
-  const rest = `${defaults}* ${StringRules.quote}`
+  const keyCharacter = rules.named("key", () => StringRules.character(StringRules.all)!)
+  const rest = `${keyCharacter}* ${StringRules.quote}`
   const from = ({ isEnd, next }: Branch): Ebnf.Expression => {
     const taken = [...next.keys()].map((unit) => {
       // A unit is one character of a string.

@@ -42,8 +42,8 @@ type Layered = Pick<ModelConfig, "isFused" | "layerTraits">
 /** Linear layers of one layer: those in mixtures of experts are excluded, the gated delta rule has its own. */
 export const layerProjections = (config: Layered, layer: number): ReadonlyArray<Projection> => {
   const { isDelta, isMixture } = config.layerTraits[layer] ?? { isDelta: false, isMixture: false }
-  const defaults = projectionsOf(config).filter((name) => !isDelta || projections[name] === "mlp")
-  return [...(isDelta ? ofDelta : []), ...defaults].filter((name) => !isMixture || projections[name] !== "mlp")
+  const others = projectionsOf(config).filter((name) => !isDelta || projections[name] === "mlp")
+  return [...(isDelta ? ofDelta : []), ...others].filter((name) => !isMixture || projections[name] !== "mlp")
 }
 
 /** Linear layers that at least one layer has. */

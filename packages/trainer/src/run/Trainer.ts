@@ -175,7 +175,7 @@ const stepsOf = <E, R>(
 ): Stream.Stream<StepMetrics, TrainerError | E, R> => {
   const { flush = Effect.void, published = () => Effect.void, record = () => Effect.void } = hooks
   const { recordLogprobs, settle = () => Effect.void } = hooks
-  const reported: TrainingStep.Hooks = { flush, published, record, settle, ...(recordLogprobs && { recordLogprobs }) }
+  const stepHooks: TrainingStep.Hooks = { flush, published, record, settle, ...(recordLogprobs && { recordLogprobs }) }
   const save = Effect.suspend(() => (isUnsaved() ? saveNow(settle, flush) : Effect.void))
   return Stream.unwrap(
     Effect.gen(function* () {
@@ -194,7 +194,7 @@ const stepsOf = <E, R>(
         const waitSeconds = Number(arrival - since) / 1e9
         const metrics = yield* StepTrace.around(
           { batch, since, arrival, end: clock.end },
-          step(batch, { waitSeconds, clock }, reported)
+          step(batch, { waitSeconds, clock }, stepHooks)
         )
         since = clock.end()
         return [metrics]

@@ -89,9 +89,9 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
     Effect.map(engine.generate(request), (all) =>
       all.map((generated): Completion => {
         const { finishReason, logprobs, policyVersion, tokens } = generated
-        const visible = finishReason === "stop" && !request.includeStop ? tokens.subarray(0, -1) : tokens
+        const returned = finishReason === "stop" && !request.includeStop ? tokens.subarray(0, -1) : tokens
         return {
-          text: tokenizer.decode(visible, { skipSpecialTokens: request.skipSpecialTokens }),
+          text: tokenizer.decode(returned, { skipSpecialTokens: request.skipSpecialTokens }),
           tokens: Array.from(tokens),
           logprobs: Array.from(logprobs),
           alternatives: generated.alternatives ?? [],
@@ -135,13 +135,13 @@ const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: n
     const isHidden = event.finishReason === "stop" && !request.includeStop
     const decoded = (isHidden ? "" : pieces.feed(event.token)) + (isLast ? pieces.rest() : "")
     const { stop, text } = stops.feed(decoded)
-    const visible = stop === undefined && isLast ? text + stops.rest() : text
+    const content = stop === undefined && isLast ? text + stops.rest() : text
     const finishReason = stop === undefined ? event.finishReason : "stop"
     isEnded = finishReason !== undefined
-    if (visible === "" && !isEnded) return undefined
+    if (content === "" && !isEnded) return undefined
     const delta: Delta = {
       index,
-      text: visible,
+      text: content,
       tokens,
       logprobs,
       alternatives,

@@ -28,17 +28,17 @@ const none: ReadonlySet<number> = new Set()
 const missingIn = (steps: Float64Array): ReadonlySet<number> => {
   if (steps.length < fewest) return none
   const distances = distancesOf(steps)
-  const defaults = distances.toSorted()[distances.length >> 1]!
-  const isRegular = distances.filter((distance) => distance === defaults).length >= mostly * distances.length
-  return where(distances, (distance) => distance > (isRegular ? defaults : wide * defaults))
+  const median = distances.toSorted()[distances.length >> 1]!
+  const isRegular = distances.filter((distance) => distance === median).length >= mostly * distances.length
+  return where(distances, (distance) => distance > (isRegular ? median : wide * median))
 }
 
 /** Indices followed by a pause; `xs` in seconds. */
 const pausesIn = (xs: Float64Array): ReadonlySet<number> => {
   if (xs.length < fewest) return none
   const distances = distancesOf(xs)
-  const defaults = distances.toSorted()[distances.length >> 1]!
-  return where(distances, (distance) => distance > Math.max(minPause, pause * defaults))
+  const median = distances.toSorted()[distances.length >> 1]!
+  return where(distances, (distance) => distance > Math.max(minPause, pause * median))
 }
 
 /** The line with a gap after each of these indices. */

@@ -63,7 +63,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
     event.preventDefault()
     event.stopPropagation()
   }
-  const visible = cell === null ? null : columns[cell.column]!
+  const selectedColumn = cell === null ? null : columns[cell.column]!
   return (
     <>
       <div className="heat">
@@ -74,7 +74,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
           role="slider"
           tabIndex={0}
           aria-label={`${title}, distribution over steps`}
-          aria-valuenow={visible === null ? last : visible.from}
+          aria-valuenow={selectedColumn === null ? last : selectedColumn.from}
           aria-valuemin={first}
           aria-valuemax={last}
           aria-valuetext={
@@ -88,13 +88,13 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
         >
           <svg viewBox={`0 0 ${width} ${bins}`} preserveAspectRatio="none" aria-hidden="true">
             {cells}
-            {cell !== null && visible !== null && (
+            {cell !== null && selectedColumn !== null && (
               <rect
                 className="heat-chosen"
                 data-no-picture=""
-                x={visible.from - first}
+                x={selectedColumn.from - first}
                 y={bins - 1 - cell.bin}
-                width={visible.to - visible.from + 1}
+                width={selectedColumn.to - selectedColumn.from + 1}
                 height={1}
               />
             )}

@@ -37,8 +37,8 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
   const { advantage, finishReason, index, parsed, policyVersion, rationale, rewards, score, tokens } = rollout
   const { finish_reason: _, parsed: ___, rewards: input, truncated: __, ...others } = rollout.overrides
   // Values that are not components are shown as they are.
-  const visible = input === undefined || rewards.length > 0 ? others : { ...others, rewards: input }
-  const settings = rationale === null ? visible : { ...visible, rationale: null }
+  const withRewards = input === undefined || rewards.length > 0 ? others : { ...others, rewards: input }
+  const settings = rationale === null ? withRewards : { ...withRewards, rationale: null }
   const isCut = finishReason === "length" || rollout.overrides["truncated"] === true
   return (
     <header className="rollout-head">

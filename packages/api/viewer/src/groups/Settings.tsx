@@ -15,9 +15,9 @@ export const Settings = ({ of }: { readonly of: ReadonlyArray<{ readonly [name: 
     Object.entries(settings).flatMap(([name, value]) => {
       if (value === null || value === undefined) return []
       const text = textOf(value)
-      const visible = cut(shownOf(value))
+      const short = cut(shownOf(value))
       return [
-        <span key={name} title={visible === text ? undefined : text}>{`${name.replaceAll("_", " ")} ${visible}`}</span>
+        <span key={name} title={short === text ? undefined : text}>{`${name.replaceAll("_", " ")} ${short}`}</span>
       ]
     })
   )

@@ -7,7 +7,7 @@ import * as Catalog from "../chart/Catalog.ts"
 import { Swatch } from "../chart/Legend.tsx"
 import * as Headline from "./Headline.ts"
 import { duration, quantity } from "../ui/Quantity.ts"
-import { Liveness, type RunStanding } from "./Liveness.tsx"
+import { Liveness, type RunStatus } from "./Liveness.tsx"
 import { Change, StatusBar } from "./StatusBar.tsx"
 import type { RunMetrics } from "../metrics/RunMetrics.ts"
 import { useRunStates } from "../metrics/useRunMetrics.ts"
@@ -18,7 +18,7 @@ interface HeadlinesProps {
   readonly colors: ReadonlyArray<string>
 }
 
-interface Row extends RunStanding {
+interface Row extends RunStatus {
   readonly color: string
 }
 

@@ -6,7 +6,7 @@ import { useSource } from "../state/SourceContext.tsx"
 import * as Format from "../ui/Format.ts"
 import type * as Headline from "./Headline.ts"
 
-export interface RunStanding {
+export interface RunStatus {
   readonly run: RunState
   readonly headline: Headline.Headline
   /** The last activity reported by the service; undefined if unsupported. */
@@ -21,16 +21,16 @@ const words: { readonly [State in RunState["live"]]: string } = {
 }
 
 /** True if steps are expected. */
-export const isMoving = ({ activity, run }: RunStanding): boolean =>
+export const isMoving = ({ activity, run }: RunStatus): boolean =>
   run.live !== "waiting" && (activity === undefined || activity.state === "running" || activity.state === "starting")
 
 /** Describes the state of a run, with the time since it last moved. */
-const standing = ({ idle_seconds, state }: NonNullable<Wire.Run["activity"]>): string =>
+export const describe = ({ idle_seconds, state }: NonNullable<Wire.Run["activity"]>): string =>
   state === "stalled" || state === "stopped"
     ? `${state} ${Health.Activity.span(idle_seconds)}${state === "stopped" ? " ago" : ""}`
     : state
 
-export const Liveness = ({ activity, headline: { step, totalSteps }, run }: RunStanding) => {
+export const Liveness = ({ activity, headline: { step, totalSteps }, run }: RunStatus) => {
   const { stepOf } = useSource()
   // The last rows may not have arrived before the service ended.
   const last = run.live === "waiting" ? Math.max(step ?? 0, stepOf(run.name) ?? 0) : step
@@ -44,7 +44,7 @@ export const Liveness = ({ activity, headline: { step, totalSteps }, run }: RunS
   }
   return (
     <span className={`liveness ${run.live} is-${activity.state}`} title={activity.reason ?? undefined}>
-      {standing(activity)}
+      {describe(activity)}
     </span>
   )
 }

@@ -100,9 +100,9 @@ const Charts = ({ run }: { readonly run: string }) => {
   const style = usePlotStyle()
   const names = useMemo(() => Catalog.namesOf(states), [states])
   const sections = useMemo(() => arrange(Catalog.sections(states), states), [states])
-  const unchanged = useUnchanged(metrics, sections)
   const own = runs.find(({ name }) => name === run)
   const findings = useHealth(metrics, run, own?.activity)
+  const unchanged = useUnchanged(metrics, sections, findings)
   const [, navigate] = useLocation()
 
   useShortcuts("Run", [

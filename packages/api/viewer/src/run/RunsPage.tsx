@@ -1,5 +1,4 @@
 /** Lists all runs of the service with their states and the settings in which they differ, to open or overlay them. */
-import * as Health from "@atropos/core/health/Health"
 import { useMemo, useState } from "react"
 import { Link } from "wouter"
 import { format, runPath } from "../route/Location.ts"
@@ -9,11 +8,12 @@ import { useRun, useRuns } from "../state/useRun.tsx"
 import { type Column, DataTable } from "../ui/DataTable.tsx"
 import * as Format from "../ui/Format.ts"
 import { Failure } from "../ui/Note.tsx"
+import { describe } from "./Liveness.tsx"
 import * as SettingsTable from "./SettingsTable.ts"
 
 interface Row {
   readonly run: Wire.Run
-  /** Values of the settings in which the runs differ, by their names. */
+  /** Values of the settings in which the runs differ, by label. */
   readonly settings: ReadonlyMap<string, string>
 }
 
@@ -22,35 +22,28 @@ const maxSettings = 6
 /** Max runs whose settings are read, the newest: a request for each. */
 const maxCompared = 100
 
-/** Settings of a place rather than of the training. */
-const places = /(_dir|_url|url|port|project|group|seed_file)$/
+/** Settings of several sources may have the same name. */
+const labelOf = ({ name, of }: SettingsTable.Row): string => (of === "run" ? name : `${of} ${name}`)
 
-/** Rows of the runs, and the names of the settings in which they differ: those of the most runs first. */
+/** Rows of the runs, and the labels of the settings in which they differ. */
 const rowsOf = (runs: ReadonlyArray<Wire.Run>, sources: ReadonlyArray<ReadonlyArray<Wire.SourceSettings>>) => {
   const table = SettingsTable.of(
-    runs.map((run, at) => ({ run: run.name, registered: run, sources: sources[at] ?? [] }))
+    runs.map((run, at) => ({ run: run.name, registered: run.registered ? run : undefined, sources: sources[at] ?? [] }))
   )
-  const different = table
-    .filter(({ isDifferent, name }) => isDifferent && !places.test(name))
-    .toSorted((left, right) => known(right) - known(left))
-    .slice(0, maxSettings)
+  const different = SettingsTable.differing(table).slice(0, maxSettings)
   const rows = runs.map((run, at): Row => ({
     run,
-    settings: new Map(different.map(({ name, values }) => [name, values[at] ?? ""]))
+    settings: new Map(different.map((setting) => [labelOf(setting), setting.values[at] ?? ""]))
   }))
-  return { names: different.map(({ name }) => name), rows }
+  return { labels: different.map(labelOf), rows }
 }
-
-const known = ({ values }: SettingsTable.Row): number => values.filter((value) => value !== null).length
 
 const stateOf = ({ activity, current_step, num_steps }: Wire.Run): string => {
   if (num_steps > 0 && current_step >= num_steps) return "done"
-  if (activity === undefined) return "–"
-  const { idle_seconds, state } = activity
-  return state === "stalled" || state === "stopped" ? `${state} ${Health.Activity.span(idle_seconds)}` : state
+  return activity === undefined ? "–" : describe(activity)
 }
 
-const columnsOf = (own: string, names: ReadonlyArray<string>): ReadonlyArray<Column<Row>> => [
+const columnsOf = (own: string, labels: ReadonlyArray<string>): ReadonlyArray<Column<Row>> => [
   {
     id: "run",
     title: "Run",
@@ -68,7 +61,11 @@ const columnsOf = (own: string, names: ReadonlyArray<string>): ReadonlyArray<Col
         ? `${Format.count(run.current_step)} of ${Format.count(run.num_steps)}`
         : Format.count(run.current_step)
   },
-  ...names.map((name): Column<Row> => ({ id: name, title: name, value: ({ settings }) => settings.get(name) ?? null })),
+  ...labels.map((label): Column<Row> => ({
+    id: label,
+    title: label,
+    value: ({ settings }) => settings.get(label) || null
+  })),
   {
     id: "overlay",
     title: "Compare",
@@ -92,12 +89,12 @@ export const RunsPage = () => {
     .slice(0, maxCompared)
     .map(({ name }) => name)
     .join("\n")
-  const settings = useRemote(`runs' settings:${key}`, (source, signal) =>
+  const settings = useRemote(key === "" ? null : `runs' settings:${key}`, (source, signal) =>
     Promise.all(key.split("\n").map((run) => source.settings(run, signal)))
   )
   const [search, setSearch] = useState("")
-  const { names, rows } = useMemo(() => rowsOf(all, settings.value ?? []), [all, settings.value])
-  const columns = useMemo(() => columnsOf(own, names), [own, names])
+  const { labels, rows } = useMemo(() => rowsOf(all, settings.value ?? []), [all, settings.value])
+  const columns = useMemo(() => columnsOf(own, labels), [own, labels])
   const words = search.toLowerCase().split(/\s+/)
   const shown = rows.filter(({ run, settings }) => {
     const text = [run.name, stateOf(run), ...settings.values()].join("\n").toLowerCase()

@@ -67,6 +67,17 @@ export const of = (runs: ReadonlyArray<RunSettings>): ReadonlyArray<Row> => {
   })
 }
 
+/** Settings of a run's place rather than of its training. */
+const locations = /(_dir|_path|url|port|wandb_project|wandb_group)$/
+
+const recorded = ({ values }: Row): ReadonlyArray<string> => values.filter((value) => value !== null)
+
+/** Settings of training whose recorded values differ: those that most runs have recorded first. */
+export const differing = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
+  rows
+    .filter((row) => new Set(recorded(row)).size > 1 && !locations.test(row.name))
+    .toSorted((left, right) => recorded(right).length - recorded(left).length)
+
 /** Rows that contain every word in name, source or values. */
 export const search = (rows: ReadonlyArray<Row>, words: string): ReadonlyArray<Row> => {
   const terms = words

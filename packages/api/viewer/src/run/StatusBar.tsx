@@ -1,23 +1,23 @@
-/** Shows how a run stands in one bar: progress and state, reward with its curve, held-out score, speed and time. */
+/** Shows the status of a run in one bar: progress and state, reward with its curve, held-out score, speed and time. */
 import type { ReactNode } from "react"
 import * as Catalog from "../chart/Catalog.ts"
 import * as SampledAt from "../metrics/Temperatures.ts"
 import * as Format from "../ui/Format.ts"
 import { change, duration, quantity } from "../ui/Quantity.ts"
 import type * as Headline from "./Headline.ts"
-import { isMoving, Liveness, type RunStanding } from "./Liveness.tsx"
+import { isMoving, Liveness, type RunStatus } from "./Liveness.tsx"
 import { TileCurve } from "./TileCurve.tsx"
 
-export const StatusBar = (standing: RunStanding) => {
-  const { headline, run } = standing
+export const StatusBar = (status: RunStatus) => {
+  const { headline, run } = status
   const { elapsed, evaluation, remaining, reward, rewards, skipped, step, stepTime, tokensPerSecond, totalSteps } =
     headline
   return (
     <dl className="tiles">
       <Tile title="Step" value={step === null ? null : Format.count(step)} kind="state">
         {totalSteps !== null && <>of {Format.count(totalSteps)} · </>}
-        <Liveness {...standing} />
-        {remaining !== null && isMoving(standing) && <> · about {duration(remaining)} left</>}
+        <Liveness {...status} />
+        {remaining !== null && isMoving(status) && <> · about {duration(remaining)} left</>}
         {skipped !== null && <Skipped {...skipped} />}
         {step !== null && totalSteps !== null && <progress aria-label="Steps done" value={step} max={totalSteps} />}
       </Tile>
@@ -88,7 +88,7 @@ const Tile = ({
 )
 
 /** Training and evaluation rewards are sampled at different temperatures. */
-const Temperatures = ({ run }: Pick<RunStanding, "run">) => {
+const Temperatures = ({ run }: Pick<RunStatus, "run">) => {
   const evaluated = SampledAt.temperatureOf([run], "eval/temperature")
   const trained = SampledAt.temperatureOf([run], "train/temperature")
   if (evaluated === undefined) return null

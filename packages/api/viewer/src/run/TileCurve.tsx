@@ -1,4 +1,4 @@
-/** Draws a curve without axes, for the eye only: the values are on the page as text and in the chart. */
+/** Draws a small curve without axes. Decorative: the page has its values as text and in a chart. */
 import { type ReactNode, useMemo } from "react"
 
 const width = 160

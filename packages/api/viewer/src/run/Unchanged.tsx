@@ -1,7 +1,8 @@
-/** Folds charts whose curves are flat: they are named in one line, and drawn once it is opened. */
+/** Folds charts whose curves are flat: they are listed in one line, and drawn once it is opened. */
 import { useMemo, useState, useSyncExternalStore } from "react"
 import type { Chart, Section } from "../chart/Catalog.ts"
 import { ChartCard, type ChartCardProps } from "../chart/ChartCard.tsx"
+import type { Finding } from "../health/useHealth.ts"
 import type { RunMetrics } from "../metrics/RunMetrics.ts"
 import { plural } from "../ui/Format.ts"
 
@@ -17,9 +18,16 @@ const isFlat = ({ kind, traces }: Chart, { table }: ReturnType<RunMetrics["state
       })
   )
 
-/** Ids of the charts that are flat in all runs; the same set until one changes. */
-export const useUnchanged = (metrics: RunMetrics, sections: ReadonlyArray<Section>): ReadonlySet<string> => {
-  const charts = sections.flatMap(({ charts }) => charts).filter(({ isWatched }) => isWatched !== true)
+/** Ids of the charts that are flat in all runs and have no finding; the same set until one changes. */
+export const useUnchanged = (
+  metrics: RunMetrics,
+  sections: ReadonlyArray<Section>,
+  findings: ReadonlyArray<Finding>
+): ReadonlySet<string> => {
+  const found = new Set(findings.map(({ metric }) => metric))
+  const charts = sections
+    .flatMap(({ charts }) => charts)
+    .filter(({ isWatched, traces }) => isWatched !== true && !traces.some(({ metric }) => found.has(metric)))
   const ids = useSyncExternalStore(metrics.subscribe, () =>
     charts
       .filter((chart) => metrics.states().every((run) => isFlat(chart, run)))

@@ -44,26 +44,26 @@ export const follow = ({ ask, onMessage, onState, open, reach }: EventStream): U
     for (;;) {
       await Connections.shown(signal)
       const release = await Connections.take()
-      const visible = Connections.whileShown(signal)
+      const whileShown = Connections.whileShown(signal)
       let problem: SourceError | null = null
       let isAsking = false
       try {
         if (signal.aborted) return
         if (release === null) {
-          await ask(visible.signal)
+          await ask(whileShown.signal)
           pause = firstPauseMillis
           isAsking = true
           onState("live", null)
-        } else await stream(visible.signal)
+        } else await stream(whileShown.signal)
       } catch (cause) {
         problem =
           cause instanceof SourceError ? cause : new SourceError("unreachable", "the connection was interrupted")
       } finally {
-        visible.end()
+        whileShown.end()
         release?.()
       }
       if (signal.aborted) return
-      if (visible.signal.aborted) continue
+      if (whileShown.signal.aborted) continue
       if (isAsking) {
         await sleep(betweenAsksMillis, signal)
         continue

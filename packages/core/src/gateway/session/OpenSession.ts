@@ -140,11 +140,11 @@ export const make = (input: Options): OpenSession => {
     }
     yield* PromptLimit.check(bounds, requested)
     const chat = chats.share(requested.messages)
-    const visible = yield* ShownChat.of(showing, { ...requested, messages: chat })
+    const chatShown = yield* ShownChat.of(showing, { ...requested, messages: chat })
     const isTrained = options.trained?.(requested) ?? true
-    const sampled: ChatRequest = { ...requested, messages: visible.messages, ...(!isTrained && { isTrained }) }
+    const sampled: ChatRequest = { ...requested, messages: chatShown.messages, ...(!isTrained && { isTrained }) }
     const resolved = ResolvedRequest.of(sampled, options, requests++)
-    counted.adapt(visible.changes)
+    counted.adapt(chatShown.changes)
     counted.ignore(passedOver)
     if (tracked.passesConstraintsOn !== true) counted.ignore(requested.constraints?.names ?? [])
     counted.override(resolved.overridden)

@@ -51,7 +51,7 @@ const hasBubblewrap = Result.isSuccess(Result.try(Jail.bubblewrap))
 
 const homeFiles = (): ReadonlyArray<string> => readdirSync(homedir()).toSorted()
 
-/** Hosts that a program asks whatever it is told: opencode npm's registry, for its plugins. */
+/** Hosts that a program contacts regardless of its settings: opencode npm's registry, for its plugins. */
 const contacts: { readonly [agent: string]: RegExp } = { opencode: /^registry\.\S+:443$/ }
 
 /** In the machine of a task the program is below /agent, with this process's Node. */

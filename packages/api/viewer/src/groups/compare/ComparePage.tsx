@@ -154,8 +154,8 @@ const probability = (logprob: number | undefined): string =>
 const toldOf = (left: Rollout, right: Rollout, { text, unit, units }: Sequences.Sequences, at: number): string => {
   const sides = [left, right].map((rollout) => {
     if (at >= units[rollout.index]!.length) return `rollout ${rollout.index + 1} ends there`
-    const visible = JSON.stringify(text(rollout.index, at, at + 1).slice(0, 80))
-    return `rollout ${rollout.index + 1} has ${visible}${unit === "token" ? probability(rollout.logprobs?.[at]) : ""}`
+    const quoted = JSON.stringify(text(rollout.index, at, at + 1).slice(0, 80))
+    return `rollout ${rollout.index + 1} has ${quoted}${unit === "token" ? probability(rollout.logprobs?.[at]) : ""}`
   })
   const length = at === 0 ? "No shared prefix" : `The first ${plural(at, unit)} are identical`
   if (sides.every((side) => side.endsWith("ends there"))) return `${length}, and both end there.`

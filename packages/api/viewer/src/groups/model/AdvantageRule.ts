@@ -46,8 +46,8 @@ export const formula = (recipe: AdvantageRecipe | null): string => {
   }
   const rule = ruleText(ruleOf(recipe))
   if (recipe === null) return `advantage = ${rule}; the run's own rule is unknown`
-  const visible = ScoreAdvantage.needsBatch(ruleOf(recipe)) ? "; not shown, because it needs the whole batch" : ""
-  return `advantage = ${rule} (${recipe.loss})${visible}`
+  const note = ScoreAdvantage.needsBatch(ruleOf(recipe)) ? "; not shown, because it needs the whole batch" : ""
+  return `advantage = ${rule} (${recipe.loss})${note}`
 }
 
 const ruleText = ({ advantageScale, baseline }: ScoreAdvantage.Rule): string => {

@@ -91,15 +91,15 @@ export const decode = Effect.fnUntraced(function* (
       : yield* readFunction(tool, param)
     if ("strict" in source && source.strict === true) ignored.add("tools.strict")
     if ("format" in source && source.format !== undefined) ignored.add("tools.format")
-    const visible = nameOf(name, namespace)
-    if (names.has(visible)) return yield* OpenAiFailure.invalid(`${param}.name`, `two tools are named ${visible}`)
+    const fullName = nameOf(name, namespace)
+    if (names.has(fullName)) return yield* OpenAiFailure.invalid(`${param}.name`, `two tools are named ${fullName}`)
     if (isCustom || namespace !== undefined) {
-      names.set(visible, { name, isCustom, ...(namespace !== undefined && { namespace }) })
+      names.set(fullName, { name, isCustom, ...(namespace !== undefined && { namespace }) })
     }
     const parameters = isCustom ? inputSchema : "parameters" in source ? source.parameters : undefined
     tools.push(
       Normalize.tool({
-        name: visible,
+        name: fullName,
         ...(typeof description === "string" && { description }),
         ...(parameters !== undefined && parameters !== null && { parameters })
       })
