@@ -44,11 +44,32 @@ const minJump = (
   return partOfDeviation * deviation
 }
 
+/** Steps before and after a jump of an environment's rows within which batches of its groups are trained on. */
+const trainedWithin = [2, 10] as const
+/** Min share of the jump that the trainer's reward takes in one step: batches may mix groups from before and after. */
+const partOfJump = 0.4
+
+/**
+ * True if the trainer's reward jumps too. An environment's row may cover few groups on a busy machine, whose mean looks
+ * like a jump where a policy learns quickly; a batch always covers as many.
+ */
+const isInReward = (recorded: Series.Recorded, from: number, rise: number): boolean => {
+  const { steps, values } = seriesOf(recorded, trainer, "reward/mean")
+  const [before, after] = trainedWithin
+  return values.some(
+    (value, at) =>
+      at > 0 &&
+      steps[at]! >= from - before &&
+      steps[at]! <= from + after &&
+      (value - values[at - 1]!) * Math.sign(rise) >= partOfJump * Math.abs(rise)
+  )
+}
+
 export const grader: Rule = {
   title: "Grader changed",
-  words: `the mean score of five rows or more (three if training undoes it immediately) differs from that of the eight to ten before by more than 7 standard errors, 25% of its range and ${partOfDeviation} standard deviations of a score, or all scores are equal from then on; 60% of it came in one step, larger than any before it, at which neither policy entropy nor answer length changed (at least one must be recorded); no later jump has undone it`,
+  words: `the mean score of five rows or more (three if training undoes it immediately) differs from that of the eight to ten before by more than 7 standard errors, 25% of its range and ${partOfDeviation} standard deviations of a score, or all scores are equal from then on; 60% of it came in one step, larger than any before it, at which neither policy entropy nor answer length changed (at least one must be recorded); if it is the only environment, ${percent(partOfJump)} of it are in one step of the trainer's reward; no later jump has undone it`,
   judge: (recorded) =>
-    scoresOf(recorded).flatMap(({ metric, source }): Told => {
+    scoresOf(recorded).flatMap(({ metric, source }, _, all): Told => {
       const scores = seriesOf(recorded, source, metric)
       const { steps, values } = scores
       const changes = PolicyChange.of(recorded, source)
@@ -63,6 +84,8 @@ export const grader: Rule = {
       if (jump === undefined) return []
       const { after, at, before } = jump
       const from = steps[at]!
+      const isMixed = all.length > 1 || recorded.sourcesOf("reward/mean").length === 0
+      if (from < oneFrom && !isMixed && !isInReward(recorded, from, after - before)) return []
       const what =
         from >= oneFrom
           ? `All scores of ${source} are ${written(values[at]!)} since step ${from}, ${written(before)} before`

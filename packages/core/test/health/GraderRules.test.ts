@@ -170,6 +170,30 @@ describe("a grader that breaks at a step", () => {
     assert.isFalse(Health.isInDoubt(mended(90), "trainer"))
   })
 
+  it("is none where rows of few groups jump, and the trainer's reward rises as a policy learns", () => {
+    const rise = (step: number) => 0.15 + 0.4 / (1 + Math.exp(-(step - 32) / 2.5))
+    const wave = (step: number) => 0.015 * Math.sin(2.4 * step)
+    const { recorded, see } = Health.recorder()
+    for (let step = 1; step <= 60; step++) {
+      const score = step < 32 ? Math.min(rise(step), 0.18) : Math.max(rise(step), 0.45)
+      see("math_0", step, { "train/scores_mean": score + wave(step), "train/scores_std": 0.4 })
+      see("trainer", step, { "reward/mean": rise(step) + wave(step), "grpo/entropy": 0.6 - step / 400 })
+    }
+    assert.deepStrictEqual(causes(recorded), [])
+    // The same rows are a finding where the reward jumps with them, two steps later.
+    const jumping = Health.recorder()
+    for (let step = 1; step <= 60; step++) {
+      const score = (at: number) => (at < 32 ? Math.min(rise(at), 0.18) : Math.max(rise(at), 0.45))
+      jumping.see("math_0", step, { "train/scores_mean": score(step) + wave(step), "train/scores_std": 0.4 })
+      const late = { "reward/mean": score(step - 2) + wave(step), "grpo/entropy": 0.6 - step / 400 }
+      jumping.see("trainer", step, late)
+    }
+    assert.deepStrictEqual(
+      causes(jumping.recorded).map(({ from, rule }) => [rule, from]),
+      [["grader", 32]]
+    )
+  })
+
   it("is none where the policy changed with its scores", () => {
     const run = SimulatedRun.record({
       seed: 3,
