@@ -8,18 +8,42 @@ const spend = (steps: number): number => {
   return sum
 }
 
-const linear = (size: number) => 8000 * size
-const quadratic = (size: number) => 5 * size ** 2
-
 const working = (steps: (size: number) => number) => (size: number) => () => spend(steps(size))
-const measuring = (steps: (size: number) => number) => (size: number) =>
-  Promise.resolve(Growth.millisOf(working(steps)(size)))
+
+/** Exact times, as of a machine without other load. */
+const taking = (millis: (size: number) => number) => (size: number) => Promise.resolve(millis(size))
 
 describe("Growth", () => {
-  it("tells linear work from quadratic, in one turn and in several", async () => {
-    assert.isTrue(Growth.isLinear(2000, working(linear), 1))
-    assert.isFalse(Growth.isLinear(2000, working(quadratic), 1))
-    assert.isTrue(await Growth.isLinearLater(2000, measuring(linear), 1))
-    assert.isFalse(await Growth.isLinearLater(2000, measuring(quadratic), 1))
+  it("tells linear work from quadratic", async () => {
+    assert.isTrue(
+      await Growth.isLinearLater(
+        2000,
+        taking((size) => size)
+      )
+    )
+    assert.isFalse(
+      await Growth.isLinearLater(
+        2000,
+        taking((size) => size ** 2)
+      )
+    )
+  })
+
+  it("measures processor time, whatever else runs", () => {
+    // 1 and 256 times the work, far from the limit of 8.
+    assert.isTrue(
+      Growth.isLinear(
+        40,
+        working(() => 2e7),
+        1
+      )
+    )
+    assert.isFalse(
+      Growth.isLinear(
+        40,
+        working((size) => 8 * size ** 4),
+        1
+      )
+    )
   })
 })

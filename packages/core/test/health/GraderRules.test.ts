@@ -50,6 +50,10 @@ const mended = (steps: number) =>
     grade: (isRight, step) => (step >= 40 && step < 60 ? 1 : Number(isRight))
   })
 
+/** A reward that rises quickly around step 32, and small noise. */
+const rise = (step: number) => 0.15 + 0.4 / (1 + Math.exp(-(step - 32) / 2.5))
+const wave = (step: number) => 0.015 * Math.sin(2.4 * step)
+
 describe("a grader that breaks at a step", () => {
   it.prop(
     "and gives everything full marks is one card, and nothing is solved by it",
@@ -171,8 +175,6 @@ describe("a grader that breaks at a step", () => {
   })
 
   it("is none where rows of few groups jump, and the trainer's reward rises as a policy learns", () => {
-    const rise = (step: number) => 0.15 + 0.4 / (1 + Math.exp(-(step - 32) / 2.5))
-    const wave = (step: number) => 0.015 * Math.sin(2.4 * step)
     const { recorded, see } = Health.recorder()
     for (let step = 1; step <= 60; step++) {
       const score = step < 32 ? Math.min(rise(step), 0.18) : Math.max(rise(step), 0.45)
