@@ -7,6 +7,8 @@ import { dirname, join, posix, relative } from "node:path"
 import { Marked } from "marked"
 import * as SiteCode from "./SiteCode.ts"
 import * as SiteLayout from "./SiteLayout.ts"
+import * as SiteScript from "./SiteScript.ts"
+import type * as SiteSearch from "./SiteSearch.ts"
 import * as SiteStyle from "./SiteStyle.ts"
 
 /** Reading order; pages that no section names are under "More". */
@@ -63,15 +65,33 @@ const titleOf = (path: string, markdown: string): string =>
 /** A table cell; a heading without text becomes a data cell. */
 const cell = (html: string, tag: string): string => (html === "" ? "<td></td>" : `<${tag}>${html}</${tag}>`)
 
+/** Sections for contributors. */
+const inside: ReadonlyArray<string> = ["Inside"]
+
+/** Pages about other systems, and the overview, come after guides in the search. */
+const connecting = new Set(["README.md"].concat(["tinker", "trl", "openenv", "harbor", "python"].map((name) => `docs/${name}.md`)))
+
+/** References come after these, and pages for contributors last. */
+const references = new Set(["docs/commands.md", "docs/protocol.md", "docs/environments.md", "docs/migration.md"])
+
+const rankOf = (page: string): number => {
+  const section = sections.find(([, pages]) => pages.includes(page))?.[0]
+  if (section === undefined || inside.includes(section)) return 3
+  return references.has(page) ? 2 : connecting.has(page) ? 1 : 0
+}
+
+/** Questions in bold get anchors, and are found by the search. */
+const asked = (markdown: string): string => markdown.replaceAll(/^\*\*(.+?\?)\*\* /gm, "### $1\n\n")
+
 const images = "docs/images"
 
-/** Writes the site of the repository at `root` into `out`, after emptying it; returns the addresses of its pages. */
-export const build = (root: string, out: string): ReadonlyArray<string> => {
+/** Writes the site of the repository at `root` into `out`, after emptying it; returns the addresses of its pages. `url` is where it will be. */
+export const build = (root: string, out: string, url?: string): ReadonlyArray<string> => {
   rmSync(out, { recursive: true, force: true })
   const pages = globSync(pagePattern, { cwd: root, exclude: ["**/node_modules/**"] })
     .filter((path) => !path.includes("node_modules") && path !== "AGENTS.md")
     .toSorted()
-  const text = new Map(pages.map((path) => [path, readFileSync(join(root, path), "utf8")]))
+  const text = new Map(pages.map((path) => [path, asked(readFileSync(join(root, path), "utf8"))]))
   const named = new Set(sections.flatMap(([, paths]) => paths))
   const navigation = [...sections, ["More", pages.filter((path) => !named.has(path))] as const].map(
     ([title, paths]) => ({
@@ -83,14 +103,14 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
     })
   )
   const sources = new Set<string>()
-  const entries: Array<SiteStyle.Entry> = []
+  const entries: Array<SiteSearch.Entry> = []
   const written: Array<string> = []
 
   const write = (address: string, title: string, body: string): void => {
     const file = join(out, address)
     mkdirSync(dirname(file), { recursive: true })
     const up = posix.relative(posix.dirname(address), ".") || "."
-    writeFileSync(file, SiteLayout.page({ title, body, up, address, navigation }))
+    writeFileSync(file, SiteLayout.page({ title, body, up, address, navigation, url }))
     written.push(address)
   }
 
@@ -120,7 +140,7 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
           heading = plain(html)
           anchor = slugOf(heading)
           if (depth === 2) headings.push({ id: anchor, title: heading })
-          entries.push({ title, heading, url: `${addressOf(page)}#${anchor}`, text: "" })
+          entries.push({ title, heading, url: `${addressOf(page)}#${anchor}`, text: "", rank: rankOf(page) })
           return `<h${depth} id="${anchor}">${html} <a class="here" href="#${anchor}" aria-label="link to this heading">#</a></h${depth}>\n`
         },
         code({ lang, text }) {
@@ -158,7 +178,7 @@ export const build = (root: string, out: string): ReadonlyArray<string> => {
     if (existsSync(join(root, folder))) cpSync(join(root, folder), join(out, folder), { recursive: true })
   }
   writeFileSync(join(out, "style.css"), SiteStyle.style)
-  writeFileSync(join(out, "search.js"), SiteStyle.search(entries))
+  writeFileSync(join(out, "search.js"), SiteScript.of(entries))
   return written
 }
 

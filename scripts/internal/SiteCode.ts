@@ -23,7 +23,7 @@ export const block = (code: string, language: string): string => {
     hljs.getLanguage(language) === undefined
       ? escaped(code)
       : hljs.highlight(code, { language, ignoreIllegals: true }).value
-  return `<pre tabindex="0"><code>${html}</code></pre>\n`
+  return `<div class="code"><pre tabindex="0"><code>${html}</code></pre><button type="button" class="copy" hidden>Copy</button></div>\n`
 }
 
 /** Longer names may break on narrow pages; a flag is never split at its hyphens. */

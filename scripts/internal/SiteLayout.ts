@@ -1,5 +1,6 @@
 /** The layout of documentation pages around their text: navigation, search, headings of a long page. */
 import * as SiteCode from "./SiteCode.ts"
+import * as SiteScript from "./SiteScript.ts"
 
 export interface Page {
   readonly title: string
@@ -7,6 +8,8 @@ export interface Page {
   /** The relative path from the page to the site's root. */
   readonly up: string
   readonly address: string
+  /** Where the site will be; preview images need it. */
+  readonly url: string | undefined
   readonly navigation: ReadonlyArray<{
     readonly title: string
     readonly links: ReadonlyArray<{ readonly address: string; readonly title: string }>
@@ -15,7 +18,10 @@ export interface Page {
 
 const { escaped } = SiteCode
 
-export const page = ({ address, body, navigation, title, up }: Page): string => {
+/** The viewer's icon. */
+const mark = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" width="18" height="18" aria-hidden="true"><rect width="16" height="16" rx="4" fill="#0f766e"/><path d="M4 11.5V9m2.7 2.5v-5m2.6 5v-3m2.7 3v-7" stroke="white" stroke-width="1.6" stroke-linecap="round"/></svg>`
+
+export const page = ({ address, body, navigation, title, up, url }: Page): string => {
   const link = (one: Page["navigation"][number]["links"][number]) =>
     `<li><a href="${up}/${one.address}"${one.address === address ? ' aria-current="page"' : ""}>${escaped(one.title)}</a></li>`
   const groups = navigation.map(
@@ -29,26 +35,42 @@ export const page = ({ address, body, navigation, title, up }: Page): string => 
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escaped(title)} · Atropos</title>
-<link rel="icon" href="data:,">
+<meta property="og:title" content="${escaped(title)} · Atropos">
+${url === undefined ? "" : `<meta property="og:image" content="${url}/docs/images/viewer-run.png">`}
+<script>${SiteScript.theme}</script>
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(mark)}">
 <link rel="stylesheet" href="${up}/style.css">
 </head>
 <body>
 <a class="skip" href="#text">Skip to the text</a>
 <nav class="pages" aria-label="Pages">
-<p><a class="name" href="${up}/index.html">Atropos</a></p>
+<p><a class="name" href="${up}/index.html">${mark} Atropos</a>
+<select class="theme" aria-label="Theme"><option>system</option><option>light</option><option>dark</option></select></p>
 <input type="search" id="search" placeholder="Search ( / )" aria-label="Search the pages" data-up="${up}">
 <ul id="found" aria-live="polite"></ul>
 <details class="all" open><summary>All pages</summary>
 ${groups.join("\n")}
 </details>
 </nav>
-<main id="text" tabindex="-1">
+<main id="text" tabindex="-1"${body.includes('<details class="contents"') ? ' class="has-contents"' : ""}>
 ${body}
+${steps(address, up, navigation)}
 </main>
 <script src="${up}/search.js" defer></script>
 </body>
 </html>
 `
+}
+
+/** Links to the pages before and after one in reading order. */
+const steps = (address: string, up: string, navigation: Page["navigation"]): string => {
+  const links = navigation.flatMap((group) => group.links)
+  const at = links.findIndex((link) => link.address === address)
+  if (at === -1) return ""
+  const link = (to: (typeof links)[number] | undefined, rel: string, form: (title: string) => string): string =>
+    to === undefined ? "<span></span>" : `<a rel="${rel}" href="${up}/${to.address}">${form(escaped(to.title))}</a>`
+  const [previous, next] = [links[at - 1], links[at + 1]]
+  return `<nav class="steps" aria-label="Previous and next page">${link(previous, "prev", (title) => `← ${title}`)}${link(next, "next", (title) => `${title} →`)}</nav>`
 }
 
 /** Pages with fewer headings get no list of them. */

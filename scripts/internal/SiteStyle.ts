@@ -1,22 +1,12 @@
-/**
- * Styles of the documentation site, for light and dark mode, desktop and phone; and its scripts: search, and
- * highlighting the current section.
- */
+/** Styles of the documentation site, for light and dark mode, desktop and phone. */
 
-/** What the search finds: a section of a page. */
-export interface Entry {
-  readonly title: string
-  readonly heading: string
-  readonly url: string
-  readonly text: string
-}
+const dark = `--text: #dfe5ee; --quiet: #9aa6b6; --back: #12161d; --side: #191f29; --line: #303a49; --link: #79b4ff;
+    --word: #d2a6ff; --string: #8fd6a4; --number: #f0a878; --name: #8fc1ff; color-scheme: dark;`
 
 export const style = `:root { --text: #1d2430; --quiet: #5b6675; --back: #fff; --side: #f5f7fa; --line: #d9dfe7; --link: #0b57b5;
   --word: #7a2ea0; --string: #0b6b3a; --number: #a33a00; --name: #0b57b5; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #dfe5ee; --quiet: #9aa6b6; --back: #12161d; --side: #191f29; --line: #303a49; --link: #79b4ff;
-    --word: #d2a6ff; --string: #8fd6a4; --number: #f0a878; --name: #8fc1ff; }
-}
+@media (prefers-color-scheme: dark) { :root:not([data-theme="light"]) { ${dark} } }
+:root[data-theme="dark"] { ${dark} }
 * { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; }
 body { margin: 0; display: grid; grid-template-columns: 17rem minmax(0, 1fr); color: var(--text); background: var(--back);
@@ -28,6 +18,7 @@ body { margin: 0; display: grid; grid-template-columns: 17rem minmax(0, 1fr); co
 .pages li a { display: block; padding: 0.1rem 0.5rem; text-decoration: none; }
 .pages a[aria-current] { background: var(--line); border-radius: 4px; }
 .pages > p { margin: 0 0 0.8rem; }
+.name svg { vertical-align: -0.12em; }
 .name { font-weight: 700; font-size: 1.2rem; text-decoration: none; }
 #search { width: 100%; padding: 0.4rem 0.6rem; border: 1px solid var(--quiet); border-radius: 6px; background: var(--back);
   color: inherit; font: inherit; }
@@ -35,9 +26,27 @@ body { margin: 0; display: grid; grid-template-columns: 17rem minmax(0, 1fr); co
 #found small { display: block; color: var(--quiet); }
 #found:not(:empty) { margin-top: 0.4rem; padding-bottom: 0.4rem; border-bottom: 1px solid var(--line); }
 .all > summary { display: none; }
-main { padding: 1.5rem 2.5rem 5rem; max-width: 62rem; min-width: 0; overflow-wrap: break-word; }
+main { padding: 1.5rem 2.5rem 5rem; min-width: 0; overflow-wrap: break-word; }
+main > * { max-width: 62rem; }
+main > p, main > ul, main > ol, main > blockquote { max-width: 75ch; }
+@media (min-width: 90rem) {
+  main.has-contents { display: grid; grid-template-columns: minmax(0, 62rem) 15rem; column-gap: 2.5rem; align-content: start; }
+  main.has-contents > * { grid-column: 1; }
+  main.has-contents > .contents { grid-column: 2; grid-row: 1 / span 999; position: sticky; top: 1rem; align-self: start;
+    max-height: calc(100vh - 2rem); overflow: auto; border: 0; }
+  main.has-contents > .contents ul { columns: 1; list-style: none; padding: 0; }
+}
+.steps { display: flex; justify-content: space-between; gap: 1rem; margin-top: 3rem; padding-top: 1rem;
+  border-top: 1px solid var(--line); }
+.theme { float: right; border: 1px solid var(--line); border-radius: 6px; background: var(--back); color: inherit;
+  font: inherit; font-size: 0.85rem; }
+.code { position: relative; }
+.copy { position: absolute; top: 0.4rem; right: 0.4rem; border: 1px solid var(--line); border-radius: 6px;
+  background: var(--back); color: var(--quiet); font: inherit; font-size: 0.8rem; cursor: pointer; opacity: 0; }
+.code:hover .copy, .copy:focus-visible { opacity: 1; }
+@media (hover: none) { .copy { opacity: 1; } }
 a { color: var(--link); }
-a:focus-visible, input:focus-visible, summary:focus-visible, pre:focus-visible, .table:focus-visible {
+a:focus-visible, button:focus-visible, input:focus-visible, summary:focus-visible, pre:focus-visible, .table:focus-visible {
   outline: 2px solid var(--link); outline-offset: 2px; }
 h1, h2, h3 { line-height: 1.25; }
 h2 { margin-top: 2.2rem; }
@@ -75,53 +84,3 @@ img { max-width: 100%; height: auto; border-radius: 6px; }
   th, td { min-width: 6.5rem; }
 }
 `
-
-/**
- * Finds sections whose text has all the words, those with a word in the heading first; `entries` are defined before it.
- */
-const script = `
-const input = document.getElementById("search"), list = document.getElementById("found")
-input.addEventListener("input", () => {
-  const words = input.value.toLowerCase().split(/\\s+/).filter((word) => word.length > 1)
-  list.replaceChildren()
-  if (words.length === 0) return
-  const hits = []
-  for (const entry of entries) {
-    const text = entry.text.toLowerCase(), heading = entry.heading.toLowerCase()
-    if (words.every((word) => text.includes(word))) hits.push([words.filter((word) => heading.includes(word)).length, entry])
-  }
-  hits.sort((a, b) => b[0] - a[0])
-  const found = hits.slice(0, 12).map(([, entry]) => {
-    const item = document.createElement("li"), link = document.createElement("a"), page = document.createElement("small")
-    link.href = input.dataset.up + "/" + entry.url
-    link.textContent = entry.heading
-    page.textContent = entry.title
-    link.append(page)
-    item.append(link)
-    return item
-  })
-  if (found.length === 0) {
-    const none = document.createElement("li")
-    none.textContent = "nothing found"
-    found.push(none)
-  }
-  list.append(...found)
-})
-input.addEventListener("keydown", (event) => {
-  if (event.key === "Enter") list.querySelector("a")?.click()
-  if (event.key === "Escape") { input.value = ""; list.replaceChildren() }
-})
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target === input) return
-  event.preventDefault()
-  input.focus()
-})
-const all = document.querySelector(".all"), narrow = matchMedia("(max-width: 50rem)")
-const fold = () => { all.open = !narrow.matches }
-narrow.addEventListener("change", fold)
-fold()
-const pages = document.querySelector(".pages"), here = pages.querySelector("[aria-current]")
-if (here !== null && here.offsetTop > pages.clientHeight - 40) pages.scrollTop = here.offsetTop - pages.clientHeight / 2
-`
-
-export const search = (entries: ReadonlyArray<Entry>): string => `const entries = ${JSON.stringify(entries)}\n${script}`

@@ -96,7 +96,7 @@ const playing = Effect.fnUntraced(function* (
 const headersOf = Effect.map(Config.option(Config.Redacted("OPENENV_TOKEN")), (token) =>
   Option.match(token, {
     onNone: (): { readonly [name: string]: string } => ({}),
-    onSome: (input) => ({ authorization: `Bearer ${Redacted.value(input)}` })
+    onSome: (bearer) => ({ authorization: `Bearer ${Redacted.value(bearer)}` })
   })
 )
 

@@ -50,7 +50,8 @@ export const statements: ReadonlyArray<string> = [
     components jsonb not null,
     -- Per rollout: trained tokens, and a fingerprint of its answer.
     lengths int[] not null,
-    answers text[] not null
+    answers text[] not null,
+    expected text
   )`,
   `create index grp_figure_prompt on grp_figure (prompt) where prompt is not null`,
 

@@ -7,6 +7,7 @@
  */
 import * as Expected from "@atropos/core/evaluation/Expected"
 import { isFields } from "./Fields.ts"
+import * as Preview from "./Preview.ts"
 import * as Prompt from "./Prompt.ts"
 
 /** The form of the service's API (`TrajectoryApi.GroupFigures`). */
@@ -21,6 +22,7 @@ export interface Figures {
   readonly components: { readonly [component: string]: number }
   readonly lengths: ReadonlyArray<number>
   readonly answers: ReadonlyArray<string>
+  readonly expected?: string
 }
 
 /** A group's fields, in any of its forms. */
@@ -102,7 +104,15 @@ const fingerprint = (text: string): string => {
 const answerDigits = 12
 
 /** Prefix of the fingerprint of an answer that matches the expected one. */
-const expected = "="
+const matches = "="
+
+const expectedCharacters = 80
+
+const expectedOf = ({ groupOverrides }: Sent): Pick<Figures, "expected"> => {
+  const gold = isFields(groupOverrides) ? list(groupOverrides["gold"])[0] : undefined
+  const line = typeof gold === "string" ? Preview.of(gold, expectedCharacters) : ""
+  return line === "" ? {} : { expected: line }
+}
 
 const textsOf = (sent: Sent): Pick<Figures, "prompt" | "answers"> => {
   const { masks, messages } = sent
@@ -118,7 +128,7 @@ const textsOf = (sent: Sent): Pick<Figures, "prompt" | "answers"> => {
         ? []
         : chats.map((chat, rollout) => {
             const digits = fingerprint(JSON.stringify(chat.slice(length))).slice(1, 1 + answerDigits)
-            return isExpected(rollout) ? `${expected}${digits}` : digits
+            return isExpected(rollout) ? `${matches}${digits}` : digits
           })
   }
 }
@@ -139,6 +149,7 @@ export const of = (sent: Sent): Figures => {
   const ofBest = trained.filter((_, at) => scores[at] === best)
   return {
     ...textsOf(sent),
+    ...expectedOf(sent),
     length: trained.reduce((sum, { tokens }) => sum + tokens, 0) / Math.max(1, size),
     longestBest: ofBest.reduce((max, { tokens }) => Math.max(max, tokens), 0),
     lengths: trained.map(({ tokens }) => tokens),

@@ -12,6 +12,7 @@
  * words.
  */
 import { isFields } from "./Fields.ts"
+import * as Preview from "./Preview.ts"
 import * as Prompt from "./Prompt.ts"
 
 export interface GroupText {
@@ -115,14 +116,7 @@ const previewOf = (rollouts: ReadonlyArray<ReadonlyArray<unknown>>, masks: unkno
     prompt.findLast(({ role, text }) => role !== "assistant" && text !== "") ??
     answer.find(({ role, text }) => role === "user" && text !== "") ??
     answer.find(({ text }) => text !== "")
-  // Much longer than shown, since white space is collapsed.
-  const text = (visible?.text ?? "")
-    .slice(0, previewCharacters * 8)
-    .replaceAll(/[\s\0]+/g, " ")
-    .trim()
-  const characters = Array.from(text)
-  const cut = characters.length > previewCharacters ? `${characters.slice(0, previewCharacters - 1).join("")}…` : text
-  return cut.toWellFormed()
+  return Preview.of(visible?.text ?? "", previewCharacters)
 }
 
 const isChat = (chat: unknown): chat is ReadonlyArray<unknown> => Array.isArray(chat) && chat.length > 0

@@ -54,4 +54,11 @@ describe("Expected", () => {
     assert.deepStrictEqual(marked, [`=${plain[0]}`, plain[1]!, `=${plain[0]}`])
     assert.match(plain[0]!, /^[0-9a-f]{12}$/)
   })
+
+  it("is shown in lists as the first of its forms, on one line and cut", () => {
+    const shown = (gold: unknown) => GroupFigures.of({ scores: [1], groupOverrides: { gold } }).expected
+    assert.strictEqual(shown(["4\n 2", "42"]), "4 2")
+    assert.strictEqual(shown(["😀".repeat(100)]), `${"😀".repeat(79)}…`)
+    for (const none of [undefined, [], [""], [42], "42"]) assert.isUndefined(shown(none))
+  })
 })

@@ -13,6 +13,7 @@ interface Tried {
   readonly clear: readonly [number, number]
   readonly finish: readonly [string, string]
   readonly tool?: string
+  readonly gold?: string
 }
 
 const tries: ReadonlyArray<Tried> = [
@@ -55,12 +56,13 @@ const tries: ReadonlyArray<Tried> = [
     logprobs: [-4, -1],
     clear: [0.5, 0.5],
     finish: ["length", "length"],
-    tool: "error: there is no such page"
+    tool: "error: there is no such page",
+    gold: "a page\n of facts "
   }
 ]
 
 export const groups: ReadonlyArray<ScoredGroup.ScoredGroup> = tries.map(
-  ({ clear, finish, lengths, logprobs, question, scores, tool }) => ({
+  ({ clear, finish, gold, lengths, logprobs, question, scores, tool }) => ({
     tokens: lengths.map((length) => new Int32Array(length + 1).fill(5)),
     masks: lengths.map((length) => new Uint8Array(length + 1).fill(1, 1)),
     scores: Float64Array.from(scores),
@@ -75,7 +77,8 @@ export const groups: ReadonlyArray<ScoredGroup.ScoredGroup> = tries.map(
       ...(tool === undefined ? [] : [{ role: "tool" as const, content: tool, tool_call_id: "1" }])
     ]),
     overrides: finish.map((finish_reason) => ({ finish_reason })),
-    rewards: clear.map((clear) => ({ clear }))
+    rewards: clear.map((clear) => ({ clear })),
+    ...(gold !== undefined && { groupOverrides: { gold: [gold] } })
   })
 )
 

@@ -33,7 +33,8 @@ export const searches = (it: StoreTests): void => {
         longestBest: 7,
         truncated: 1,
         toolErrors: 2,
-        components: { clear: 0.5 }
+        components: { clear: 0.5 },
+        expected: "a page of facts"
       })
       assert.strictEqual(last!.figures!.lengths.length, last!.scores.length)
       assert.strictEqual(last!.figures!.answers.length, last!.scores.length)

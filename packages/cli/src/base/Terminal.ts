@@ -60,6 +60,9 @@ const isDumb = (): boolean => process.env["TERM"] === "dumb"
 /** True if our own output may be coloured (https://no-color.org). */
 export const hasColours = (): boolean => !process.env["NO_COLOR"] && !isDumb()
 
+/** Terminals that know it show what is between only when it is complete; others ignore it. */
+const together = (text: string): string => (text === "" ? "" : `\u001b[?2026h${text}\u001b[?2026l`)
+
 /** The foot of the terminal on standard error, if that is a terminal with cursor movement. */
 export const footerOn = (stderr: NodeJS.WriteStream): Footer => {
   if (!stderr.isTTY) return noFooter(false)
@@ -70,24 +73,27 @@ export const footerOn = (stderr: NodeJS.WriteStream): Footer => {
   let isDrawn = false
   // The output above ended with a newline.
   let isFree = true
-  const erase = (): void => {
-    if (!isDrawn) return
+  const erased = (): string => {
+    if (!isDrawn) return ""
     isDrawn = false
     // A terminal that became narrower has wrapped them.
     const rows = lines.reduce((sum, line) => {
       return sum + Math.max(1, Math.ceil(stripVTControlCharacters(line).length / width()))
     }, 0)
-    write(`\r\u001b[${rows}A\u001b[J`)
+    return `\r\u001b[${rows}A\u001b[J`
   }
-  const draw = (): void => {
-    if (!isFree || lines.length === 0 || lines.length >= (stderr.rows || 24)) return
+  const drawn = (): string => {
+    if (!isFree || lines.length === 0 || lines.length >= (stderr.rows || 24)) return ""
     isDrawn = true
-    write(`${lines.join("\n")}\n`)
+    return `${lines.join("\n")}\n`
+  }
+  const put = (text: string): void => {
+    if (text !== "") write(text)
   }
   const show = (next: ReadonlyArray<string>): void => {
-    erase()
+    const before = erased()
     lines = next
-    draw()
+    put(together(before + drawn()))
   }
   return {
     isWatched: true,
@@ -100,10 +106,10 @@ export const footerOn = (stderr: NodeJS.WriteStream): Footer => {
     },
     above: (stream, chunk, writeAbove) => {
       if (lines.length === 0 || !stream.isTTY) return writeAbove()
-      erase()
+      put(erased())
       const isAccepted = writeAbove()
       if (chunk.length > 0) isFree = typeof chunk === "string" ? chunk.endsWith("\n") : chunk.at(-1) === 0x0a
-      draw()
+      put(drawn())
       return isAccepted
     }
   }

@@ -22,10 +22,17 @@ export interface State {
   readonly rewards: ReadonlyArray<number>
   readonly recent: ReadonlyArray<StepMetrics>
   /** Health findings, most severe first. */
-  readonly findings: ReadonlyArray<string>
+  readonly findings: ReadonlyArray<Finding>
   readonly isInDoubt?: boolean
   /** State other than running: `stalled`. */
   readonly standing?: string | undefined
+  /** Seconds without progress. */
+  readonly idleSeconds?: number | undefined
+}
+
+export interface Finding {
+  readonly text: string
+  readonly isBroken: boolean
 }
 
 const window = 10
@@ -64,14 +71,23 @@ const bar = (share: number, width: number): string => {
   return "█".repeat(full) + "░".repeat(width - full)
 }
 
-const red = (text: string): string => `\u001b[31m${text}\u001b[39m`
+const colours = { red: 31, green: 32, yellow: 33, cyan: 36 }
+
+/** A text in a colour, where there are any. */
+const painter =
+  (isColoured: boolean) =>
+  (colour: keyof typeof colours, text: string): string =>
+    isColoured && text !== "" ? `\u001b[${colours[colour]}m${text}\u001b[39m` : text
+
+/** More findings are counted. */
+const maxFindings = 3
 
 /** Width of the line labels. */
 export const indent = 8
 
 /** The lines, wrapped to at most `width` columns. */
 export const render = (
-  { done, findings, isInDoubt = false, recent, rewards, standing, total }: State,
+  { done, findings, idleSeconds, isInDoubt = false, recent, rewards, standing, total }: State,
   { colour, width }: { readonly width: number; readonly colour: boolean }
 ): ReadonlyArray<string> => {
   const seconds = sum(recent, ({ stepSeconds }) => stepSeconds)
@@ -84,17 +100,42 @@ export const render = (
   const value = reward.length === 0 ? "" : mean.toFixed(3)
   const cut = (text: string): string => (text.length > width ? `${text.slice(0, Math.max(0, width - 1))}…` : text)
   const rows = (text: string): ReadonlyArray<string> => wrap(text, width, indent)
-  const [first, ...more] = findings
-  const ill = first === undefined ? "ok" : `${first}${more.length > 0 ? ` (and ${more.length} more)` : ""}`
-  const health = rows(`health  ${Terminal.escape(ill).replaceAll("\n", " ")}`)
+  const paint = painter(colour)
+  const head = cut(
+    `step    ${done}/${total} ${bar(total > 0 ? done / total : 0, width < 60 ? 8 : 24)} ${percent(total > 0 ? done / total : 0)}${left}`
+  )
+  const curve = cut(`reward  ${value} ${Sparkline.of(rewards, Math.min(48, Math.max(4, width - 16)))}`)
+  const waited = idleSeconds === undefined ? "" : ` for ${Health.Activity.span(idleSeconds)}`
+  const speed =
+    each === undefined
+      ? done < total
+        ? `waiting for the first batch of rollouts${waited}`
+        : ""
+      : `${each.toFixed(each < 10 ? 2 : 0)} s a step | ${timeOf(recent)}`
   return [
-    cut(
-      `step    ${done}/${total} ${bar(total > 0 ? done / total : 0, width < 60 ? 8 : 24)} ${percent(total > 0 ? done / total : 0)}${left}`
-    ),
-    cut(`reward  ${value} ${Sparkline.of(rewards, Math.min(48, Math.max(4, width - 16)))}`),
+    head.replace(/[█▇▆▅▄▃▂▁]+/, (part) => paint("cyan", part)),
+    curve.replace(/[█▇▆▅▄▃▂▁]+/, (part) => paint("cyan", part)),
     ...rows(`policy  ${policyOf(recent, isInDoubt)}`),
-    ...rows(`time    ${each === undefined ? "" : `${each.toFixed(each < 10 ? 2 : 0)} s a step | `}${timeOf(recent)}`),
-    ...(colour && first !== undefined ? health.map(red) : health)
+    ...rows(`time    ${speed}`),
+    ...healthOf(findings, rows, paint)
+  ]
+}
+
+const healthOf = (
+  findings: ReadonlyArray<Finding>,
+  rows: (text: string) => ReadonlyArray<string>,
+  paint: ReturnType<typeof painter>
+): ReadonlyArray<string> => {
+  if (findings.length === 0) return rows("health  ok").map((row) => row.replace("ok", paint("green", "ok")))
+  const shown = findings.slice(0, maxFindings)
+  const more = findings.length - shown.length
+  return [
+    ...shown.flatMap(({ isBroken, text }, at) =>
+      rows(`${at === 0 ? "health  " : " ".repeat(indent)}${Terminal.escape(text).replaceAll("\n", " ")}`).map((row) =>
+        paint(isBroken ? "red" : "yellow", row)
+      )
+    ),
+    ...(more > 0 ? rows(`${" ".repeat(indent)}and ${more} more on the run's page`) : [])
   ]
 }
 
@@ -154,9 +195,13 @@ export const make = Effect.fn("ProgressDisplay.make")(function* (
         total: options.total,
         rewards,
         recent,
-        findings: cards().map(Health.cardInWords),
+        findings: cards().map((card) => ({
+          text: Health.cardInWords(card),
+          isBroken: card.cause.severity === "broken"
+        })),
         isInDoubt: isInDoubt(),
-        standing: standingOf(activity())
+        standing: standingOf(activity()),
+        idleSeconds: activity()?.idleSeconds
       },
       { width: Math.max(20, columns() - 1), colour }
     )

@@ -132,7 +132,7 @@ export const local = Effect.fn("RunEngine.local")(function* (
         Pretrained.load(settings, (config, device) => MemoryCheck.problem(config, settings, device)),
         (model) => ({ model, initial: undefined })
       ),
-    onSome: (input) => fromScratch(input, settings.trainer, run)
+    onSome: (scratch) => fromScratch(scratch, settings.trainer, run)
   })
   const prompts = PromptTally.make()
   let torch: { readonly engine: TorchEngine.TorchEngine; readonly outline: PretrainedModel.Outline } | undefined

@@ -125,7 +125,7 @@ const train = Effect.fn("Up.train")(
         ? Effect.ignore(RunArtifacts.tellStopped(runFolder.folder, trainingSteps))
         : Effect.void
     )
-    const longest = Option.match(recipe, { onNone: () => 0, onSome: (input) => input.longest })
+    const longest = Option.match(recipe, { onNone: () => 0, onSome: ({ longest }) => longest })
     const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
     // Only if requested explicitly: a first try should not upload anything.
     const useWandb = options.trainer.trainer.useWandb || settings.some(({ input }) => input["use_wandb"] === true)

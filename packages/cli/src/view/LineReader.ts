@@ -66,7 +66,7 @@ const insert = (
   prepared(
     `update line set state = 1, sequences = ?, tokens = ?, scores = ?, mean = ?, env_id = ?, policy_step = ?, preview = ?, at = ?,
        best = ?, disagreement = ?, deviation = ?, item = ?, prompt = ?, length = ?, longest_best = ?, truncated = ?, tool_errors = ?,
-       surprise = ?, surprise_best = ?, components = ?, lengths = ?, answers = ?
+       surprise = ?, surprise_best = ?, components = ?, lengths = ?, answers = ?, expected = ?
        where id = ?`
   ).run(
     ScoredGroup.size(group),
@@ -91,6 +91,7 @@ const insert = (
     JSON.stringify(figures.components),
     JSON.stringify(figures.lengths),
     JSON.stringify(figures.answers),
+    figures.expected ?? null,
     id
   )
   if (body !== "") prepared("insert into words (rowid, body) values (?, ?)").run(id, body.replaceAll("\n", separator))

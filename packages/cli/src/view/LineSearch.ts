@@ -55,7 +55,8 @@ export const toRow = (record: LineTable.LineRecord): IndexedRow => ({
     // Written by the reader.
     components: JSON.parse(record.components) as TrajectoryApi.GroupFigures["components"],
     lengths: JSON.parse(record.lengths) as ReadonlyArray<number>,
-    answers: JSON.parse(record.answers) as ReadonlyArray<string>
+    answers: JSON.parse(record.answers) as ReadonlyArray<string>,
+    ...(record.expected !== null && { expected: record.expected })
   }
 })
 

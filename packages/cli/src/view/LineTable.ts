@@ -13,7 +13,7 @@ const schema = `
     id integer primary key, start integer not null, bytes integer not null, state integer not null,
     sequences integer, tokens integer, scores text, mean real, env_id integer, policy_step integer, preview text, at integer,
     best real, disagreement real, deviation real, item text, prompt text, length real, longest_best real, truncated real,
-    tool_errors integer, surprise real, surprise_best real, components text, lengths text, answers text
+    tool_errors integer, surprise real, surprise_best real, components text, lengths text, answers text, expected text
   );
   create table sample (id integer primary key, head text not null);
   create index item on line (item) where item is not null;
@@ -50,6 +50,7 @@ export interface LineRecord {
   readonly components: string
   readonly lengths: string
   readonly answers: string
+  readonly expected: string | null
 }
 
 export interface LineTable {

@@ -15,7 +15,9 @@ const screen = (columns: number) => {
     isTTY: true,
     columns,
     rows: 24,
-    write: (text: string) => {
+    write: (written: string) => {
+      // oxlint-disable-next-line no-control-regex -- shown together
+      let text = written.replaceAll(/\u001b\[\?2026[hl]/g, "")
       // oxlint-disable-next-line no-control-regex -- what a bar goes back with
       const back = /^\r\u001b\[(\d+)A\u001b\[J/.exec(text)
       if (back !== null) {

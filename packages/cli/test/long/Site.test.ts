@@ -5,11 +5,43 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Site from "../../../../scripts/internal/Site.ts"
+import * as SiteSearch from "../../../../scripts/internal/SiteSearch.ts"
+
+/** What people search for, and the section that must come first. */
+const queries: ReadonlyArray<readonly [query: string, section: string]> = [
+  ["resume", "training.html#checkpoints-resuming-acknowledgements"],
+  ["checkpoint", "training.html#checkpoints-resuming-acknowledgements"],
+  ["wandb", "metrics.html#weights--biases"],
+  ["tensorboard", "metrics.html#metrics-and-traces"],
+  ["multi gpu", "engines.html#several-machines"],
+  ["OOM", "training.html#memory-and-speed"],
+  ["lora", "training.html#adapter-or-all-weights"],
+  ["reward does not rise", "reward-does-not-rise.html#the-reward-does-not-rise"],
+  ["vllm", "engines.html#vllm-in-the-same-command"],
+  ["openai agent", "agents.html#openai-agents-sdk"],
+  ["claude code", "coding-agents.html#training-a-coding-agent"],
+  ["kubernetes", "cluster.html#kubernetes"],
+  ["slurm", "cluster.html#slurm"],
+  ["datasets", "data-sets.html#data-sets"],
+  ["dashboard", "viewer.html#the-viewer"],
+  ["install", "installing.html#installing-and-embedding"],
+  ["staleness", "training.html#staleness"],
+  ["python environment", "python.html#environments-of-python-packages"],
+  ["quantize", "models.html#memory-and-speed"],
+  ["which tokenizer?", "faq.html#which-tokenizer"],
+  ["a million groups", "operations.html#a-million-groups"]
+]
+
+/** The sections that the site's search knows. */
+const searched = (out: string): ReadonlyArray<SiteSearch.Entry> => {
+  const [line = ""] = readFileSync(join(out, "search.js"), "utf8").split("\n")
+  return JSON.parse(line.slice("const entries = ".length)) as ReadonlyArray<SiteSearch.Entry>
+}
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url))
 
 describe("the documentation site", () => {
-  it("has every page, with navigation and search, needs no network, and no link of it leads nowhere", () => {
+  it("has every page, with navigation, a search that ranks guides first and steps to the next page, needs no network, and no link of it leads nowhere", () => {
     const out = mkdtempSync(join(tmpdir(), "atropos-site-"))
     try {
       const pages = Site.build(root, out)
@@ -21,7 +53,17 @@ describe("the documentation site", () => {
         assert.notMatch(html, /<(?:script|link|img)[^>]* (?:src|href)="https?:/, page)
         assert.include(html, 'id="search"')
       }
-      assert.include(readFileSync(join(out, "search.js"), "utf8"), "docs/operations.html#a-million-groups")
+      const entries = searched(out)
+      for (const [query, expected] of queries) {
+        const [first] = SiteSearch.find(entries, SiteSearch.synonyms, query)
+        assert.strictEqual(first?.entry.url, `docs/${expected}`, query)
+        assert.isAtMost(first!.excerpt.length, 160, query)
+      }
+      assert.deepStrictEqual(SiteSearch.find(entries, SiteSearch.synonyms, "zyzzyva"), [])
+      const guide = readFileSync(join(out, "docs/losses.html"), "utf8")
+      assert.include(guide, '<a rel="prev" href="../docs/training.html">← ')
+      assert.include(guide, '<a rel="next" href="../docs/models.html">')
+      assert.notInclude(guide, "og:image")
       // What leads nowhere is told.
       writeFileSync(join(out, "odd.html"), '<a href="docs/none.html">none</a><a href="index.html#nowhere">heading</a>')
       assert.deepStrictEqual(Site.broken(out), ["odd.html: docs/none.html", "odd.html: index.html#nowhere"])

@@ -45,18 +45,40 @@ describe("ProgressDisplay", () => {
     }))
     const finding =
       "Steps skipped (skipped): 100% of the last 10 steps changed no weights: raise the group size or take harder items"
-    const lines = ProgressDisplay.render({ ...state, recent, findings: [finding] }, { width: 79, colour: false })
+    const lines = ProgressDisplay.render({ ...state, recent, findings: [{ text: finding, isBroken: true }] }, { width: 79, colour: false })
     const words = lines.join(" ").replaceAll(/\s+/g, " ")
     assert.include(words, finding)
     assert.include(words, "steps skipped (identical scores)")
     assert.notInclude(words, "…")
   })
 
+  it("shows three findings in full in the colours of their severity, and counts the others", () => {
+    const findings = ["one", "two", "three", "four", "five"].map((text, at) => ({ text, isBroken: at === 0 }))
+    const lines = ProgressDisplay.render({ ...state, findings }, { width: 79, colour: true }).slice(4)
+    assert.deepStrictEqual(lines, [
+      "\u001b[31mhealth  one\u001b[39m",
+      "\u001b[33m        two\u001b[39m",
+      "\u001b[33m        three\u001b[39m",
+      "        and 2 more on the run's page"
+    ])
+    const well = ProgressDisplay.render(state, { width: 79, colour: true })
+    assert.strictEqual(well[4], "health  \u001b[32mok\u001b[39m")
+    assert.match(well[0]!, /40\/100 \u001b\[36m█+\u001b\[39m░+/)
+  })
+
+  it("says before the first step what the run waits for, and for how long", () => {
+    const lines = ProgressDisplay.render(
+      { ...state, done: 0, recent: [], rewards: [], idleSeconds: 42 },
+      { width: 79, colour: false }
+    )
+    assert.strictEqual(lines[3], "time    waiting for the first batch of rollouts for 42 s")
+  })
+
   it.prop(
     "is as narrow as its terminal, and has colours and commands of nobody else",
     [Schema.Int.check(Schema.isBetween({ minimum: 8, maximum: 200 })), Schema.String],
     ([width, text]) => {
-      const findings = [`\u001b[2J${text}`, "another"]
+      const findings = [`\u001b[2J${text}`, "another"].map((text) => ({ text, isBroken: text !== "another" }))
       for (const colour of [true, false]) {
         const lines = ProgressDisplay.render({ ...state, findings }, { width, colour })
         for (const line of lines) {
@@ -108,8 +130,11 @@ describe("Terminal.placeOn", () => {
     const { stream, taken } = terminal(20)
     const place = Terminal.footerOn(stream)
     const guarded = Terminal.guard(stream, place)
+    const together = (text: string) => `\u001b[?2026h${text}\u001b[?2026l`
     place.show(["one", "two"])
-    assert.strictEqual(taken(), "one\ntwo\n")
+    assert.strictEqual(taken(), together("one\ntwo\n"))
+    place.show(["one", "two"])
+    assert.strictEqual(taken(), together("\r\u001b[2A\u001b[Jone\ntwo\n"))
     guarded.write("a log\n")
     assert.strictEqual(taken(), "\r\u001b[2A\u001b[Ja log\none\ntwo\n")
     guarded.write("half")
@@ -121,7 +146,7 @@ describe("Terminal.placeOn", () => {
     stream.columns = 2
     place.leave(["end"])
     // Five letters in rows of two.
-    assert.strictEqual(taken(), "\r\u001b[3A\u001b[Jend\n")
+    assert.strictEqual(taken(), together("\r\u001b[3A\u001b[Jend\n"))
     guarded.write("after\n")
     assert.strictEqual(taken(), "after\n")
   })

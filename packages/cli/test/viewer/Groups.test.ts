@@ -195,7 +195,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     const { page } = await visit("/groups/kinds/2")
     await page.waitForSelector(".tool")
     const [call, result, written] = await page.locator(".tool").allInnerTexts()
-    assert.match(call!, /calls\s+search\s+call_1\s+query\s+Lyon\s+limit\s+3/)
+    assert.match(call!, /calls\s+search\s+query\s+Lyon\s+limit\s+3/)
     assert.match(result!, /"population": 522250/)
     assert.match(written!, /calls\s+python\s+code\s+print\(1\)\nprint\(2\)/)
     assert.strictEqual(await page.locator(".role-tool .speaker").innerText(), "search")

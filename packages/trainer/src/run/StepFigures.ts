@@ -3,6 +3,7 @@ import type { Batch } from "@atropos/core"
 import type { Computed } from "../learn/LearnerEngine.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
 import type { Figures } from "../learn/Staleness.ts"
+import type * as ProcessLoad from "./ProcessLoad.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 import { isTruncated, type SequenceCounts } from "../learn/TrainingSequence.ts"
 import type { Report } from "../learn/WeightedBatch.ts"
@@ -22,6 +23,7 @@ export interface Parts {
   /** Number of updates made with the batch, and of gradients computed for them. */
   readonly updates: number
   readonly passes: number
+  readonly load: ProcessLoad.Figures
   readonly seconds: {
     readonly wait: number
     readonly prepare: number
@@ -150,6 +152,7 @@ export const of = (parts: Parts): StepMetrics => {
     computeSeconds: seconds.compute,
     updateSeconds: seconds.update,
     publishSeconds: seconds.publish,
-    saveSeconds: seconds.save
+    saveSeconds: seconds.save,
+    ...parts.load
   }
 }

@@ -87,6 +87,12 @@ export interface StepMetrics {
   readonly updateSeconds: number
   readonly publishSeconds: number
   readonly saveSeconds: number
+  /** Processors that this process used on average since the previous step, in all its threads. */
+  readonly processors?: number
+  /** Its resident memory. */
+  readonly memoryBytes?: number
+  /** 99th percentile of the delay of its event loop since the previous step. */
+  readonly eventLoopSeconds?: number
 }
 
 export const wireNames = {
@@ -141,7 +147,10 @@ export const wireNames = {
   stalenessMax: "staleness/max",
   staleDropped: "staleness/dropped",
   staleMasked: "staleness/masked",
-  versionUnknown: "staleness/unknown"
+  versionUnknown: "staleness/unknown",
+  processors: "system/processors",
+  memoryBytes: "system/memory",
+  eventLoopSeconds: "system/event_loop_delay"
 } as const satisfies { readonly [K in keyof StepMetrics]?: string }
 
 /** Flags, 0 or 1: weights not updated, and not updated because of a NaN or infinite loss or gradient. */

@@ -116,6 +116,8 @@ export const make = Effect.fn("Trainer.make")(function* (
     }
   })
 
+  const load = yield* ProcessLoad.make
+
   /** Opens a learner in its own scope, so that another can replace it. */
   const open = Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
@@ -123,7 +125,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       const resumed = yield* restore(Scope.provide(folder.resume, own)).pipe(
         Effect.onError((cause) => Scope.close(own, Exit.failCause(cause)))
       )
-      const step = TrainingStep.make({ model, settings: trainer, resolved, resumed, reject: folder.reject })
+      const step = TrainingStep.make({ model, settings: trainer, resolved, resumed, reject: folder.reject, load })
       return { ...resumed, step, close: Scope.close(own, Exit.void), isPublished: false }
     })
   )

@@ -17,6 +17,7 @@ import * as GroupOrder from "./GroupOrder.ts"
 import type { Resumed, RunFolder, Settle } from "./RunFolder.ts"
 import * as MismatchGuard from "./MismatchGuard.ts"
 import type { StepClock } from "./StepClock.ts"
+import type { ProcessLoad } from "./ProcessLoad.ts"
 import * as StepFigures from "./StepFigures.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 import type * as TrainerSettings from "./TrainerSettings.ts"
@@ -73,6 +74,7 @@ export interface Options {
   readonly resolved: Resolved
   readonly resumed: Resumed
   readonly reject: RunFolder["reject"]
+  readonly load: ProcessLoad
 }
 
 export interface Hooks {
@@ -101,7 +103,7 @@ interface Update extends BatchUpdates.Made {
   readonly skipped: StepMetrics["skipped"]
 }
 
-export const make = ({ model, reject, resolved, resumed, settings }: Options): TrainingStep => {
+export const make = ({ load, model, reject, resolved, resumed, settings }: Options): TrainingStep => {
   const { objective, rate } = resolved
   const { learner, progress, save } = resumed
   const sampler = MismatchGuard.make(settings, objective, model)
@@ -178,6 +180,7 @@ export const make = ({ model, reject, resolved, resumed, settings }: Options): T
         staleness,
         gradNorm,
         ...update,
+        load: load(),
         seconds: { ...seconds, compute: computeSeconds, update: updateSeconds }
       })
     let done: Update | undefined

@@ -35,6 +35,7 @@ interface BrowseRow extends Rows.EnvelopeRow {
   readonly components: { readonly [component: string]: number }
   readonly lengths: ReadonlyArray<number>
   readonly answers: ReadonlyArray<string>
+  readonly expected: string | null
 }
 
 const figuresOf = (row: BrowseRow): TrajectoryApi.GroupFigures | null =>
@@ -50,7 +51,8 @@ const figuresOf = (row: BrowseRow): TrajectoryApi.GroupFigures | null =>
         surpriseBest: row.surprise_best,
         components: row.components,
         lengths: row.lengths,
-        answers: row.answers
+        answers: row.answers,
+        ...(row.expected !== null && { expected: row.expected })
       }
 
 const toRow = (row: BrowseRow): TrajectoryApi.RolloutRow => ({
@@ -87,7 +89,7 @@ export const make = Effect.fnUntraced(function* (
     env.name as environment, batch.step, grp_text.preview,
     grp.has_messages is distinct from false and grp_text.group_id is null as is_unread,
     fig.prompt, fig.length, fig.longest_best, fig.truncated, fig.tool_errors, fig.surprise, fig.surprise_best,
-    fig.components, fig.lengths, fig.answers,
+    fig.components, fig.lengths, fig.answers, fig.expected,
     ${RolloutConditions.state} as state`)
   const joined = sql.literal(`left join batch on batch.id = grp.batch_id
     left join env on env.run_id = grp.run_id and env.env_id = grp.env_id

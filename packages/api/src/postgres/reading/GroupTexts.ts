@@ -83,11 +83,11 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
         order by grp.id on conflict do nothing
       )
       insert into grp_figure (group_id, prompt, length, longest_best, truncated, tool_errors, surprise, surprise_best, components,
-        lengths, answers)
+        lengths, answers, expected)
       select grp.id, i.prompt, i.length, i.longest_best, i.truncated, i.tool_errors, i.surprise, i.surprise_best,
         i.components::jsonb,
         array(select json_array_elements_text(i.lengths::json)::int),
-        array(select json_array_elements_text(i.answers::json))
+        array(select json_array_elements_text(i.answers::json)), i.expected
       from unnest(
           ${figureIds}::bigint[], ${figure("text", ({ prompt }) => prompt)}::text[],
           ${figure("float8", ({ length }) => length)}::float8[],
@@ -98,9 +98,10 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
           ${figure("float8", ({ surpriseBest }) => surpriseBest)}::float8[],
           ${figure("text", ({ components }) => JSON.stringify(components))}::text[],
           ${figure("text", ({ lengths }) => JSON.stringify(lengths))}::text[],
-          ${figure("text", ({ answers }) => JSON.stringify(answers))}::text[]
+          ${figure("text", ({ answers }) => JSON.stringify(answers))}::text[],
+          ${figure("text", ({ expected }) => expected ?? null)}::text[]
         ) as i (id, prompt, length, longest_best, truncated, tool_errors, surprise, surprise_best, components,
-          lengths, answers)
+          lengths, answers, expected)
         join grp using (id)
       order by grp.id on conflict do nothing`
   }

@@ -171,6 +171,21 @@ const speed: Section = {
   ]
 }
 
+const system: Section = {
+  title: "System",
+  charts: [
+    lines("processors", "Processors", "number", "Used on average by the trainer's process, with engines inside it.", [
+      trace("processors", "system/processors")
+    ]),
+    lines("memory", "Memory", "bytes", "Resident memory of the trainer's process.", [
+      trace("memory", "system/memory")
+    ]),
+    lines("loop", "Event loop delay", "seconds", "99th percentile since the previous step.", [
+      trace("p99", "system/event_loop_delay")
+    ])
+  ]
+}
+
 /** Adds the mean score of held-out items to the chart of the reward, which has the same unit. */
 const withHeldOut =
   (names: ReadonlyArray<string>) =>
@@ -257,7 +272,7 @@ export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> =>
   // A single state of the queue is not a curve.
   const watched = new Set(runs.flatMap(({ watched }) => (isCurve(watched) ? watched.names() : [])))
   const scored: Section = { ...reward, charts: [...reward.charts.map(withHeldOut(names)), ...components(runs)] }
-  return [scored, evaluation(names, Temperatures.sampledAt(runs)), learning, rollouts, speed]
+  return [scored, evaluation(names, Temperatures.sampledAt(runs)), learning, rollouts, speed, system]
     .map(({ charts, title }) => ({
       title,
       charts: charts.filter(({ isWatched, traces }) => {

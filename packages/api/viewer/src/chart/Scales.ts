@@ -10,7 +10,8 @@ const units: { readonly [U in Exclude<Unit, "number">]: string } = {
   seconds: "seconds",
   perSecond: "per second",
   nats: "nats per token",
-  tokens: "tokens"
+  tokens: "tokens",
+  bytes: "bytes"
 }
 
 const maxNameLength = 28

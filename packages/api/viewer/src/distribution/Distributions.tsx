@@ -37,7 +37,7 @@ const growthOf = (step: number): number => Math.floor(Math.log(step + 1) / Math.
 export const Distributions = ({ environments, run, step }: DistributionsProps) => {
   const section = useRef<HTMLElement>(null)
   const [isSeen, setIsSeen] = useState(false)
-  const [selected, setChosen] = useState<string | null>(null)
+  const [selected, setSelected] = useState<string | null>(null)
   const environment = selected !== null && environments.includes(selected) ? selected : null
   useEffect(() => {
     const element = section.current
@@ -57,7 +57,7 @@ export const Distributions = ({ environments, run, step }: DistributionsProps) =
           <select
             aria-label="Environment"
             value={environment ?? ""}
-            onChange={({ target }) => setChosen(target.value || null)}
+            onChange={({ target }) => setSelected(target.value || null)}
           >
             <option value="">all environments</option>
             {environments.map((name) => (

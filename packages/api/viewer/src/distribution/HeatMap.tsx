@@ -16,7 +16,7 @@ interface HeatMapProps {
 
 export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) => {
   const { bins, columns, high, low } = distribution
-  const [selected, setChosen] = useState<Cells.Cell | null>(null)
+  const [selected, setSelected] = useState<Cells.Cell | null>(null)
   const first = columns[0]!.from
   const last = columns.at(-1)!.to
   const width = last - first + 1
@@ -58,7 +58,7 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
       const start = cell ?? { column: columns.length - 1, bin: bins - 1 }
       const to = cell === null && event.key.startsWith("Arrow") ? start : Cells.moved(distribution, start, event.key)
       if (to === undefined) return
-      setChosen(to)
+      setSelected(to)
     }
     event.preventDefault()
     event.stopPropagation()
@@ -82,8 +82,8 @@ export const HeatMap = ({ distribution, measure, onOpen, title }: HeatMapProps) 
           }
           title="Arrows move from cell to cell; Enter, or a click, opens the groups"
           onKeyDown={onKeyDown}
-          onMouseMove={(event) => setChosen(cellAt(event))}
-          onMouseLeave={() => setChosen(null)}
+          onMouseMove={(event) => setSelected(cellAt(event))}
+          onMouseLeave={() => setSelected(null)}
           onClick={(event) => openGroups(cellAt(event))}
         >
           <svg viewBox={`0 0 ${width} ${bins}`} preserveAspectRatio="none" aria-hidden="true">

@@ -7,9 +7,9 @@ import { evaluationPath, evaluationsPath } from "../route/Location.ts"
 import type * as Save from "../save/Save.ts"
 import { SaveMenu } from "../save/SaveMenu.tsx"
 import type * as Wire from "../source/Wire.ts"
-import { count, plural } from "../ui/Format.ts"
+import { count, number, plural } from "../ui/Format.ts"
 import * as EvaluationTables from "./EvaluationTables.ts"
-import { Difference, Mean, percent, Share } from "./Figures.tsx"
+import { Difference, headline, Mean, Share } from "./Figures.tsx"
 import type { Items } from "./Items.ts"
 import { figureOf, titleOf, titlesOf } from "./Title.ts"
 
@@ -72,6 +72,7 @@ const Missing = ({ rows }: { readonly rows: ReadonlyArray<Wire.EvaluationRow> })
 const Whole = ({ evaluation: { items, row } }: { readonly evaluation: Loaded }) => {
   const whole = useMemo(() => Summary.of(items), [items])
   const categories = useMemo(() => Summary.byCategory(items), [items])
+  const temperature = figureOf(row, "temperature")
   if (whole === undefined) return null
   return (
     <>
@@ -90,6 +91,7 @@ const Whole = ({ evaluation: { items, row } }: { readonly evaluation: Loaded }) 
           </Figure>
         ))}
         <Figure name="Items">{count(whole.items)}</Figure>
+        {temperature !== null && <Figure name="Temperature">{number(temperature)}</Figure>}
       </dl>
       {Object.keys(categories).length > 1 && (
         <Categories
@@ -112,10 +114,11 @@ const Compared = ({ comparison, name }: { readonly comparison: Comparison.Compar
   const kinds = Object.entries(categories)
   return (
     <>
+      {correct !== undefined && <p className="evaluation-headline number">{headline(correct)}</p>}
       <dl className="evaluation-figures number">
         {correct !== undefined && (
           <Figure name="Correct">
-            {percent(correct.a)} → {percent(correct.b)}: <Difference compared={correct} isShare />
+            <Difference compared={correct} isShare />
           </Figure>
         )}
         {Object.entries(scores).map(([name, one]) => (

@@ -18,6 +18,7 @@ import { useTitle } from "../ui/useTitle.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { Share } from "./Figures.tsx"
 import { figureOf, titleOf } from "./Title.ts"
+import { Trends } from "./Trends.tsx"
 import "./evaluation.css"
 
 type Row = Wire.EvaluationRow
@@ -28,7 +29,7 @@ export const EvaluationsPage = () => {
   const search = useSearch()
   const isOfAll = run === null || !hasService || search.get("of") === "all"
   const remote = usePolled("evaluations", (source, signal) => source.evaluations(signal))
-  const [selected, setChosen] = useState<ReadonlyArray<string>>([])
+  const [selected, setSelected] = useState<ReadonlyArray<string>>([])
   const [, navigate] = useLocation()
   useTitle("Evaluations", (isOfAll ? null : run) ?? "all")
   useShortcuts("Evaluations", [
@@ -47,7 +48,7 @@ export const EvaluationsPage = () => {
     if (before !== undefined && after !== undefined) navigate(evaluationPath(before.id, after.id))
   }
   const toggle = (id: string) =>
-    setChosen((selected) =>
+    setSelected((selected) =>
       selected.includes(id) ? selected.filter((one) => one !== id) : [...selected, id].slice(-2)
     )
   return (
@@ -75,7 +76,10 @@ export const EvaluationsPage = () => {
           <pre>npx @atropos/cli evaluate --suite gsm8k --service http://localhost:8000</pre>
         </Empty>
       ) : (
-        <DataTable caption="Evaluations" columns={columnsOf(selected, toggle)} rows={rows} rowKey={({ id }) => id} />
+        <>
+          {!isOfAll && <Trends rows={rows} />}
+          <DataTable caption="Evaluations" columns={columnsOf(selected, toggle)} rows={rows} rowKey={({ id }) => id} />
+        </>
       )}
     </div>
   )

@@ -28,6 +28,12 @@ export const Mean = ({ estimate: { interval, value } }: { readonly estimate: Est
   </>
 )
 
+/** `85.7% → 88.9%, +3.2 ± 1.0 points`: the ± is half the 95% interval. */
+export const headline = ({ a, b, interval, value }: Compared): string => {
+  const margin = interval === undefined ? "" : ` ± ${((100 * (interval[1] - interval[0])) / 2).toFixed(1)}`
+  return `${percent(a)} → ${percent(b)}, ${points(value)}${margin} points`
+}
+
 /** True if the interval of the difference excludes zero. */
 const isClear = ({ interval }: Compared): boolean => interval !== undefined && (interval[0] > 0 || interval[1] < 0)
 

@@ -1,6 +1,6 @@
-/** Renders the items as a virtual list. One link at a time is in the tab order. */
+/** Renders the items as a virtual list in columns. One link at a time is in the tab order. */
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { useEffect, useRef } from "react"
+import { type CSSProperties, useEffect, useRef } from "react"
 import { Link } from "wouter"
 import { parse } from "../route/Location.ts"
 import { number } from "../ui/Format.ts"
@@ -31,9 +31,13 @@ export const ItemList = ({ current, emptyText, hasCategories, items }: Props) =>
   useEffect(() => {
     if (current !== null) virtualizer.scrollToIndex(current)
   }, [virtualizer, current])
-  if (items.length === 0) return <p className="muted item-list-empty">{emptyText}</p>
+  const [first] = items
+  if (first === undefined) return <p className="muted item-list-empty">{emptyText}</p>
+  const hasGold = items.some(({ gold }) => gold !== "")
+  const shown: Shown = { hasCategories, hasGold }
   return (
-    <div className="item-list" ref={scroller} tabIndex={0} role="region" aria-label="Items">
+    <div className="item-list" ref={scroller} tabIndex={0} role="region" aria-label="Items" style={{ "--columns": tracks(shown, first.sides.length) } as CSSProperties}>
+      <Heads sides={first.sides.length} {...shown} />
       <ul style={{ height: virtualizer.getTotalSize() }}>
         {virtualizer.getVirtualItems().map(({ index, start }) => {
           const item = items[index]
@@ -48,7 +52,7 @@ export const ItemList = ({ current, emptyText, hasCategories, items }: Props) =>
                 item={item}
                 isCurrent={index === current}
                 isInTabOrder={index === (current ?? 0)}
-                hasCategories={hasCategories}
+                {...shown}
               />
             </li>
           )
@@ -57,6 +61,39 @@ export const ItemList = ({ current, emptyText, hasCategories, items }: Props) =>
     </div>
   )
 }
+
+interface Shown {
+  readonly hasCategories: boolean
+  readonly hasGold: boolean
+}
+
+const tracks = ({ hasCategories, hasGold }: Shown, sides: number): string =>
+  [
+    `${3.25 * sides}rem`,
+    "minmax(0, 3fr)",
+    ...(hasCategories ? ["minmax(0, 8rem)"] : []),
+    ...(hasGold ? ["minmax(0, 1fr)"] : []),
+    `repeat(${sides}, minmax(0, 1fr))`
+  ].join(" ")
+
+/** Screen readers have the words in each row. */
+const Heads = ({ hasCategories, hasGold, sides }: Shown & { readonly sides: number }) => (
+  <p className="item-row item-heads" aria-hidden="true">
+    <span>Score</span>
+    <span>Input</span>
+    {hasCategories && <span className="item-category">Category</span>}
+    {hasGold && <span className="item-answer">Expected</span>}
+    {sides === 1 ? (
+      <span className="item-answer">Answer</span>
+    ) : (
+      ["First answer", "Second answer"].map((name) => (
+        <span className="item-answer" key={name}>
+          {name}
+        </span>
+      ))
+    )}
+  </p>
+)
 
 const pathOf = (id: string): string => {
   const { path, search } = parse(window.location.hash)
@@ -68,14 +105,14 @@ const pathOf = (id: string): string => {
 
 const Row = ({
   hasCategories,
+  hasGold,
   isCurrent,
   isInTabOrder,
   item
-}: {
+}: Shown & {
   readonly item: Items.Item
   readonly isCurrent: boolean
   readonly isInTabOrder: boolean
-  readonly hasCategories: boolean
 }) => (
   <Link
     className="item-row"
@@ -91,19 +128,35 @@ const Row = ({
     </span>
     <span className="item-label">{item.label}</span>
     {hasCategories && <span className="item-category muted">{item.category}</span>}
-    <span className="item-answers">
-      {item.gold !== "" && <span className="item-gold">{item.gold}</span>}
-      {item.sides.map(({ samples }, at) => {
-        const [first] = samples
-        return first === undefined ? null : (
-          // oxlint-disable-next-line react/no-array-index-key
-          <span key={at} className={first.correct === undefined ? "" : first.correct ? "item-right" : "item-wrong"}>
-            {Items.shownAnswer(first)}
-          </span>
-        )
-      })}
-    </span>
+    {hasGold && <Cell name="expected" text={item.gold} />}
+    {item.sides.map(({ samples: [first] }, at) => (
+      <Cell
+        // oxlint-disable-next-line react/no-array-index-key
+        key={at}
+        name="answer"
+        text={first === undefined ? "" : Items.shownAnswer(first)}
+        isRight={first?.correct}
+      />
+    ))}
   </Link>
+)
+
+const Cell = ({
+  isRight,
+  name,
+  text
+}: {
+  readonly name: string
+  readonly text: string
+  readonly isRight?: boolean | undefined
+}) => (
+  <span
+    className={isRight === undefined ? "item-answer" : `item-answer ${isRight ? "item-right" : "item-wrong"}`}
+    title={text}
+  >
+    <span className="sr-only">{name} </span>
+    {text}
+  </span>
 )
 
 const Mark = ({ side: { isJudged, samples, share } }: { readonly side: Items.Side }) =>

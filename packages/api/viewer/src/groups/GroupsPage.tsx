@@ -11,11 +11,15 @@ import { Empty, Failure, Loading } from "../ui/Note.tsx"
 import { useTitle } from "../ui/useTitle.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import * as Filter from "../query/Filter.ts"
+import { ColumnMenu } from "./list/ColumnMenu.tsx"
 import { FilterForm } from "./list/FilterForm.tsx"
 import { GroupList } from "./list/GroupList.tsx"
+import { ItemHistory } from "./list/ItemHistory.tsx"
 import { ListOrder } from "./list/ListOrder.tsx"
 import * as ListTable from "./list/ListTable.ts"
 import * as Remembered from "./list/Remembered.ts"
+import { columnOf } from "./list/SortNames.ts"
+import { type Columns, useColumns } from "./list/useColumns.ts"
 import { useRollouts } from "./list/useRollouts.ts"
 
 export const GroupsPage = () => {
@@ -46,6 +50,7 @@ export const GroupsPage = () => {
     !hasService &&
     Filter.active({ ...filter, text: "", scoreFrom: null, scoreTo: null }) === 0 &&
     rollouts.rows.every(({ environment, step }) => environment === null && step === null)
+  const columns = useColumns(rollouts.rows, isPlain, columnOf(filter.sort, filter.component) !== null)
   useTitle("Groups", run)
   const searchField = useRef<HTMLInputElement>(null)
   const change = (filter: Filter.Filter) => setSearch({ run, ...Filter.toSearch(filter) }, { replace: true })
@@ -82,12 +87,14 @@ export const GroupsPage = () => {
           onChange={change}
         />
         <ListOrder filter={filter} isPlain={isPlain} components={components} onChange={change} />
+        <ColumnMenu {...columns} />
+        {filter.item !== null && <ItemHistory rows={rollouts.rows} />}
       </div>
       <List
         rollouts={rollouts}
         filter={filter}
         run={run}
-        isPlain={isPlain}
+        columns={columns.shown}
         hasService={hasService}
         onClear={() => change(Filter.none)}
       />
@@ -96,9 +103,9 @@ export const GroupsPage = () => {
 }
 
 const List = ({
+  columns,
   filter,
   hasService,
-  isPlain,
   onClear,
   rollouts,
   run
@@ -106,7 +113,7 @@ const List = ({
   readonly rollouts: ReturnType<typeof useRollouts>
   readonly filter: Filter.Filter
   readonly run: string
-  readonly isPlain: boolean
+  readonly columns: Columns["shown"]
   readonly hasService: boolean
   readonly onClear: () => void
 }) => {
@@ -141,7 +148,7 @@ const List = ({
       rows={rows}
       total={total ?? rows.length}
       isStale={isStale}
-      shown={{ isPlain, isReading: rollouts.unindexed > 0, sort: filter.sort, component: filter.component }}
+      shown={{ columns, isReading: rollouts.unindexed > 0, sort: filter.sort, component: filter.component }}
       onWant={want}
     />
   )

@@ -5,6 +5,7 @@
  */
 import * as Format from "../ui/Format.ts"
 import * as RolloutOrder from "@atropos/core/service/api/RolloutOrder"
+import * as Expression from "./Expression.ts"
 import type { DistributionQuery, RolloutQuery, RolloutState } from "../source/Wire.ts"
 
 export type Sort = RolloutOrder.Sort
@@ -172,9 +173,10 @@ export const toSearch = (filter: Filter): { readonly [name: string]: string | nu
 const sorts = ({ component, sort }: Filter): boolean => sort !== null && (sort !== "component" || component !== null)
 
 export const toQuery = (filter: Filter): RolloutQuery => {
-  const text = filter.text.trim()
-  const search = { ...toSearch(filter), text: text === "" ? null : text }
-  const criteria = sorts(filter) ? search : { ...search, sort: null, order: null }
+  const { set, words } = Expression.parse(filter.text)
+  const all = { ...filter, ...set, text: words }
+  const search = toSearch(all)
+  const criteria = sorts(all) ? search : { ...search, sort: null, order: null }
   return Object.fromEntries(Object.entries(criteria).filter(([, value]) => value !== null))
 }
 
@@ -263,8 +265,10 @@ const ranges: ReadonlyArray<readonly [what: string, of: (filter: Filter) => Boun
 ]
 
 export const problemOf = (filter: Filter): string | null => {
+  const { problem, set } = Expression.parse(filter.text)
+  if (problem !== null) return problem
   for (const [what, of] of ranges) {
-    const [from, to] = of(filter)
+    const [from, to] = of({ ...filter, ...set })
     if (from !== null && to !== null && from > to) return `${what}: the minimum ${from} exceeds the maximum ${to}.`
   }
   return null

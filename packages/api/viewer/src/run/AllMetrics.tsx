@@ -44,14 +44,14 @@ interface GroupProps extends Omit<ChartCardProps, "chart"> {
 const shownAtOnce = 12
 
 const Group = ({ charts, isSearched, title, ...props }: GroupProps) => {
-  const [selected, setChosen] = useState<boolean | null>(null)
+  const [selected, setSelected] = useState<boolean | null>(null)
   const isOpen = selected ?? (isSearched && charts.length <= shownAtOnce)
   return (
     <details className="metric-group" open={isOpen}>
       <summary
         onClick={(event) => {
           event.preventDefault()
-          setChosen(!isOpen)
+          setSelected(!isOpen)
         }}
       >
         <h3>{title === "" ? "without prefix" : title}</h3>

@@ -6,7 +6,7 @@ import * as Format from "../ui/Format.ts"
 import { change, duration, quantity } from "../ui/Quantity.ts"
 import type * as Headline from "./Headline.ts"
 import { isMoving, Liveness, type RunStatus } from "./Liveness.tsx"
-import { TileCurve } from "./TileCurve.tsx"
+import { TileCurve } from "../ui/TileCurve.tsx"
 
 export const StatusBar = (status: RunStatus) => {
   const { headline, run } = status

@@ -2,7 +2,7 @@
 import * as Format from "./Format.ts"
 
 /** Format of values: shares as percent, rates and durations with their unit. */
-export type Unit = "number" | "share" | "seconds" | "perSecond" | "nats" | "tokens"
+export type Unit = "number" | "share" | "seconds" | "perSecond" | "nats" | "tokens" | "bytes"
 
 /** `0.1234` as `12.3%`, `0.035` seconds as `35 ms`. */
 export const quantity = (value: number, unit: Unit): string => {
@@ -13,6 +13,8 @@ export const quantity = (value: number, unit: Unit): string => {
       return duration(value)
     case "perSecond":
       return `${compact(value)}/s`
+    case "bytes":
+      return `${compact(value)}B`
     case "tokens":
       return compact(value)
     default:

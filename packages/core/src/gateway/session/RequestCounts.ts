@@ -15,9 +15,9 @@ const others = "others"
 const makeTally = (): Tally => {
   const counts = new Map<string, number>()
   return {
-    add: (input) => {
-      const name = counts.has(input) || counts.size < maxNames ? input : others
-      counts.set(name, (counts.get(name) ?? 0) + 1)
+    add: (name) => {
+      const counted = counts.has(name) || counts.size < maxNames ? name : others
+      counts.set(counted, (counts.get(counted) ?? 0) + 1)
     },
     all: () => Object.fromEntries(counts)
   }

@@ -29,6 +29,8 @@ export const GroupFigures = wire({
    * Fingerprints of everything after the prompt in each rollout (12 digits), equal for equal text; none without
    * messages. Prefixed by `=` if the answer is the expected one, if the environment states it.
    */
-  answers: Schema.Array(Schema.String)
+  answers: Schema.Array(Schema.String),
+  /** The beginning of the expected answer, on one line; absent if the environment states none. */
+  expected: Schema.optionalKey(Schema.String)
 })
 export type GroupFigures = typeof GroupFigures.Type

@@ -105,7 +105,7 @@ const openDepth = 3
 type BranchesProps = TreeProps & { readonly branches: ReadonlyArray<Beginnings.Beginning>; readonly depth: number }
 
 const Branches = ({ branches, depth, ...props }: BranchesProps) => {
-  const [max, setMost] = useState(atOnce)
+  const [max, setMax] = useState(atOnce)
   return (
     <ul className="branches">
       {branches.slice(0, max).map((branch) => (
@@ -113,7 +113,7 @@ const Branches = ({ branches, depth, ...props }: BranchesProps) => {
       ))}
       {branches.length > max && (
         <li>
-          <button type="button" className="small" onClick={() => setMost(max + 10 * atOnce)}>
+          <button type="button" className="small" onClick={() => setMax(max + 10 * atOnce)}>
             {plural(branches.length - max, "more branch", "more branches")}
           </button>
         </li>

@@ -107,6 +107,9 @@ const Chip = ({
   </button>
 )
 
+const help =
+  "Searches messages. Filters: score, best, range, std, length, step, staleness and component.NAME with <, <=, >, >= or =; env:, item:, state:, is:truncated, is:newly_solved, has:tool_errors"
+
 const SearchField = ({
   field,
   onChange,
@@ -126,7 +129,8 @@ const SearchField = ({
         type="search"
         value={typed}
         maxLength={Filter.maxTextLength}
-        placeholder="Search in messages: words, “a phrase”"
+        placeholder="Words, “a phrase”, score<0.5, env:math"
+        title={help}
         aria-keyshortcuts="/"
         onChange={({ target }) => setTyped(target.value)}
         onKeyDown={({ key, currentTarget }) => key === "Escape" && currentTarget.blur()}

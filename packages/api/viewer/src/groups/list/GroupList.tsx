@@ -1,7 +1,7 @@
 /** Renders the groups as a virtual table. One row at a time is in the tab order; j, k and the arrow keys move it. */
 import { useTable } from "@tanstack/react-table"
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { createContext, memo, useContext, useEffect, useMemo, useRef, useState } from "react"
+import { createContext, type CSSProperties, memo, useContext, useEffect, useMemo, useRef, useState } from "react"
 import { Link, useLocation } from "wouter"
 import { groupPath } from "../../route/Location.ts"
 import type * as Wire from "../../source/Wire.ts"
@@ -9,7 +9,7 @@ import { phone, useMedia } from "../../ui/useMedia.ts"
 import { useShortcuts } from "../../ui/useShortcuts.tsx"
 import { useNotes } from "../../notes/NotesContext.tsx"
 import { plural } from "../../ui/Format.ts"
-import { columns, features, type Shown } from "./Columns.tsx"
+import { columns, features, type Shown, tracks } from "./Columns.tsx"
 import * as Remembered from "./Remembered.ts"
 import { scalesOf } from "./ScoreStrip.tsx"
 import { nameOf } from "./SortNames.ts"
@@ -91,20 +91,21 @@ export const GroupList = ({ isStale, listKey, onWant, rows, run, shown, total }:
   ])
 
   const scaleOf = useMemo(() => scalesOf(rows), [rows])
-  const { component, isPlain, isReading, sort } = shown
+  const { columns: visible, component, isReading, sort } = shown
   const ofTable = useMemo(
     () =>
-      columns(scaleOf, { isPlain, isReading, sort, component }, ({ id }, index) => (
+      columns(scaleOf, { columns: visible, isReading, sort, component }, ({ id }, index) => (
         <RowLink run={run} id={id} index={index} />
       )),
-    [scaleOf, isPlain, isReading, sort, component, run]
+    [scaleOf, visible, isReading, sort, component, run]
   )
   const table = useTable({ features, columns: ofTable, data: rows, getRowId: ({ id }) => id })
   const model = table.getRowModel().rows
 
   return (
     <div
-      className={`group-list${isPlain ? " is-plain" : ""}${isStale ? " is-stale" : ""}`}
+      className={isStale ? "group-list is-stale" : "group-list"}
+      style={{ "--columns": tracks(ofTable) } as CSSProperties}
       ref={scroller}
       tabIndex={0}
       role="region"

@@ -24,6 +24,7 @@ const columns = [
   "surprise",
   "components",
   "prompt",
+  "expected",
   "created_at"
 ]
 
@@ -47,6 +48,7 @@ const rowOf = (row: Wire.RolloutRow): ReadonlyArray<Save.Value> => {
     figures?.surprise ?? null,
     figures === null || figures === undefined ? null : JSON.stringify(figures.components),
     row.preview,
+    figures?.expected ?? null,
     new Date(row.created_at).toISOString()
   ]
 }

@@ -35,9 +35,9 @@ const NumberField = ({
   const id = useId()
   const [typed, setTyped] = useState(value === null ? "" : String(value))
   const isWrong = typed.trim() !== "" && Filter.number(typed) === null
-  const [previous, setTold] = useState(value)
+  const [previous, setPrevious] = useState(value)
   if (previous !== value) {
-    setTold(value)
+    setPrevious(value)
     if (Filter.number(typed) !== value) setTyped(value === null ? "" : String(value))
   }
   return (

@@ -14,7 +14,7 @@ const firstChunks = 1
 const moreChunks = 4
 
 export const Markdown = memo(({ text }: { readonly text: string }) => {
-  const [visible, setShown] = useState(firstChunks)
+  const [visible, setVisible] = useState(firstChunks)
   const pieces = useMemo(() => chunks(text, chunkSize), [text])
   const rest = pieces.slice(visible).reduce((sum, { length }) => sum + length, 0)
   return (
@@ -24,7 +24,7 @@ export const Markdown = memo(({ text }: { readonly text: string }) => {
         <Chunk key={place} text={piece} />
       ))}
       {rest > 0 && (
-        <button type="button" className="small" onClick={() => setShown(visible + moreChunks)}>
+        <button type="button" className="small" onClick={() => setVisible(visible + moreChunks)}>
           {`Show more of ${count(rest)} characters`}
         </button>
       )}
@@ -49,7 +49,7 @@ const moreCharacters = 100_000
 
 /** Plain text. If boxed it may scroll, and is focusable by keyboard. */
 export const PlainText = memo(({ isBoxed = false, text }: { readonly text: string; readonly isBoxed?: boolean }) => {
-  const [visible, setShown] = useState(firstCharacters)
+  const [visible, setVisible] = useState(firstCharacters)
   const rest = text.length - visible
   return (
     <>
@@ -61,7 +61,7 @@ export const PlainText = memo(({ isBoxed = false, text }: { readonly text: strin
         {rest > 0 ? text.slice(0, visible) : text}
       </div>
       {rest > 0 && (
-        <button type="button" className="small" onClick={() => setShown(visible + moreCharacters)}>
+        <button type="button" className="small" onClick={() => setVisible(visible + moreCharacters)}>
           {`Show more of ${count(rest)} characters`}
         </button>
       )}

@@ -68,9 +68,9 @@ const PartView = ({ part, role }: { readonly part: Part; readonly role: string }
 const Reasoning = ({ isOpen, text }: { readonly text: string; readonly isOpen: boolean }) => {
   const { unfolds } = useContext(Reading)
   const [shows, setShows] = useState(unfolds)
-  const [previous, setTold] = useState(unfolds)
+  const [previous, setPrevious] = useState(unfolds)
   if (previous !== unfolds) {
-    setTold(unfolds)
+    setPrevious(unfolds)
     setShows(unfolds)
   }
   const words = text.split(/\s+/).filter((word) => word !== "").length

@@ -37,9 +37,8 @@ export const ToolCallView = ({ call }: { readonly call: ToolCall }) => {
   const isObject = Predicate.isReadonlyObject(input)
   return (
     <div className="tool">
-      <p className="tool-head">
+      <p className="tool-head" title={id ?? undefined}>
         <span className="tool-kind">calls</span> <code>{name}</code>
-        {id !== null && <span className="tool-id">{id}</span>}
       </p>
       {isObject ? (
         <dl className="tool-input">

@@ -100,7 +100,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
   const pieces = usePieces(run, group, rollout)
   const model = useMemo(() => TokenModel.make(rollout, pieces.value ?? {}), [rollout, pieces.value])
   const choices = useMemo(() => available(model), [model])
-  const [selected, setChosen] = useState<Colouring>("logprob")
+  const [selected, setSelected] = useState<Colouring>("logprob")
   const [hovered, setHovered] = useState<number | null>(null)
   const colouring = choices.includes(selected) ? selected : (choices[0] ?? "mask")
   if (pieces.value === null || pieces.isStale) {
@@ -116,7 +116,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
       <div className="tokens-bar" ref={setBar}>
         <label>
           Colour
-          <select value={colouring} onChange={({ target }) => setChosen(target.value as Colouring)}>
+          <select value={colouring} onChange={({ target }) => setSelected(target.value as Colouring)}>
             {colourings
               .filter((choice) => choices.includes(choice) || choice === "trainer")
               .map((choice) => (
