@@ -9,7 +9,9 @@ import { defineConfig, type OxlintOverride } from "oxlint"
  */
 const floors = {
   core: [
+    "base/json",
     "base",
+    "base/system",
     "http",
     "trajectory",
     "reward",
@@ -21,12 +23,15 @@ const floors = {
     "service/wire",
     "service/api",
     "service",
+    "service/documents",
     "service/memory",
     "inference/jinja",
     "inference/tokenizer",
     "inference/format",
     "inference/session",
+    "inference/wire",
     "inference/backend",
+    "inference/sequences",
     "inference",
     "gateway/dialect",
     "gateway/dialect/chat",
@@ -91,6 +96,7 @@ const floors = {
   envs: [
     "base",
     "verify/text",
+    "verify/math/expression",
     "verify/math",
     "verify/choice",
     "verify",
@@ -135,12 +141,14 @@ const floors = {
     "graph",
     "exec",
     "model/family",
+    "model/file",
     "model/part",
     "model",
     "loss",
     "learn",
     "checkpoint",
     "grammar",
+    "engine/cache",
     "engine",
     "server",
     "sync",
@@ -173,6 +181,8 @@ const floors = {
     "validate",
     "reverify",
     "commands",
+    "commands/sets",
+    "commands/evaluate",
     "."
   ]
 } as const

@@ -10,7 +10,7 @@ import * as CliOutput from "effect/cli/CliOutput"
 import type { ArgDoc, FlagDoc, HelpDoc } from "effect/cli/HelpDoc"
 import * as HelpFlags from "../../packages/cli/src/help/HelpFlags.ts"
 import * as Root from "../../packages/cli/src/Root.ts"
-import { commands } from "../../packages/cli/src/commands/Commands.ts"
+import { commands } from "../../packages/cli/src/Commands.ts"
 
 /** The help page of these arguments, from the parser. */
 const helpOf = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {

@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Command from "effect/cli/Command"
 import packageJson from "../package.json" with { type: "json" }
-import { type CommandEntry, commands } from "./commands/Commands.ts"
+import { type CommandEntry, commands } from "./Commands.ts"
 import type { CliCommand } from "./commands/CliCommand.ts"
 import * as Words from "./config/Words.ts"
 import * as HelpFlags from "./help/HelpFlags.ts"

@@ -5,7 +5,7 @@
 import { Effect, FileSystem, Result } from "effect"
 import * as CounterRandom from "../../trainer/src/base/CounterRandom.ts"
 import * as ModelConfig from "../../trainer/src/model/ModelConfig.ts"
-import * as Safetensors from "../../trainer/src/model/Safetensors.ts"
+import * as Safetensors from "../../trainer/src/model/file/Safetensors.ts"
 import * as Tensors from "../../trainer/src/model/Tensors.ts"
 
 export const architectures = ["llama", "qwen2", "qwen3"] as const

@@ -31,7 +31,7 @@ const declared: { readonly [name: string]: ReadonlyArray<string> } = {
     "trajectory/Trajectory"
   ],
   envs: ["sandbox/Sandbox"],
-  trainer: ["checkpoint/CheckpointError", "learn/TrainerError", "model/ModelError", "tinker/client/TinkerError"]
+  trainer: ["checkpoint/CheckpointError", "learn/TrainerError", "model/file/ModelError", "tinker/client/TinkerError"]
 }
 
 interface Target {

@@ -6,7 +6,7 @@
  * which guards against corruption. Transient failures (no response, 429, 5xx) are retried four times, and then
  * reported as transient.
  */
-import * as Installed from "@atropos/core/base/Installed"
+import * as Installed from "@atropos/core/base/system/Installed"
 import { Config, Duration, Effect, Layer, Option, Redacted, Schedule, Schema, Semaphore } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import packageJson from "../../package.json" with { type: "json" }

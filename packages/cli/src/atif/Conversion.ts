@@ -4,8 +4,8 @@
  * Inputs that cannot be converted are reported with their location and skipped. Existing files are never overwritten.
  */
 import { ExactJson, SavedGroup, type ScoredGroup } from "@atropos/core"
-import * as Atif from "@atropos/core/service/Atif"
-import * as TrainingTrace from "@atropos/core/service/TrainingTrace"
+import * as Atif from "@atropos/core/service/documents/Atif"
+import * as TrainingTrace from "@atropos/core/service/documents/TrainingTrace"
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import * as Reason from "@atropos/core/base/Reason"
 import * as WireGroup from "@atropos/core/service/WireGroup"

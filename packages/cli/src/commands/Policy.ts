@@ -2,7 +2,7 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
-import * as LocalPath from "@atropos/core/base/LocalPath"
+import * as LocalPath from "@atropos/core/base/system/LocalPath"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import { OutputFormat } from "@atropos/core"
 import * as Device from "@atropos/trainer/exec/Device"

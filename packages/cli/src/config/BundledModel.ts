@@ -2,7 +2,7 @@
  * Locates the small language model bundled with the command: `--model bundled`. It solves arithmetic word problems
  * poorly (docs/models.md); `scripts/pretrain-bundled.ts` made it. A folder of that name is `./bundled`.
  */
-import * as LocalPath from "@atropos/core/base/LocalPath"
+import * as LocalPath from "@atropos/core/base/system/LocalPath"
 import { nearest } from "@atropos/core/base/Nearest"
 import type { Description } from "@atropos/trainer/model/PretrainedModel"
 import { Effect, FileSystem, Option } from "effect"

@@ -1,10 +1,10 @@
 /** Checks the network endpoints: the service's port, the database, the inference servers. */
 import * as net from "node:net"
 import { Docs, Reasoning, ServerSettings } from "@atropos/core"
-import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
+import * as AnswerBody from "@atropos/core/inference/wire/AnswerBody"
 import * as Identity from "@atropos/core/inference/backend/Identity"
 import * as Probed from "@atropos/core/inference/backend/Probed"
-import * as Transport from "@atropos/core/inference/backend/Transport"
+import * as Transport from "@atropos/core/inference/wire/Transport"
 import { Config, Duration, Effect, Option, Redacted, Result } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import * as CommandLine from "../base/CommandLine.ts"

@@ -1,5 +1,5 @@
 /** Checks what `--engine torch` needs: Python with PyTorch, GPUs, attention kernels, and a vLLM to sample with. */
-import * as Executable from "@atropos/core/base/Executable"
+import * as Executable from "@atropos/core/base/system/Executable"
 import * as TorchInstall from "@atropos/trainer/torch/TorchInstall"
 import * as TorchReport from "@atropos/trainer/torch/TorchReport"
 import { Effect, Option } from "effect"

@@ -6,7 +6,7 @@
  */
 import { ExactJson } from "@atropos/core"
 import { Driven } from "@atropos/envs"
-import * as JsonBounds from "@atropos/core/base/JsonBounds"
+import * as JsonBounds from "@atropos/core/base/json/JsonBounds"
 import { Duration, Effect, Option, Predicate, Result } from "effect"
 import { Socket } from "effect/socket"
 import { ActionError } from "./Actions.ts"

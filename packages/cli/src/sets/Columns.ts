@@ -1,5 +1,5 @@
 /** Infers the types of parquet columns from values, including lists and structs. */
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import * as Predicate from "effect/Predicate"
 import type { ParquetWriter } from "hyparquet-writer"
 

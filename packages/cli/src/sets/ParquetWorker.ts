@@ -2,7 +2,7 @@
  * Writes the rows of a JSON Lines file as parquet in a separate thread, since compressing a row group is slow. Reads
  * the file twice, for types and for rows, and holds a thousand rows at a time.
  */
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { ParquetWriter, fileWriter } from "hyparquet-writer"
 import { closeSync, createReadStream, fsyncSync, openSync } from "node:fs"
 import { createInterface } from "node:readline"

@@ -1,5 +1,5 @@
 /** Encodes rows as lines, and reads the rows of a file to append to. */
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import { Effect, Predicate, Schema, Stream } from "effect"
 import { CommandFailed, UsageError } from "../base/Failure.ts"

@@ -4,7 +4,7 @@
  * the machine or container rather than the free one, so that a resumed run is built in the same way.
  */
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
-import * as KvShape from "@atropos/trainer/engine/KvShape"
+import * as KvShape from "@atropos/trainer/engine/cache/KvShape"
 import * as MemoryPlan from "@atropos/trainer/local/MemoryPlan"
 import * as Lora from "@atropos/trainer/model/Lora"
 import type { Model } from "@atropos/trainer/model/Model"

@@ -1,7 +1,7 @@
 /** Loads the configured model from a folder or the hub, with the part of it to train. */
 import { type DeviceKind, Executor } from "@atropos/trainer/exec/Executor"
 import type { Model } from "@atropos/trainer/model/Model"
-import { ModelError } from "@atropos/trainer/model/ModelError"
+import { ModelError } from "@atropos/trainer/model/file/ModelError"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Effect } from "effect"

@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { Effect, FileSystem, Schema, type Scope } from "effect"
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet"
 import * as Columns from "../../src/sets/Columns.ts"

@@ -4,7 +4,7 @@
  */
 import * as Formatter from "effect/Formatter"
 import * as Result from "effect/Result"
-import * as ExactJson from "./ExactJson.ts"
+import * as ExactJson from "./json/ExactJson.ts"
 
 /** Undefined for what JSON omits: undefined, functions, symbols. */
 export const of = (value: unknown): string | undefined =>

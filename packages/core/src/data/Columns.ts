@@ -7,7 +7,7 @@
  */
 import { Effect, Option, Result, Schema, Stream } from "effect"
 import { Dataset, DatasetError } from "./Dataset.ts"
-import * as ExactJson from "../base/ExactJson.ts"
+import * as ExactJson from "../base/json/ExactJson.ts"
 import * as Message from "../trajectory/Message.ts"
 
 /** The required type of a column's values. */

@@ -20,7 +20,7 @@ import {
   Stream
 } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
-import * as Platform from "../base/Platform.ts"
+import * as Platform from "../base/system/Platform.ts"
 import * as Reason from "../base/Reason.ts"
 
 const HubFailure = Schema.Literals([

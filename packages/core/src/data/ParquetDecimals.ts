@@ -3,7 +3,7 @@
  * integers and bytes, and converted to decimal text here.
  */
 import type { FileMetaData, SchemaElement } from "hyparquet"
-import * as ExactJson from "../base/ExactJson.ts"
+import * as ExactJson from "../base/json/ExactJson.ts"
 
 const marked = "\u0000decimal"
 

@@ -11,13 +11,13 @@ import { Array as Arr, Effect, FileSystem, Option, Predicate, Result, Stream } f
 import { createReadStream } from "node:fs"
 import { extname } from "node:path"
 import { DatasetError } from "./DatasetError.ts"
-import * as ExactJson from "../base/ExactJson.ts"
+import * as ExactJson from "../base/json/ExactJson.ts"
 import * as JsonLines from "./JsonLines.ts"
 import * as JsonPieces from "./JsonPieces.ts"
 import * as ParquetDecimals from "./ParquetDecimals.ts"
 import * as Reason from "../base/Reason.ts"
 import * as Thread from "../base/Thread.ts"
-import * as Nesting from "../base/Nesting.ts"
+import * as Nesting from "../base/json/Nesting.ts"
 import * as Utf8 from "./Utf8.ts"
 
 export interface Row {

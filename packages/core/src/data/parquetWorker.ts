@@ -7,7 +7,7 @@
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet"
 import { compressors } from "hyparquet-compressors"
 import { parentPort, workerData } from "node:worker_threads"
-import * as ExactJson from "../base/ExactJson.ts"
+import * as ExactJson from "../base/json/ExactJson.ts"
 import * as ParquetDecimals from "./ParquetDecimals.ts"
 
 const rowsPerMessage = 1000

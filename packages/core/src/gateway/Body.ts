@@ -6,8 +6,8 @@ import { Effect, type Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as BodyLimit from "../http/BodyLimit.ts"
 import { Failure } from "./dialect/Dialect.ts"
-import * as ExactJson from "../base/ExactJson.ts"
-import * as RepeatedKeys from "../base/RepeatedKeys.ts"
+import * as ExactJson from "../base/json/ExactJson.ts"
+import * as RepeatedKeys from "../base/json/RepeatedKeys.ts"
 
 const invalid = (message: string) => new Failure({ reason: "invalid", message })
 const notJson = invalid("the body is not UTF-8 JSON, or incomplete")

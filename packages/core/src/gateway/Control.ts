@@ -17,7 +17,7 @@ import * as Labels from "../trajectory/Labels.ts"
 import type { Session, SessionOptions } from "./session/Session.ts"
 import type { Sessions } from "./session/Sessions.ts"
 import type { Trajectory } from "../trajectory/Trajectory.ts"
-import type { SamplingOptions } from "../inference/backend/Inference.ts"
+import type { SamplingOptions } from "../inference/wire/Inference.ts"
 import { SamplingSettings } from "../trajectory/SamplingSettings.ts"
 import * as Trained from "./session/Trained.ts"
 

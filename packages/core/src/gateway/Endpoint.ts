@@ -29,7 +29,7 @@ import {
   type Streamed,
   type Turn
 } from "./dialect/Dialect.ts"
-import type { Choice } from "../inference/backend/Inference.ts"
+import type { Choice } from "../inference/wire/Inference.ts"
 import { text as textOf } from "../trajectory/Message.ts"
 import * as Frames from "./dialect/Frames.ts"
 import type { Limits } from "./session/Limits.ts"

@@ -7,7 +7,7 @@
 import { ByteSize, Context, Effect, type Scope } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"
-import * as JsonBounds from "../base/JsonBounds.ts"
+import * as JsonBounds from "../base/json/JsonBounds.ts"
 
 const mebibyte = 1024 * 1024
 

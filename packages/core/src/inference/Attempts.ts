@@ -11,7 +11,7 @@
  */
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
 import { unsupported } from "./backend/Backend.ts"
-import { InferenceError, type Split } from "./backend/Inference.ts"
+import { InferenceError, type Split } from "./wire/Inference.ts"
 import type { ServerPool, Outcome } from "./ServerPool.ts"
 import type { InferenceServer } from "./InferenceServer.ts"
 import type { Want } from "./ConcurrencyLimiter.ts"

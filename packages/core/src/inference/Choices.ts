@@ -7,7 +7,7 @@
  */
 import { Effect } from "effect"
 import type { Answer, Usage } from "./backend/Backend.ts"
-import type { InferenceError, SamplingOptions } from "./backend/Inference.ts"
+import type { InferenceError, SamplingOptions } from "./wire/Inference.ts"
 import type { AnswerTo, Question } from "./Attempts.ts"
 import type { InferenceServer } from "./InferenceServer.ts"
 

@@ -3,7 +3,7 @@
  * server returns. A wait ends in `noServer` once no server has been healthy for `serverWait`.
  */
 import { Clock, Deferred, Duration, Effect, Option } from "effect"
-import { InferenceError, type Split } from "./backend/Inference.ts"
+import { InferenceError, type Split } from "./wire/Inference.ts"
 import { type InferenceServer, leastLoaded } from "./InferenceServer.ts"
 
 /** A request's requirements on a server. */

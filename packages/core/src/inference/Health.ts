@@ -6,7 +6,7 @@
  */
 import { Clock, Duration, Effect, Latch, Option, Random } from "effect"
 import * as Waiting from "../base/Waiting.ts"
-import type { InferenceError } from "./backend/Inference.ts"
+import type { InferenceError } from "./wire/Inference.ts"
 import type { InferenceServer } from "./InferenceServer.ts"
 import type { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 

@@ -1,6 +1,6 @@
 import { Duration } from "effect"
 import type { Backend } from "./backend/Backend.ts"
-import type { InferenceError, Split } from "./backend/Inference.ts"
+import type { InferenceError, Split } from "./wire/Inference.ts"
 import type { Server } from "./backend/ServerSettings.ts"
 import * as SplitCapacity from "./SplitCapacity.ts"
 

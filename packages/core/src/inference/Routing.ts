@@ -10,7 +10,7 @@ import {
   type SamplingOptions,
   type Served,
   type Split
-} from "./backend/Inference.ts"
+} from "./wire/Inference.ts"
 import type { Answer, Backend, IdsRequest } from "./backend/Backend.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Choices from "./Choices.ts"

@@ -3,7 +3,7 @@
  * environment. Evaluations use the environment's own.
  */
 import { Effect, Layer } from "effect"
-import type { SamplingOptions, TrackedSession } from "./backend/Inference.ts"
+import type { SamplingOptions, TrackedSession } from "./wire/Inference.ts"
 import { ServerManager, type ServerManagerShape } from "./ServerManager.ts"
 
 export const manager = (servers: ServerManagerShape, defaults: SamplingOptions): ServerManagerShape => {

@@ -17,7 +17,7 @@ import type {
   TokenChoice,
   TokensRequest,
   TrackedSession
-} from "./backend/Inference.ts"
+} from "./wire/Inference.ts"
 import * as Adapters from "./backend/Adapters.ts"
 import type { Answer, Backend } from "./backend/Backend.ts"
 import * as ServerPool from "./ServerPool.ts"
@@ -26,16 +26,16 @@ import * as Probed from "./backend/Probed.ts"
 import * as Routing from "./Routing.ts"
 import * as Scripted from "./backend/Scripted.ts"
 import * as ScriptedCalls from "./backend/ScriptedCalls.ts"
-import * as Transport from "./backend/Transport.ts"
-import * as Platform from "../base/Platform.ts"
+import * as Transport from "./wire/Transport.ts"
+import * as Platform from "../base/system/Platform.ts"
 import * as Reasoning from "./backend/Reasoning.ts"
 import * as ServerSettings from "./backend/ServerSettings.ts"
 import type { SlurmError } from "./backend/Slurm.ts"
 import { bytes, layerNamed, Tokenizer, TokenizerError, type TokenizerShape } from "./tokenizer/Tokenizer.ts"
-import * as TrackedSequences from "./TrackedSequences.ts"
+import * as TrackedSequences from "./sequences/TrackedSequences.ts"
 import type { Trajectory } from "../trajectory/Trajectory.ts"
 
-export * from "./backend/Inference.ts"
+export * from "./wire/Inference.ts"
 export type { Answer, Backend, Capabilities } from "./backend/Backend.ts"
 export type { Completion, Options as ScriptedOptions, Script, ScriptedRequest } from "./backend/Scripted.ts"
 

@@ -6,7 +6,7 @@
  * has been healthy for `serverWait`; a slot is always released, however its holder ends.
  */
 import { Clock, type Duration, Effect, type Scope } from "effect"
-import type { InferenceError, ServerMetrics, Split } from "./backend/Inference.ts"
+import type { InferenceError, ServerMetrics, Split } from "./wire/Inference.ts"
 import * as Health from "./Health.ts"
 import * as InferenceServer from "./InferenceServer.ts"
 import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"

@@ -8,8 +8,8 @@
 import { Effect, Metric } from "effect"
 import * as AdaptiveLimit from "./AdaptiveLimit.ts"
 import type { Load } from "./backend/Backend.ts"
-import type { ServerMetrics, Split } from "./backend/Inference.ts"
-import * as RollingBuffer from "./backend/RollingBuffer.ts"
+import type { ServerMetrics, Split } from "./wire/Inference.ts"
+import * as RollingBuffer from "./wire/RollingBuffer.ts"
 import type { Server } from "./backend/ServerSettings.ts"
 
 const requests = Metric.counter("atropos.inference.requests.total", {

@@ -13,7 +13,7 @@ import type { ContentPart, Message } from "../trajectory/Message.ts"
 import { assistant, system, text as textOf, user } from "../trajectory/Message.ts"
 import * as Formats from "./format/Formats.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
-import * as ToolCalls from "./ToolCalls.ts"
+import * as ToolCalls from "./sequences/ToolCalls.ts"
 
 /** What a template renders completely and in order. */
 export interface Rendered {

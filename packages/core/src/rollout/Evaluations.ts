@@ -6,7 +6,7 @@
  */
 import { Effect, FileSystem, Latch, Option, Path } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
-import * as SequenceLimit from "../inference/SequenceLimit.ts"
+import * as SequenceLimit from "../inference/sequences/SequenceLimit.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import * as Trace from "../base/Trace.ts"
 import type { TelemetryClientShape } from "../service/TelemetryClient.ts"

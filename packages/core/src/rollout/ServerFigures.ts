@@ -1,5 +1,5 @@
 /** Metrics of the inference servers, under the original's names. */
-import type { ServerMetrics } from "../inference/backend/Inference.ts"
+import type { ServerMetrics } from "../inference/wire/Inference.ts"
 
 export const of = (servers: ReadonlyArray<ServerMetrics>): { readonly [name: string]: number } => {
   const figures: Record<string, number> = {}

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as ExactJson from "../../src/base/ExactJson.ts"
+import * as ExactJson from "../../src/base/json/ExactJson.ts"
 
 const json = Schema.Json
 

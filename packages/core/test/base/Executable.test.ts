@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
-import * as Executable from "../../src/base/Executable.ts"
+import * as Executable from "../../src/base/system/Executable.ts"
 
 it("finds the first executable file of a name: no folder, and no file that cannot be run", () => {
   const root = mkdtempSync(join(tmpdir(), "atropos-executable-"))

@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
-import * as FolderLock from "../../src/base/FolderLock.ts"
+import * as FolderLock from "../../src/base/system/FolderLock.ts"
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 

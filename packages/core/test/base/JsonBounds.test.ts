@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import * as JsonBounds from "../../src/base/JsonBounds.ts"
+import * as JsonBounds from "../../src/base/json/JsonBounds.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const small: JsonBounds.Bounds = { levels: 3, opened: 4, keys: 3, values: 8, digits: 5 }

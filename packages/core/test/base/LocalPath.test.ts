@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
 import { homedir } from "node:os"
-import * as LocalPath from "@atropos/core/base/LocalPath"
+import * as LocalPath from "@atropos/core/base/system/LocalPath"
 
 const name = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][\w-]{0,8}$/))
 

@@ -2,7 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { existsSync } from "node:fs"
-import * as MakeFolder from "../../src/base/MakeFolder.ts"
+import * as MakeFolder from "../../src/base/system/MakeFolder.ts"
 
 const isLinux = existsSync("/proc/self")
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as ExactJson from "../../src/base/ExactJson.ts"
-import * as OwnCopy from "../../src/base/OwnCopy.ts"
+import * as ExactJson from "../../src/base/json/ExactJson.ts"
+import * as OwnCopy from "../../src/base/system/OwnCopy.ts"
 
 describe("a copy for foreign code", () => {
   it("has its own lists and objects, in their order, and the same of all else", () => {

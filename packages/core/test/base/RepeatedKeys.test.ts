@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as RepeatedKeys from "../../src/base/RepeatedKeys.ts"
-import * as ToolCalls from "../../src/inference/ToolCalls.ts"
+import * as RepeatedKeys from "../../src/base/json/RepeatedKeys.ts"
+import * as ToolCalls from "../../src/inference/sequences/ToolCalls.ts"
 
 const call = (json: string) => ToolCalls.callsOf(`<tool_call>${json}</tool_call>`)
 

@@ -5,7 +5,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { Effect, Layer, Result, Scope } from "effect"
 import { createInterface } from "node:readline"
-import * as FolderLock from "../../src/base/FolderLock.ts"
+import * as FolderLock from "../../src/base/system/FolderLock.ts"
 
 const services = Layer.merge(NodeFileSystem.layer, NodePath.layer)
 const scope = Scope.makeUnsafe()

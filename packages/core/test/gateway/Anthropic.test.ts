@@ -3,7 +3,7 @@ import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
-import { InferenceError } from "../../src/inference/backend/Inference.ts"
+import { InferenceError } from "../../src/inference/wire/Inference.ts"
 import * as TestGateway from "./TestGateway.ts"
 
 const { assertExact, call } = TestGateway

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import OpenAI, { BadRequestError, NotFoundError } from "openai"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
-import { InferenceError } from "../../src/inference/backend/Inference.ts"
+import { InferenceError } from "../../src/inference/wire/Inference.ts"
 import { text as textOf } from "../../src/trajectory/Message.ts"
 import * as TestGateway from "./TestGateway.ts"
 

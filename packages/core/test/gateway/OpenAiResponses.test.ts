@@ -4,7 +4,7 @@ import OpenAI, { APIUserAbortError, BadRequestError } from "openai"
 import { zodTextFormat } from "openai/helpers/zod"
 import { z } from "zod"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
-import { InferenceError } from "../../src/inference/backend/Inference.ts"
+import { InferenceError } from "../../src/inference/wire/Inference.ts"
 import * as TestGateway from "./TestGateway.ts"
 
 const { assertExact, call } = TestGateway

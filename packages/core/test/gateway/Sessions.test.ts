@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Logger } from "effect"
 import * as Waits from "../base/Waits.ts"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
-import * as SequenceLimit from "../../src/inference/SequenceLimit.ts"
+import * as SequenceLimit from "../../src/inference/sequences/SequenceLimit.ts"
 import * as TestGateway from "./TestGateway.ts"
 
 const { post } = TestGateway

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import OpenAI from "openai"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
-import { InferenceError } from "../../src/inference/backend/Inference.ts"
+import { InferenceError } from "../../src/inference/wire/Inference.ts"
 import * as TestGateway from "./TestGateway.ts"
 
 const question = [{ role: "user" as const, content: "Think long." }]

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, type Scope } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
-import * as JsonBounds from "../../src/base/JsonBounds.ts"
+import * as JsonBounds from "../../src/base/json/JsonBounds.ts"
 import * as BodyLimit from "../../src/http/BodyLimit.ts"
 import * as Listening from "../../src/http/Listening.ts"
 import * as Serving from "../../src/http/Serving.ts"

@@ -2,11 +2,11 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import * as ChatMask from "../../src/inference/ChatMask.ts"
+import * as ChatMask from "../../src/inference/sequences/ChatMask.ts"
 import * as Labels from "../../src/trajectory/Labels.ts"
 import type { Message } from "../../src/trajectory/Message.ts"
 import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
-import * as ToolCalls from "../../src/inference/ToolCalls.ts"
+import * as ToolCalls from "../../src/inference/sequences/ToolCalls.ts"
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
 const fixtureJson = (name: string): unknown => JSON.parse(readFileSync(fixture(name), "utf8"))

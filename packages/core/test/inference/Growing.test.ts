@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { OutputFormat, OutputFormats } from "@atropos/core"
 import { Schema } from "effect"
-import * as Growing from "../../src/inference/Growing.ts"
+import * as Growing from "../../src/inference/sequences/Growing.ts"
 import { marks } from "./format/marks.ts"
 
 const formats: ReadonlyArray<OutputFormat.OutputFormat> = OutputFormat.FormatName.literals.map((name) =>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryTrajectoryClient, SequenceLimit, Tokenizer, TrackedSequences } from "@atropos/core"
 import { Effect, Result, Schema, Stream } from "effect"
-import { InferenceError } from "../../src/inference/backend/Inference.ts"
+import { InferenceError } from "../../src/inference/wire/Inference.ts"
 import * as Scripted from "../../src/inference/backend/Scripted.ts"
 import { claim, finish, folder, layerParts, numbers, settle, start, trajectory } from "../rollout/RolloutTest.ts"
 

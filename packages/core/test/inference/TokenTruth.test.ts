@@ -3,12 +3,12 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import { fileURLToPath } from "node:url"
 import type { IdsRequest } from "../../src/inference/backend/Backend.ts"
-import type { Recording, TokenChoice } from "../../src/inference/backend/Inference.ts"
+import type { Recording, TokenChoice } from "../../src/inference/wire/Inference.ts"
 import { type Message, text as textOf } from "../../src/trajectory/Message.ts"
 import * as ChatPrompt from "../../src/inference/tokenizer/ChatPrompt.ts"
 import type { Relation } from "../../src/inference/session/Relation.ts"
 import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
-import * as TrackedSequences from "../../src/inference/TrackedSequences.ts"
+import * as TrackedSequences from "../../src/inference/sequences/TrackedSequences.ts"
 
 /** One thing that a client does. */
 const Act = Schema.Struct({

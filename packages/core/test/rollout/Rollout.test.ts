@@ -3,7 +3,7 @@ import { Effect, Exit, Fiber, FileSystem, Logger, Option, References, Schema, St
 import { TestClock } from "effect/testing"
 import * as Dataset from "../../src/data/Dataset.ts"
 import * as Environment from "../../src/Environment.ts"
-import { InferenceError } from "../../src/inference/backend/Inference.ts"
+import { InferenceError } from "../../src/inference/wire/Inference.ts"
 import * as MemoryTrajectoryClient from "../../src/service/memory/MemoryTrajectoryClient.ts"
 import * as EvaluationRun from "../../src/rollout/EvaluationRun.ts"
 import * as Rollout from "../../src/rollout/Rollout.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Message } from "../../src/trajectory/Message.ts"
-import * as Atif from "../../src/service/Atif.ts"
+import * as Atif from "../../src/service/documents/Atif.ts"
 
 const agent = { name: "tester", version: "1" }
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawnSync } from "node:child_process"
-import * as TrainingTrace from "../../src/service/TrainingTrace.ts"
+import * as TrainingTrace from "../../src/service/documents/TrainingTrace.ts"
 import { notSampled } from "../../src/trajectory/Trajectory.ts"
 import { having, interpreter } from "../Python.ts"
 

@@ -7,8 +7,8 @@
  */
 import { type Dataset, Environment, Laws, type ServerManager, type Trajectory } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
-import * as OwnCopy from "@atropos/core/base/OwnCopy"
-import * as Platform from "@atropos/core/base/Platform"
+import * as OwnCopy from "@atropos/core/base/system/OwnCopy"
+import * as Platform from "@atropos/core/base/system/Platform"
 import { Effect, Option } from "effect"
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import * as Trained from "@atropos/core/gateway/session/Trained"

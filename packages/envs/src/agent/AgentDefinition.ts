@@ -1,7 +1,7 @@
 /** Defines an agent and the arguments of its functions. Plain values and promises: requires no Effect. */
 import type { EnvironmentSettings, Message, RewardComponents, Trajectory } from "@atropos/core"
 import type { Trained } from "@atropos/core/gateway/session/Trained"
-import type * as Inference from "@atropos/core/inference/backend/Inference"
+import type * as Inference from "@atropos/core/inference/wire/Inference"
 import type * as AgentSettings from "./AgentSettings.ts"
 import type { Awaitable } from "./Foreign.ts"
 import type { ItemOf, Items } from "./Items.ts"

@@ -9,7 +9,7 @@
  */
 import { Dataset, type Environment } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
-import * as LocalPath from "@atropos/core/base/LocalPath"
+import * as LocalPath from "@atropos/core/base/system/LocalPath"
 import { Effect, FileSystem, Option, Path, Predicate, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import { answerFields } from "./AgentSample.ts"

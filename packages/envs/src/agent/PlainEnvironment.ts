@@ -6,9 +6,9 @@
  * reported with file and line.
  */
 import { type Dataset, Environment, ServerManager, type Trajectory } from "@atropos/core"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
-import * as OwnCopy from "@atropos/core/base/OwnCopy"
-import * as Platform from "@atropos/core/base/Platform"
+import { InferenceError } from "@atropos/core/inference/wire/Inference"
+import * as OwnCopy from "@atropos/core/base/system/OwnCopy"
+import * as Platform from "@atropos/core/base/system/Platform"
 import { Effect, Schema, Stream } from "effect"
 import type { SettingsOf } from "./AgentDefinition.ts"
 import * as AgentSettings from "./AgentSettings.ts"

@@ -1,6 +1,6 @@
 /** Exposes the policy through promises, for environments written as plain async functions. */
 import type { Message, ServerManager, Trajectory } from "@atropos/core"
-import type { InferenceError, SamplingOptions } from "@atropos/core/inference/backend/Inference"
+import type { InferenceError, SamplingOptions } from "@atropos/core/inference/wire/Inference"
 import { Effect, Scope } from "effect"
 
 /** Sampling options of an answer; absent ones have the environment's defaults. */

@@ -6,7 +6,7 @@
  * failed after the inference servers had, it is the servers' failure (an error: the item is retried); otherwise it is
  * the user's own, which is data.
  */
-import type { InferenceError } from "@atropos/core/inference/backend/Inference"
+import type { InferenceError } from "@atropos/core/inference/wire/Inference"
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import * as TotalReward from "@atropos/core/gateway/session/TotalReward"
 import { Effect, Option, Result } from "effect"

@@ -7,7 +7,7 @@
  * the agent itself: sampling is not constrained. A stream delivers the whole answer in parts.
  */
 import { ExactJson, type Message, type ServerManager, type Trajectory } from "@atropos/core"
-import type { InferenceError, SamplingOptions, TrackedSession } from "@atropos/core/inference/backend/Inference"
+import type { InferenceError, SamplingOptions, TrackedSession } from "@atropos/core/inference/wire/Inference"
 import { Effect, Layer, Result, type Scope, Stream } from "effect"
 import { AiError, LanguageModel, type Prompt, type Response, Tool } from "effect/ai"
 

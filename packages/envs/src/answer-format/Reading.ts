@@ -5,7 +5,7 @@
  * those is ignored. The prompt's placeholder is not an answer.
  */
 import { ExactJson } from "@atropos/core"
-import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
+import * as RepeatedKeys from "@atropos/core/base/json/RepeatedKeys"
 import { Predicate, Result } from "effect"
 import { between, places } from "./Marks.ts"
 import type { Line, Rule, Section } from "./Rule.ts"

@@ -3,7 +3,7 @@
  * folder and home, which are removed afterwards; `result` reads what the agent left there.
  */
 import { Effect } from "effect"
-import * as Platform from "@atropos/core/base/Platform"
+import * as Platform from "@atropos/core/base/system/Platform"
 import type { AgentRun } from "../agent/AgentDefinition.ts"
 import type { Awaitable } from "../agent/Foreign.ts"
 import * as AgentProgram from "../coding/AgentProgram.ts"

@@ -7,7 +7,7 @@
 import { homedir } from "node:os"
 import { existsSync, realpathSync } from "node:fs"
 import { dirname, isAbsolute } from "node:path"
-import * as Executable from "@atropos/core/base/Executable"
+import * as Executable from "@atropos/core/base/system/Executable"
 import * as Jail from "../sandbox/Jail.ts"
 
 export interface Options {

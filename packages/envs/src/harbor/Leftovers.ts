@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import { hostname } from "node:os"
-import * as Platform from "@atropos/core/base/Platform"
+import * as Platform from "@atropos/core/base/system/Platform"
 import { Clock, Effect } from "effect"
 import type { ProgramError } from "../command/ProcessSupervisor.ts"
 import type { Docker } from "./Docker.ts"

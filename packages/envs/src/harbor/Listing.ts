@@ -1,7 +1,7 @@
 /**
  * `atropos envs harbor --list --tasks FOLDER`: lists task directories with their requirements, or why they are invalid.
  */
-import * as Platform from "@atropos/core/base/Platform"
+import * as Platform from "@atropos/core/base/system/Platform"
 import { Effect, Result } from "effect"
 import { HarborError } from "./HarborError.ts"
 import type { Image, Task } from "./Task.ts"

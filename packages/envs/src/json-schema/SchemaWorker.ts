@@ -5,7 +5,7 @@
  * in a pattern, or one that refers to itself, may hang or crash it: the caller has a deadline and starts another.
  */
 import { parentPort } from "node:worker_threads"
-import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
+import * as RepeatedKeys from "@atropos/core/base/json/RepeatedKeys"
 import { Ajv } from "ajv"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"

@@ -21,7 +21,7 @@ import {
   Semaphore
 } from "effect"
 import { createHash } from "node:crypto"
-import type { ChatRequest, Choice, InferenceError } from "@atropos/core/inference/backend/Inference"
+import type { ChatRequest, Choice, InferenceError } from "@atropos/core/inference/wire/Inference"
 import { Message, ToolCall } from "@atropos/core/trajectory/Message"
 import * as Reason from "@atropos/core/base/Reason"
 

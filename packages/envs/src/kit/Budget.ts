@@ -8,8 +8,8 @@
  * reporting exhausted calls to the model is up to the environment, whose turns may continue.
  */
 import { Clock, Effect, Option } from "effect"
-import type { ChatRequest, Choice, InferenceError, TrackedSession } from "@atropos/core/inference/backend/Inference"
-import { SequenceLimit } from "@atropos/core/inference/SequenceLimit"
+import type { ChatRequest, Choice, InferenceError, TrackedSession } from "@atropos/core/inference/wire/Inference"
+import { SequenceLimit } from "@atropos/core/inference/sequences/SequenceLimit"
 import { Tokenizer } from "@atropos/core/inference/tokenizer/Tokenizer"
 
 /** Limits of an episode; absent ones are unlimited. */

@@ -13,7 +13,7 @@
 import { Effect, type Scope } from "effect"
 import * as Advantage from "@atropos/core/reward/TurnAdvantage"
 import type { RolloutGroup } from "@atropos/core/Environment"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import { InferenceError } from "@atropos/core/inference/wire/Inference"
 import { assistant, type Message, text, user } from "@atropos/core/trajectory/Message"
 import { ServerManager } from "@atropos/core/inference/ServerManager"
 import { maskFrom, type Trajectory } from "@atropos/core/trajectory/Trajectory"

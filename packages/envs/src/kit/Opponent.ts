@@ -6,7 +6,7 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { fromFields } from "@atropos/core/base/Settings"
-import { type ChatRequest, InferenceError, type SamplingOptions } from "@atropos/core/inference/backend/Inference"
+import { type ChatRequest, InferenceError, type SamplingOptions } from "@atropos/core/inference/wire/Inference"
 import type { Message } from "@atropos/core/trajectory/Message"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
 import type * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"

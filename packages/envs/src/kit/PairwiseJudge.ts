@@ -9,7 +9,7 @@
 import { Effect, Schema } from "effect"
 import { Unscorable } from "@atropos/core/definition/EnvironmentError"
 import { field } from "@atropos/core/base/Settings"
-import type { InferenceError } from "@atropos/core/inference/backend/Inference"
+import type { InferenceError } from "@atropos/core/inference/wire/Inference"
 import type { JudgeShape } from "./Judge.ts"
 import { type Message, system, user } from "@atropos/core/trajectory/Message"
 import { hashOf } from "@atropos/core/base/SeededRandom"

@@ -7,7 +7,7 @@
  */
 import { Effect } from "effect"
 import type { RolloutGroup } from "@atropos/core/Environment"
-import type { InferenceError } from "@atropos/core/inference/backend/Inference"
+import type { InferenceError } from "@atropos/core/inference/wire/Inference"
 import { type Message, system } from "@atropos/core/trajectory/Message"
 import * as Picture from "./Picture.ts"
 import type { ServerManagerShape } from "@atropos/core/inference/ServerManager"

@@ -10,7 +10,7 @@
  */
 import { Effect, type Scope } from "effect"
 import type { RolloutGroup } from "@atropos/core/Environment"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import { InferenceError } from "@atropos/core/inference/wire/Inference"
 import { ServerManager } from "@atropos/core/inference/ServerManager"
 import { type Message, user } from "@atropos/core/trajectory/Message"
 import type { Trajectory } from "@atropos/core/trajectory/Trajectory"

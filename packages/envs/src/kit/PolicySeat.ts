@@ -6,7 +6,7 @@
  */
 import { Effect, Option, type Scope } from "effect"
 import * as Budget from "./Budget.ts"
-import type { InferenceError, SamplingOptions } from "@atropos/core/inference/backend/Inference"
+import type { InferenceError, SamplingOptions } from "@atropos/core/inference/wire/Inference"
 import { ServerManager } from "@atropos/core/inference/ServerManager"
 import { assistant, type Message, text } from "@atropos/core/trajectory/Message"
 import type { Trajectory } from "@atropos/core/trajectory/Trajectory"

@@ -4,7 +4,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { field } from "@atropos/core/base/Settings"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import { InferenceError } from "@atropos/core/inference/wire/Inference"
 import * as NotConfigured from "@atropos/core/base/NotConfigured"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
 import * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"

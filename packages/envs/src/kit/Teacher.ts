@@ -10,7 +10,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import type { RolloutGroup } from "@atropos/core/Environment"
 import { field, fromFields } from "@atropos/core/base/Settings"
-import { InferenceError, type PromptRequest, type PromptLogprobs } from "@atropos/core/inference/backend/Inference"
+import { InferenceError, type PromptRequest, type PromptLogprobs } from "@atropos/core/inference/wire/Inference"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
 import type * as ServerSettings from "@atropos/core/inference/backend/ServerSettings"
 import type { SlurmError } from "@atropos/core/inference/backend/Slurm"

@@ -1,6 +1,6 @@
 /** Writes and judges questions of letter counting: in a chat, or in a few characters. */
 import * as Thinking from "../kit/Thinking.ts"
-import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
+import * as RepeatedKeys from "@atropos/core/base/json/RepeatedKeys"
 import { Option, Schema } from "effect"
 import { count, type Question } from "./Tiers.ts"
 

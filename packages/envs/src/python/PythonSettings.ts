@@ -1,6 +1,6 @@
 /** Chooses the Python for a package: the user's choice, else uv, which installs the package, else python3. */
 import { Environment } from "@atropos/core"
-import * as Executable from "@atropos/core/base/Executable"
+import * as Executable from "@atropos/core/base/system/Executable"
 import * as GameEnvironment from "../kit/GameEnvironment.ts"
 import { Effect, Schema } from "effect"
 import * as Words from "../command/Words.ts"

@@ -6,7 +6,7 @@
  * model on first use (about 90 MB for the default one).
  */
 import { Context, Effect, Layer, Schema } from "effect"
-import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
+import * as OnnxTelemetry from "@atropos/core/base/system/OnnxTelemetry"
 import * as Optional from "../base/Optional.ts"
 import { makeEffect, type Reference, type Reward } from "./Reward.ts"
 

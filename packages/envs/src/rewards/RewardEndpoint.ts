@@ -10,7 +10,7 @@
 import { Cause, Effect, Exit, Redacted, Request, RequestResolver, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { field } from "@atropos/core/base/Settings"
-import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
+import * as AnswerBody from "@atropos/core/inference/wire/AnswerBody"
 import * as Reason from "@atropos/core/base/Reason"
 import type { Message } from "@atropos/core/trajectory/Message"
 import * as NotConfigured from "@atropos/core/base/NotConfigured"

@@ -11,7 +11,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { Effect, type Scope } from "effect"
-import * as Executable from "@atropos/core/base/Executable"
+import * as Executable from "@atropos/core/base/system/Executable"
 import * as Reason from "@atropos/core/base/Reason"
 import { SandboxError } from "./Interpreter.ts"
 

@@ -4,7 +4,7 @@
  * Numbers are read as rationals: `0.1` is one tenth, and `12345678901234567890` is not rounded. Sample: in "It costs
  * $1,200.50." the number is 1200.5. For LaTeX, fractions and units use `MathAnswer`.
  */
-import * as Exact from "./math/Exact.ts"
+import * as Exact from "./math/expression/Exact.ts"
 import * as Integers from "./math/Integers.ts"
 import { afterThinking, extractReference, marked } from "./text/Extract.ts"
 import { ascii as asciiSigns } from "./text/Signs.ts"

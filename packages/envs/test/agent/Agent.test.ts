@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import { InferenceError } from "@atropos/core/inference/wire/Inference"
 import { Cause, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import OpenAI from "openai"

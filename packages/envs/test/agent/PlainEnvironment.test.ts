@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import { InferenceError } from "@atropos/core/inference/wire/Inference"
 import { Effect, Layer, Option, Stream } from "effect"
 import { defineEnvironment } from "../../src/agent/PlainEnvironment.ts"
 

@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import { InferenceError } from "@atropos/core/inference/wire/Inference"
 import * as Jail from "../../src/sandbox/Jail.ts"
 import { Context, Effect, FileSystem, Layer, Logger, Option, Result, type Scope, Stream } from "effect"
 import { spawnSync } from "node:child_process"

@@ -5,7 +5,7 @@
  * image is made (`atropos-test-base`, with a user `agent`): none can be pulled.
  */
 import { assert } from "@effect/vitest"
-import * as Executable from "@atropos/core/base/Executable"
+import * as Executable from "@atropos/core/base/system/Executable"
 import { Context, Effect, FileSystem, Layer, type Path, type Scope } from "effect"
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { globSync, readFileSync, rmdirSync } from "node:fs"

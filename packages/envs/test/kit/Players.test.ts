@@ -1,7 +1,7 @@
 /** Several players at one game: who is told what, who is trained, and what a seat's rollouts are compared with. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref } from "effect"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import { InferenceError } from "@atropos/core/inference/wire/Inference"
 import { type Message, text, user } from "@atropos/core/trajectory/Message"
 import * as Players from "../../src/kit/Players.ts"
 import * as ServerManager from "@atropos/core/inference/ServerManager"

@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
-import * as Platform from "@atropos/core/base/Platform"
+import * as Platform from "@atropos/core/base/system/Platform"
 import { Config, Effect, FileSystem, Option, Path } from "effect"
 
 const variable = (name: string) =>

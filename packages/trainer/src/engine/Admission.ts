@@ -5,7 +5,7 @@
  * preempted. The request at the head starts as many choices as fit; none overtakes it, so that none starves. Pure
  * bookkeeping, without tensors.
  */
-import { bytesFor, bytesOf, type KvShape, pagesFor, promptPage } from "./KvShape.ts"
+import { bytesFor, bytesOf, type KvShape, pagesFor, promptPage } from "./cache/KvShape.ts"
 
 export interface Limits {
   readonly maxRows: number

@@ -5,8 +5,8 @@
  */
 import type { Admission } from "./Admission.ts"
 import type { Choice, Job } from "./Job.ts"
-import { KvCache } from "./KvCache.ts"
-import type { KvShape } from "./KvShape.ts"
+import { KvCache } from "./cache/KvCache.ts"
+import type { KvShape } from "./cache/KvShape.ts"
 import type { Version } from "./PolicyTable.ts"
 
 export interface DecodeBatch<W> {

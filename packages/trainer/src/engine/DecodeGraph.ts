@@ -22,9 +22,9 @@ import * as Decoder from "../model/Decoder.ts"
 import type { Layout } from "../model/Parameters.ts"
 import { type Routing, routingOf } from "../model/part/RoutedExperts.ts"
 import * as Scores from "../model/part/Scores.ts"
-import * as CachedAttention from "./CachedAttention.ts"
-import * as CachedDelta from "./CachedDelta.ts"
-import * as KvShape from "./KvShape.ts"
+import * as CachedAttention from "./cache/CachedAttention.ts"
+import * as CachedDelta from "./cache/CachedDelta.ts"
+import * as KvShape from "./cache/KvShape.ts"
 import * as Sampler from "./Sampler.ts"
 
 /** Input of the engine's thread: plain data. */

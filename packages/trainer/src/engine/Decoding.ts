@@ -7,7 +7,7 @@
 import { Effect } from "effect"
 import * as PromptLookup from "../base/PromptLookup.ts"
 import type { Choice } from "./Job.ts"
-import type { KvCache } from "./KvCache.ts"
+import type { KvCache } from "./cache/KvCache.ts"
 import type { RunInput } from "./ModelRunner.ts"
 
 /** Speculates each choice's next tokens, at most `count`; none if a grammar constrains the choice. */

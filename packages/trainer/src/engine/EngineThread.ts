@@ -4,7 +4,7 @@
  * If it fails, all its requests fail with `EngineFailed`. A new one starts immediately if the old one had worked, else
  * after a delay that doubles up to half a minute, and receives the newest weights of every name.
  */
-import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
+import * as OnnxTelemetry from "@atropos/core/base/system/OnnxTelemetry"
 import * as Thread from "@atropos/core/base/Thread"
 import * as Retry from "@atropos/core/base/Retry"
 import { Deferred, Effect, type Scope } from "effect"

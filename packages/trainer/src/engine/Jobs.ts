@@ -7,11 +7,11 @@ import { Admission } from "./Admission.ts"
 import { EngineOverloaded, type EngineError, PromptTooLong, UnknownPolicy } from "./EngineRequests.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
 import type { Job } from "./Job.ts"
-import type { KvShape } from "./KvShape.ts"
+import type { KvShape } from "./cache/KvShape.ts"
 import { DecodeBatches } from "./DecodeBatches.ts"
 import { PolicyTable, type Version } from "./PolicyTable.ts"
 import * as Prefill from "./Prefill.ts"
-import { PrefixCache } from "./PrefixCache.ts"
+import { PrefixCache } from "./cache/PrefixCache.ts"
 
 export interface Options<W> {
   readonly settings: EngineSettings

@@ -6,8 +6,8 @@
  */
 import type { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"
-import type { KvCache } from "./KvCache.ts"
-import type { KvShape } from "./KvShape.ts"
+import type { KvCache } from "./cache/KvCache.ts"
+import type { KvShape } from "./cache/KvShape.ts"
 import type { Row } from "./Sampler.ts"
 
 /** B rows of T new positions each, which follow the contents of the cache's first B rows. */

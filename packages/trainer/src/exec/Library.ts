@@ -5,8 +5,8 @@
  * `onnxruntime-node` contains the libraries of five platforms, and downloads more from a host that many machines cannot
  * reach. So this package depends on one package per platform instead, made of the same files (`scripts/pack.ts`).
  */
-import * as Installed from "@atropos/core/base/Installed"
-import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
+import * as Installed from "@atropos/core/base/system/Installed"
+import * as OnnxTelemetry from "@atropos/core/base/system/OnnxTelemetry"
 import type * as Ort from "onnxruntime-common"
 import { createRequire } from "node:module"
 import { ExecutorError } from "./Executor.ts"

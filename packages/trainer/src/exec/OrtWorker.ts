@@ -6,7 +6,7 @@
  * caller does not wait for its run; tensors it would have kept are freed. If the thread ends, all current and later
  * requests fail. A driver crash ends the process.
  */
-import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
+import * as OnnxTelemetry from "@atropos/core/base/system/OnnxTelemetry"
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, Layer } from "effect"
 import * as Device from "./Device.ts"

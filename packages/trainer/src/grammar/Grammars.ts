@@ -4,7 +4,7 @@
  * A schema that exceeds the time limit is rejected with a description of its size, and immediately when requested
  * again. Grammars are compiled in threads without answers in progress; small ones in any, if all have some.
  */
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { Deferred, Duration, Effect, Result, Semaphore } from "effect"
 import { GrammarError, GrammarThread, type Matcher } from "./GrammarThread.ts"
 import * as SchemaGrammar from "./SchemaGrammar.ts"

@@ -2,7 +2,7 @@
  * Checks that a grammar can enforce all keywords of a JSON schema, with values of the right type. Everything else is
  * rejected by name, because an answer must not follow a different schema than requested.
  */
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { Predicate } from "effect"
 
 const remarks = new Set([

@@ -1,5 +1,5 @@
 /** Converts constants, strings and numbers of JSON schemas to grammars. */
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { Result } from "effect"
 import * as Ebnf from "./Ebnf.ts"
 import * as NumberRules from "./NumberRules.ts"

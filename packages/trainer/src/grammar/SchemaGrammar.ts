@@ -2,7 +2,7 @@
  * Converts JSON schemas to grammars: every text that the grammar accepts is valid JSON for the schema. Unsupported
  * features are problems with their path in the schema.
  */
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { Result } from "effect"
 import * as Keywords from "./Keywords.ts"
 import { fail, Problem } from "./SchemaProblem.ts"

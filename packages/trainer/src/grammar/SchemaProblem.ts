@@ -1,5 +1,5 @@
 /** Problems of JSON schemas with their path, and shared helpers for reading schemas. */
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { Predicate } from "effect"
 
 export type Schema = Readonly<Record<string, unknown>>

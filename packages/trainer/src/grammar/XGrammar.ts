@@ -5,7 +5,7 @@
  * The package is a browser script declared as a module, which Node cannot load: its text is run as a function body with
  * CommonJS arguments. Every call returns a new instance.
  */
-import * as Installed from "@atropos/core/base/Installed"
+import * as Installed from "@atropos/core/base/system/Installed"
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"

@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import { type Layout, view } from "../model/Parameters.ts"
-import * as Safetensors from "../model/Safetensors.ts"
+import * as Safetensors from "../model/file/Safetensors.ts"
 import type { Snapshot } from "./OptimizerThread.ts"
 import * as CheckpointError from "../checkpoint/CheckpointError.ts"
 

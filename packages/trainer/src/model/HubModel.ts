@@ -7,9 +7,9 @@
  */
 import { HubFiles } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
-import { ModelError } from "./ModelError.ts"
+import { ModelError } from "./file/ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
-import * as WeightFiles from "./WeightFiles.ts"
+import * as WeightFiles from "./file/WeightFiles.ts"
 
 /** Parallel downloads of shards: enough to fill the connection, few enough to be resumed soon. */
 const concurrency = 4

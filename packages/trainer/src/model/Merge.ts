@@ -8,11 +8,11 @@
 import { Effect, FileSystem, Path } from "effect"
 import * as Lora from "./Lora.ts"
 import { encode, type ModelConfig } from "./ModelConfig.ts"
-import { ModelError } from "./ModelError.ts"
+import { ModelError } from "./file/ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Peft from "./Peft.ts"
-import * as Safetensors from "./Safetensors.ts"
+import * as Safetensors from "./file/Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
 
 export interface Options {

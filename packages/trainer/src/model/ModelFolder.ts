@@ -3,19 +3,19 @@
  * `model.safetensors.index.json`. Before loading, checks every tensor of the architecture: missing ones, other shapes,
  * and types other than bf16, f16 or f32 are errors; extra ones are ignored.
  */
-import * as LocalPath from "@atropos/core/base/LocalPath"
+import * as LocalPath from "@atropos/core/base/system/LocalPath"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
 import * as NumberText from "./family/NumberText.ts"
 import * as TextPart from "./family/TextPart.ts"
 import * as ModelConfig from "./ModelConfig.ts"
-import { ModelError, unwritten } from "./ModelError.ts"
-import * as Safetensors from "./Safetensors.ts"
+import { ModelError, unwritten } from "./file/ModelError.ts"
+import * as Safetensors from "./file/Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
-import * as WeightFiles from "./WeightFiles.ts"
+import * as WeightFiles from "./file/WeightFiles.ts"
 import type { Tensor } from "./Weights.ts"
 
-export { singleFile } from "./WeightFiles.ts"
+export { singleFile } from "./file/WeightFiles.ts"
 
 export const configFile = "config.json"
 /** Generation settings; only the end-of-sequence tokens are used. */

@@ -4,9 +4,9 @@
  */
 import { Effect, Option, Schema } from "effect"
 import * as ModelFolder from "./ModelFolder.ts"
-import { ModelError } from "./ModelError.ts"
-import * as Safetensors from "./Safetensors.ts"
-import * as WeightFiles from "./WeightFiles.ts"
+import { ModelError } from "./file/ModelError.ts"
+import * as Safetensors from "./file/Safetensors.ts"
+import * as WeightFiles from "./file/WeightFiles.ts"
 
 export interface ModelSizes {
   readonly vocabSize: number

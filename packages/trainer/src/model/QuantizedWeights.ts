@@ -10,8 +10,8 @@
 import { Effect, type FileSystem, type Path } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
-import { ModelError } from "./ModelError.ts"
-import * as Safetensors from "./Safetensors.ts"
+import { ModelError } from "./file/ModelError.ts"
+import * as Safetensors from "./file/Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
 import type { Matrix } from "./Weights.ts"
 

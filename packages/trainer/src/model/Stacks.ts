@@ -7,7 +7,7 @@
 import { Effect } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
-import * as Safetensors from "./Safetensors.ts"
+import * as Safetensors from "./file/Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
 import type { Tensor } from "./Weights.ts"
 

@@ -3,7 +3,7 @@
  * until the scope closes; a second one is rejected while the first is alive.
  */
 import { type Batch, FolderLock, WireGroup } from "@atropos/core"
-import * as MakeFolder from "@atropos/core/base/MakeFolder"
+import * as MakeFolder from "@atropos/core/base/system/MakeFolder"
 import { wireName } from "@atropos/core/base/Settings"
 import { Effect, FileSystem, Option, Path, Result, type Scope, Struct } from "effect"
 import * as CheckpointError from "../checkpoint/CheckpointError.ts"

@@ -9,7 +9,7 @@ import {
   type DeltaHandler,
   type SamplingOptions,
   type TokenChoice
-} from "@atropos/core/inference/backend/Inference"
+} from "@atropos/core/inference/wire/Inference"
 import type { Answer, Backend } from "@atropos/core/inference/backend/Backend"
 import { Message, Sampling, ServerManager, type ServerSettings, type Tokenizer, type ToolCalls } from "@atropos/core"
 import { Effect, Layer } from "effect"

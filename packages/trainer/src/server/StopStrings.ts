@@ -5,7 +5,7 @@
  * be the start of one is held back until that is decided.
  */
 
-import * as StopString from "@atropos/core/inference/backend/StopString"
+import * as StopString from "@atropos/core/inference/wire/StopString"
 
 export interface Fed {
   /** Text that can be emitted now. */

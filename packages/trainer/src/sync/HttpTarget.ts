@@ -2,7 +2,7 @@
  * Sends requests to the adapter endpoints of inference servers: JSON in, text out, errors that state if a retry may
  * help.
  */
-import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
+import * as AnswerBody from "@atropos/core/inference/wire/AnswerBody"
 import { Effect, Option, Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { TargetError } from "./Target.ts"

@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import * as Executable from "@atropos/core/base/Executable"
+import * as Executable from "@atropos/core/base/system/Executable"
 import { Effect, FileSystem, Path } from "effect"
 import * as CacheFile from "../base/CacheFile.ts"
 

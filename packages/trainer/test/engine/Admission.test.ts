@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Admission from "../../src/engine/Admission.ts"
-import { bytesFor } from "../../src/engine/KvShape.ts"
+import { bytesFor } from "../../src/engine/cache/KvShape.ts"
 import { PolicyTable, type Version } from "../../src/engine/PolicyTable.ts"
 
 const shape = { layers: 1, kvHeads: 1, headDim: 1 }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as KvCache from "../../src/engine/KvCache.ts"
-import * as KvShape from "../../src/engine/KvShape.ts"
+import * as KvCache from "../../src/engine/cache/KvCache.ts"
+import * as KvShape from "../../src/engine/cache/KvShape.ts"
 
 const shape = { layers: 2, kvHeads: 2, headDim: 3 }
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { KvCache } from "../../src/engine/KvCache.ts"
-import { PrefixCache } from "../../src/engine/PrefixCache.ts"
+import { KvCache } from "../../src/engine/cache/KvCache.ts"
+import { PrefixCache } from "../../src/engine/cache/PrefixCache.ts"
 
 const shape = { layers: 2, kvHeads: 2, headDim: 3 }
 const blockTokens = 4

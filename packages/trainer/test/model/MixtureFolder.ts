@@ -4,7 +4,7 @@ import { uniform } from "../../src/base/CounterRandom.ts"
 import * as Characters from "../../src/model/Characters.ts"
 import * as ModelConfig from "../../src/model/ModelConfig.ts"
 import * as ModelFolder from "../../src/model/ModelFolder.ts"
-import * as Safetensors from "../../src/model/Safetensors.ts"
+import * as Safetensors from "../../src/model/file/Safetensors.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 
 const characters = "abcdefghijkl"

@@ -5,7 +5,7 @@ import * as Lora from "../../src/model/Lora.ts"
 import * as ModelConfig from "../../src/model/ModelConfig.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
 import * as Peft from "../../src/model/Peft.ts"
-import * as Safetensors from "../../src/model/Safetensors.ts"
+import * as Safetensors from "../../src/model/file/Safetensors.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 import llama from "../fixtures/models/llama/config.json" with { type: "json" }
 import * as Fixtures from "./Fixtures.ts"

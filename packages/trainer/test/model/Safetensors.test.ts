@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Schema } from "effect"
-import * as Safetensors from "../../src/model/Safetensors.ts"
+import * as Safetensors from "../../src/model/file/Safetensors.ts"
 import * as Fixtures from "./Fixtures.ts"
 
 const bits = (value: number): number => new Uint32Array(Float32Array.of(value).buffer)[0]!

@@ -10,7 +10,7 @@ import * as ModelConfig from "../../src/model/ModelConfig.ts"
 import * as ModelFolder from "../../src/model/ModelFolder.ts"
 import * as Peft from "../../src/model/Peft.ts"
 import * as PretrainedModel from "../../src/model/PretrainedModel.ts"
-import * as Safetensors from "../../src/model/Safetensors.ts"
+import * as Safetensors from "../../src/model/file/Safetensors.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 import * as Weights from "../../src/model/Weights.ts"
 

@@ -3,8 +3,8 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Layer, References } from "effect"
 import * as ModelFolder from "../../src/model/ModelFolder.ts"
-import * as Safetensors from "../../src/model/Safetensors.ts"
-import * as WidenedWeights from "../../src/model/WidenedWeights.ts"
+import * as Safetensors from "../../src/model/file/Safetensors.ts"
+import * as WidenedWeights from "../../src/model/file/WidenedWeights.ts"
 import * as Fixtures from "./Fixtures.ts"
 
 const entriesOf = (name: Fixtures.Name) =>

@@ -6,7 +6,7 @@
  * sampling may be ignored, and is then listed in `ignored`, which the gateway counts.
  */
 import { type Effect, Schema } from "effect"
-import type { ChatRequest, Choice, Delta } from "../../inference/backend/Inference.ts"
+import type { ChatRequest, Choice, Delta } from "../../inference/wire/Inference.ts"
 import type { Message } from "../../trajectory/Message.ts"
 
 /** Reasons why a request fails; every dialect has an error for each. */

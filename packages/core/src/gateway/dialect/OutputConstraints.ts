@@ -3,7 +3,7 @@
  * constraints; if tokens are sampled freely they are ignored, and their names are counted.
  */
 import { Predicate } from "effect"
-import type { OutputConstraints } from "../../inference/backend/Inference.ts"
+import type { OutputConstraints } from "../../inference/wire/Inference.ts"
 
 /** The parameter's name in its own dialect. */
 export interface OutputConstraint {

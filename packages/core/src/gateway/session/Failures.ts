@@ -1,6 +1,6 @@
 /** Converts a session's failures to reasons that every dialect has an error for. */
 import { Failure, type FailureReason } from "../dialect/Dialect.ts"
-import type { InferenceError, InferenceFailure } from "../../inference/backend/Inference.ts"
+import type { InferenceError, InferenceFailure } from "../../inference/wire/Inference.ts"
 import { TokenizerError } from "../../inference/tokenizer/Tokenizer.ts"
 
 const reasons: { readonly [reason in InferenceFailure]: FailureReason } = {

@@ -14,13 +14,13 @@ import type {
   DeltaHandler,
   Delta,
   TrackedSession
-} from "../../inference/backend/Inference.ts"
+} from "../../inference/wire/Inference.ts"
 import * as AnswerMemory from "./AnswerMemory.ts"
 import * as Failures from "./Failures.ts"
 import type { Limits } from "./Limits.ts"
 import type { Message } from "../../trajectory/Message.ts"
 import type { ReportedReward, SessionCounts, SessionOptions } from "./Session.ts"
-import { SequenceLimit } from "../../inference/SequenceLimit.ts"
+import { SequenceLimit } from "../../inference/sequences/SequenceLimit.ts"
 import * as PromptLimit from "./PromptLimit.ts"
 import * as PromptTokens from "./PromptTokens.ts"
 import * as RequestCounts from "./RequestCounts.ts"

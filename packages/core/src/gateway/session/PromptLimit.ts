@@ -6,7 +6,7 @@
  */
 import { Effect } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
-import type { ChatRequest } from "../../inference/backend/Inference.ts"
+import type { ChatRequest } from "../../inference/wire/Inference.ts"
 import * as PromptBound from "../../inference/tokenizer/PromptBound.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 import * as Message from "../../trajectory/Message.ts"

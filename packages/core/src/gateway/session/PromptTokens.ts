@@ -1,12 +1,12 @@
 /** Counts a request's prompt tokens locally, without a server. */
 import { Effect } from "effect"
-import type { ChatRequest } from "../../inference/backend/Inference.ts"
+import type { ChatRequest } from "../../inference/wire/Inference.ts"
 import { Failure } from "../dialect/Dialect.ts"
 import * as Failures from "./Failures.ts"
 import * as PromptEncoder from "../../inference/tokenizer/PromptEncoder.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 import * as ShownChat from "./ShownChat.ts"
-import * as ToolCalls from "../../inference/ToolCalls.ts"
+import * as ToolCalls from "../../inference/sequences/ToolCalls.ts"
 
 const noTokenizer = new Failure({
   reason: "unsupported",

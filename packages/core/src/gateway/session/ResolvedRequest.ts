@@ -4,7 +4,7 @@
  * identical.
  */
 import { Equal, Hash } from "effect"
-import type { ChatRequest, SamplingOptions } from "../../inference/backend/Inference.ts"
+import type { ChatRequest, SamplingOptions } from "../../inference/wire/Inference.ts"
 import type { SessionOptions } from "./Session.ts"
 
 export interface ResolvedRequest {

@@ -1,6 +1,6 @@
 /** The interface of a session for the program that opens it. */
 import { type Effect, Schema } from "effect"
-import type { ChatRequest, InferenceError, Recording, SamplingOptions } from "../../inference/backend/Inference.ts"
+import type { ChatRequest, InferenceError, Recording, SamplingOptions } from "../../inference/wire/Inference.ts"
 import type { TokenizerIdentity } from "../../inference/tokenizer/TokenizerIdentity.ts"
 import type { Message } from "../../trajectory/Message.ts"
 import type { Trajectory } from "../../trajectory/Trajectory.ts"

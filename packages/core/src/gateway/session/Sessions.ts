@@ -9,7 +9,7 @@
 import { Clock, Duration, Effect, Exit, Schedule, Scope } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { Failure } from "../dialect/Dialect.ts"
-import type { InferenceError, TrackedSession } from "../../inference/backend/Inference.ts"
+import type { InferenceError, TrackedSession } from "../../inference/wire/Inference.ts"
 import * as Limits from "./Limits.ts"
 import * as OpenSession from "./OpenSession.ts"
 import * as TokenizerIdentity from "../../inference/tokenizer/TokenizerIdentity.ts"

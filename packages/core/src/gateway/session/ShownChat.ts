@@ -4,7 +4,7 @@
  * messages up to the next answer, so a chat that extends another is shown as its extension.
  */
 import { Effect } from "effect"
-import type { ChatRequest } from "../../inference/backend/Inference.ts"
+import type { ChatRequest } from "../../inference/wire/Inference.ts"
 import * as TemplateRoles from "../../inference/TemplateRoles.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 import type { ContentPart, Message } from "../../trajectory/Message.ts"

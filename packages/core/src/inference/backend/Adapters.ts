@@ -14,10 +14,10 @@
  * samples.
  */
 import { Duration, Effect, Result, Schema, type Scope, Semaphore } from "effect"
-import { InferenceError } from "./Inference.ts"
+import { InferenceError } from "../wire/Inference.ts"
 import type { Server } from "./ServerSettings.ts"
 import { decode } from "./Reply.ts"
-import type { Transport } from "./Transport.ts"
+import type { Transport } from "../wire/Transport.ts"
 import * as WeightLabel from "./WeightLabel.ts"
 
 export interface Adapter {

@@ -20,7 +20,7 @@ import {
   type TextRequest,
   type TokenChoice,
   type TokensRequest
-} from "./Inference.ts"
+} from "../wire/Inference.ts"
 import type { Identity } from "./Identity.ts"
 
 /** Capabilities of a backend in addition to chat and text completions. */

@@ -9,12 +9,12 @@
  * Fails like requests: `unreachable` if no server answers, `rejected` if a key is refused. The caller may retry.
  */
 import { Duration, Effect, Option, Predicate, Result, Schema } from "effect"
-import { InferenceError } from "./Inference.ts"
+import { InferenceError } from "../wire/Inference.ts"
 import { isOfficial, type Server } from "./ServerSettings.ts"
 import type { Backend } from "./Backend.ts"
 import * as Identity from "./Identity.ts"
 import * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
-import type { Transport } from "./Transport.ts"
+import type { Transport } from "../wire/Transport.ts"
 
 const patience = Duration.seconds(10)
 /** Timeout for one token, which may queue behind other requests. */

@@ -7,16 +7,16 @@
  * of the output.
  */
 import { Effect, Schema } from "effect"
-import type { InferenceError, PromptRequest, TokenChoice } from "./Inference.ts"
+import type { InferenceError, PromptRequest, TokenChoice } from "../wire/Inference.ts"
 import * as Sampling from "../../trajectory/Sampling.ts"
 import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
-import * as Positions from "./Positions.ts"
+import * as Positions from "../wire/Positions.ts"
 import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
-import { malformed } from "./Transport.ts"
+import { malformed } from "../wire/Transport.ts"
 
 const Generated = Schema.Struct({
   logprobs: Schema.Array(Schema.Array(Positions.Position)),

@@ -7,7 +7,7 @@
  * identified by the next request.
  */
 import { Effect, Semaphore } from "effect"
-import type { InferenceError } from "./Inference.ts"
+import type { InferenceError } from "../wire/Inference.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import type { Backend, Capabilities } from "./Backend.ts"
 import * as Adapters from "./Adapters.ts"

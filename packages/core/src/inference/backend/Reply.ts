@@ -7,14 +7,14 @@
  * and vLLM's `weight_versions` over both.
  */
 import { Effect, Predicate, Schema } from "effect"
-import { InferenceError, type TokenChoice } from "./Inference.ts"
+import { InferenceError, type TokenChoice } from "../wire/Inference.ts"
 import * as Reason from "../../base/Reason.ts"
 import * as Message from "../../trajectory/Message.ts"
 import * as Reasoning from "./Reasoning.ts"
 import * as Sampling from "../../trajectory/Sampling.ts"
 import type { Answer, AnswerChoice } from "./Backend.ts"
-import * as Positions from "./Positions.ts"
-import { type JsonReply, malformed, shortened } from "./Transport.ts"
+import * as Positions from "../wire/Positions.ts"
+import { type JsonReply, malformed, shortened } from "../wire/Transport.ts"
 import * as WeightSpans from "./WeightSpans.ts"
 
 /** A key that may be absent or null. */

@@ -6,7 +6,7 @@
  * parameters, takes precedence.
  */
 import { Effect } from "effect"
-import type { InferenceError, SamplingOptions } from "./Inference.ts"
+import type { InferenceError, SamplingOptions } from "../wire/Inference.ts"
 import * as Sampling from "../../trajectory/Sampling.ts"
 import { unsupported } from "./Backend.ts"
 import { type Identity, type Kind, nameOf } from "./Identity.ts"

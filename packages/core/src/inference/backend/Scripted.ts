@@ -6,10 +6,10 @@
  * truncated and finishes with `length`; one with a stop string ends with it, without the end-of-sequence token.
  */
 import { Duration, Effect } from "effect"
-import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "./Inference.ts"
+import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "../wire/Inference.ts"
 import { type Message, text as textOf, type ToolCall } from "../../trajectory/Message.ts"
 import * as Sampling from "../../trajectory/Sampling.ts"
-import * as StopString from "./StopString.ts"
+import * as StopString from "../wire/StopString.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import type { FinishReason } from "../../trajectory/Trajectory.ts"
 import { type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"

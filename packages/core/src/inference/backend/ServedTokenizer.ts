@@ -5,7 +5,7 @@
 import { Duration, Effect, Option, Schema } from "effect"
 import * as ServerSettings from "./ServerSettings.ts"
 import * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
-import * as Transport from "./Transport.ts"
+import * as Transport from "../wire/Transport.ts"
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ tokenizer: Schema.optionalKey(Schema.Unknown) })) })
 const decodeModels = Schema.decodeUnknownOption(Models)

@@ -7,15 +7,15 @@
  * id, text], …]` and `meta_info.finish_reason = { type, … }`. Prompt logprobs are not requested from it.
  */
 import { Effect, Schema } from "effect"
-import type { TokenChoice } from "./Inference.ts"
+import type { TokenChoice } from "../wire/Inference.ts"
 import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { isAtLeast, rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
-import * as Positions from "./Positions.ts"
+import * as Positions from "../wire/Positions.ts"
 import { checkCount, decode, headerPolicyVersion, nullable } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
-import { malformed } from "./Transport.ts"
+import { malformed } from "../wire/Transport.ts"
 
 const Generated = Schema.Struct({
   meta_info: Schema.Struct({

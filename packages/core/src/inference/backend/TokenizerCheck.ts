@@ -10,11 +10,11 @@ import { Effect, Option, Schema } from "effect"
 import type { Backend } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"
 import type { Identity } from "./Identity.ts"
-import { InferenceError } from "./Inference.ts"
+import { InferenceError } from "../wire/Inference.ts"
 import type { Server } from "./ServerSettings.ts"
 import * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
-import type { Transport } from "./Transport.ts"
+import type { Transport } from "../wire/Transport.ts"
 
 const Tokenized = Schema.Struct({ tokens: Schema.Array(Schema.Natural) })
 const decodeTokenized = Schema.decodeUnknownOption(Tokenized)

@@ -14,16 +14,16 @@ import {
   type SamplingOptions,
   type TextRequest,
   type TokenChoice
-} from "./Inference.ts"
+} from "../wire/Inference.ts"
 import * as Message from "../../trajectory/Message.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import { type Answer, type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"
 import type { Options } from "./OpenAi.ts"
-import * as Positions from "./Positions.ts"
+import * as Positions from "../wire/Positions.ts"
 import { checkCount, decode, headerPolicyVersion, nullable } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
-import { malformed } from "./Transport.ts"
+import { malformed } from "../wire/Transport.ts"
 
 const Ids = Schema.Array(Schema.Natural)
 const Generated = Schema.Struct({

@@ -5,8 +5,8 @@
 import { Effect } from "effect"
 import type { Load } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"
-import type { InferenceError } from "./Inference.ts"
-import { malformed, type Transport } from "./Transport.ts"
+import type { InferenceError } from "../wire/Inference.ts"
+import { malformed, type Transport } from "../wire/Transport.ts"
 
 /** V0 engines of older versions call the usage `gpu_cache_usage_perc`. */
 const names = {

@@ -4,8 +4,8 @@
  * it, chats and `/v1/completions` on request (`return_weight_versions`).
  */
 import { Effect, Option, Schema } from "effect"
-import type { InferenceError } from "./Inference.ts"
-import { malformed } from "./Transport.ts"
+import type { InferenceError } from "../wire/Inference.ts"
+import { malformed } from "../wire/Transport.ts"
 import * as WeightLabel from "./WeightLabel.ts"
 
 export const Spans = Schema.Array(Schema.Struct({ version: Schema.String, start: Schema.Natural, end: Schema.Natural }))

@@ -12,10 +12,10 @@
 import { Duration, Effect, Schedule, Schema } from "effect"
 import type { Adapters } from "./Adapters.ts"
 import { rootOf } from "./Identify.ts"
-import { InferenceError } from "./Inference.ts"
+import { InferenceError } from "../wire/Inference.ts"
 import { decode } from "./Reply.ts"
 import type { Server } from "./ServerSettings.ts"
-import type { Transport } from "./Transport.ts"
+import type { Transport } from "../wire/Transport.ts"
 import * as WeightLabel from "./WeightLabel.ts"
 
 const decodeInfo = decode(Schema.Struct({ weight_version: Schema.String }))

@@ -3,9 +3,9 @@
  * templates do. Linear in the text.
  */
 import { Option, Predicate, Result } from "effect"
-import * as ExactJson from "../../base/ExactJson.ts"
-import * as Nesting from "../../base/Nesting.ts"
-import * as RepeatedKeys from "../../base/RepeatedKeys.ts"
+import * as ExactJson from "../../base/json/ExactJson.ts"
+import * as Nesting from "../../base/json/Nesting.ts"
+import * as RepeatedKeys from "../../base/json/RepeatedKeys.ts"
 import type { ReadCall } from "./OutputFormat.ts"
 
 /** Rejects JSON that is too deep for recursion or has repeated keys. */

@@ -2,7 +2,7 @@
  * Parses JSON text for a template (`Values.from`) like Python's `json.loads`: keys in their order, including digits,
  * exact integers, and `1.0` as a float.
  */
-import * as ExactJson from "../../base/ExactJson.ts"
+import * as ExactJson from "../../base/json/ExactJson.ts"
 
 const blank = /[ \t\n\r]*/y
 const literal = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y

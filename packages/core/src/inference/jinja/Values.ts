@@ -3,8 +3,8 @@
  * for lists, maps for dicts, and the classes defined here. Truth, equality, order and iteration are Python's.
  */
 import { Predicate } from "effect"
-import * as ExactJson from "../../base/ExactJson.ts"
-import * as KeyOrder from "../../base/KeyOrder.ts"
+import * as ExactJson from "../../base/json/ExactJson.ts"
+import * as KeyOrder from "../../base/json/KeyOrder.ts"
 
 export type Value = unknown
 

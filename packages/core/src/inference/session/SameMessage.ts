@@ -6,8 +6,8 @@
  * reasoning do not match.
  */
 import { Predicate, Result } from "effect"
-import * as ExactJson from "../../base/ExactJson.ts"
-import * as Nesting from "../../base/Nesting.ts"
+import * as ExactJson from "../../base/json/ExactJson.ts"
+import * as Nesting from "../../base/json/Nesting.ts"
 import { type Message, text as textOf, type ToolCall } from "../../trajectory/Message.ts"
 
 const isNumber = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint"

@@ -3,7 +3,7 @@
  * that terminate. A folder from the hub is untrusted.
  */
 import { Predicate, Result } from "effect"
-import * as Nesting from "../../base/Nesting.ts"
+import * as Nesting from "../../base/json/Nesting.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
 
 /** Max bytes of any file; today's largest vocabularies have 40 megabytes. */

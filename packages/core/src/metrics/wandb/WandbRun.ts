@@ -7,7 +7,7 @@
 import { Clock, DateTime, Effect, FileSystem, Option, Path, type PlatformError, Result, Schema } from "effect"
 import { randomInt } from "node:crypto"
 import { hostname } from "node:os"
-import * as FolderLock from "../../base/FolderLock.ts"
+import * as FolderLock from "../../base/system/FolderLock.ts"
 import type { Source } from "../Sink.ts"
 
 export const WandbRun = Schema.Struct({

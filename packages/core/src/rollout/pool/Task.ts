@@ -2,7 +2,7 @@
 import { Cause } from "effect"
 import { EnvironmentError, type Work } from "../../Environment.ts"
 import { isDefinitionFault } from "../../definition/EnvironmentError.ts"
-import { InferenceError } from "../../inference/backend/Inference.ts"
+import { InferenceError } from "../../inference/wire/Inference.ts"
 import * as Reason from "../../base/Reason.ts"
 
 export interface Task {

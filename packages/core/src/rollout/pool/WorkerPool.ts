@@ -8,7 +8,7 @@
  */
 import { Cause, Clock, Deferred, Effect, Exit, Latch, type Scope } from "effect"
 import { type EnvironmentError, isUnusable, type RolledOut, Unscorable } from "../../Environment.ts"
-import * as SequenceLimit from "../../inference/SequenceLimit.ts"
+import * as SequenceLimit from "../../inference/sequences/SequenceLimit.ts"
 import * as TrainingProgress from "../../definition/TrainingProgress.ts"
 import * as Trace from "../../base/Trace.ts"
 import * as CircuitBreaker from "./CircuitBreaker.ts"

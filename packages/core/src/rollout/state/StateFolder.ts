@@ -1,6 +1,6 @@
 /** The folder of an environment's spool, dead letters and, if the service stores none, state. */
 import { Effect, FileSystem, Path } from "effect"
-import * as FolderLock from "../../base/FolderLock.ts"
+import * as FolderLock from "../../base/system/FolderLock.ts"
 
 export const pathOf = (directory: string, environment: string): Effect.Effect<string, never, Path.Path> =>
   Effect.map(Path.Path, (path) => path.join(directory, environment.replaceAll(/[^\w.-]/g, "_")))

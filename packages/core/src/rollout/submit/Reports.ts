@@ -5,7 +5,7 @@
  */
 import { Clock, Duration, Effect, Latch } from "effect"
 import * as Reason from "../../base/Reason.ts"
-import type { ServerMetrics } from "../../inference/backend/Inference.ts"
+import type { ServerMetrics } from "../../inference/wire/Inference.ts"
 import type { EnvironmentReport, ServerReport } from "../../service/TrajectoryApi.ts"
 import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 

@@ -6,7 +6,7 @@
  * counting closing brackets natively, a hint taken from the parsed value; an inapplicable hint (a repeated key) is
  * detected, and the value is walked byte by byte instead.
  */
-import * as Nesting from "../../base/Nesting.ts"
+import * as Nesting from "../../base/json/Nesting.ts"
 import { skipSpace } from "./ScanNumbers.ts"
 
 export interface Span {

@@ -7,7 +7,7 @@
 import { Result } from "effect"
 import { Report } from "./Detail.ts"
 import * as GroupFields from "./GroupFields.ts"
-import * as Nesting from "../../base/Nesting.ts"
+import * as Nesting from "../../base/json/Nesting.ts"
 import { type Span, skipValue } from "./JsonSpans.ts"
 import * as Matrix from "./Matrix.ts"
 import * as Scalars from "./Scalars.ts"

@@ -5,7 +5,7 @@ import Anthropic from "@anthropic-ai/sdk"
 import { Effect } from "effect"
 import type { Answered, Memory } from "../../../src/gateway/dialect/Dialect.ts"
 import * as Messages from "../../../src/gateway/dialect/messages/Messages.ts"
-import type { Choice } from "../../../src/inference/backend/Inference.ts"
+import type { Choice } from "../../../src/inference/wire/Inference.ts"
 import type { Message } from "../../../src/trajectory/Message.ts"
 
 export const noMemory: Memory = {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as ExactJson from "../../../src/base/ExactJson.ts"
+import * as ExactJson from "../../../src/base/json/ExactJson.ts"
 import * as Input from "../../../src/gateway/dialect/messages/Input.ts"
 
 describe("arguments of a call on Anthropic's wire", () => {

@@ -4,7 +4,7 @@ import { Effect, Layer, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as Waits from "../../base/Waits.ts"
 import * as Adapters from "../../../src/inference/backend/Adapters.ts"
-import * as Transport from "../../../src/inference/backend/Transport.ts"
+import * as Transport from "../../../src/inference/wire/Transport.ts"
 import * as TestServer from "../TestServer.ts"
 
 const hello: ServerManager.ChatRequest = { messages: [{ role: "user", content: "hello" }] }

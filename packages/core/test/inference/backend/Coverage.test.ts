@@ -7,9 +7,9 @@ import * as Identity from "../../../src/inference/backend/Identity.ts"
 import * as OpenAi from "../../../src/inference/backend/OpenAi.ts"
 import * as Reasoning from "../../../src/inference/backend/Reasoning.ts"
 import * as Sglang from "../../../src/inference/backend/Sglang.ts"
-import * as Transport from "../../../src/inference/backend/Transport.ts"
+import * as Transport from "../../../src/inference/wire/Transport.ts"
 import * as Vllm from "../../../src/inference/backend/Vllm.ts"
-import * as TextSequences from "../../../src/inference/TextSequences.ts"
+import * as TextSequences from "../../../src/inference/sequences/TextSequences.ts"
 import * as TestServer from "../TestServer.ts"
 
 const { encode } = Tokenizer.bytes

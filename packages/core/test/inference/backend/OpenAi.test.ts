@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Sampling, ServerSettings } from "@atropos/core"
 import { Effect, Result } from "effect"
-import * as ExactJson from "../../../src/base/ExactJson.ts"
+import * as ExactJson from "../../../src/base/json/ExactJson.ts"
 import * as Identity from "../../../src/inference/backend/Identity.ts"
 import * as OpenAi from "../../../src/inference/backend/OpenAi.ts"
-import * as Transport from "../../../src/inference/backend/Transport.ts"
+import * as Transport from "../../../src/inference/wire/Transport.ts"
 import * as Reasoning from "../../../src/inference/backend/Reasoning.ts"
 import * as TestServer from "../TestServer.ts"
 

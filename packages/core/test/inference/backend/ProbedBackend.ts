@@ -2,7 +2,7 @@
 import { ServerSettings, type Tokenizer } from "@atropos/core"
 import { Effect, References } from "effect"
 import * as Probed from "../../../src/inference/backend/Probed.ts"
-import * as Transport from "../../../src/inference/backend/Transport.ts"
+import * as Transport from "../../../src/inference/wire/Transport.ts"
 import * as Reasoning from "../../../src/inference/backend/Reasoning.ts"
 
 export const backendOf = (

@@ -9,7 +9,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { OutputFormats } from "@atropos/core"
 import { Schema } from "effect"
 import recorded from "../../fixtures/vllm-calls.json" with { type: "json" }
-import * as ExactJson from "../../../src/base/ExactJson.ts"
+import * as ExactJson from "../../../src/base/json/ExactJson.ts"
 
 const Case = Schema.Tuple([
   Schema.String,

@@ -2,10 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Message, text as textOf } from "../../../src/trajectory/Message.ts"
-import type { TrackedSession } from "../../../src/inference/backend/Inference.ts"
+import type { TrackedSession } from "../../../src/inference/wire/Inference.ts"
 import * as Scripted from "../../../src/inference/backend/Scripted.ts"
 import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"
-import * as TrackedSequences from "../../../src/inference/TrackedSequences.ts"
+import * as TrackedSequences from "../../../src/inference/sequences/TrackedSequences.ts"
 
 const system = (content: string): Message => ({ role: "system", content })
 const user = (content: string): Message => ({ role: "user", content })

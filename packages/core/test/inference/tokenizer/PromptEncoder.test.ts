@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import * as PromptEncoder from "../../../src/inference/tokenizer/PromptEncoder.ts"
 import type { TokenizerShape } from "../../../src/inference/tokenizer/Tokenizer.ts"
 import { bytes } from "../../../src/inference/tokenizer/Tokenizer.ts"
-import * as TrackedSequences from "../../../src/inference/TrackedSequences.ts"
+import * as TrackedSequences from "../../../src/inference/sequences/TrackedSequences.ts"
 
 const bos = 1
 const eos = 2

@@ -8,7 +8,7 @@ import { Cause, Effect, Equal, Exit, Fiber, Queue, Schema, type Scope } from "ef
 import * as Reason from "@atropos/core/base/Reason"
 import type { RolledOut, Work } from "@atropos/core/Environment"
 import { EnvironmentError, Unscorable } from "@atropos/core/definition/EnvironmentError"
-import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import { InferenceError } from "@atropos/core/inference/wire/Inference"
 import type { Message } from "@atropos/core/trajectory/Message"
 import type { Rewards } from "@atropos/core/reward/RewardComponents"
 import * as OutsidePolicy from "./OutsidePolicy.ts"

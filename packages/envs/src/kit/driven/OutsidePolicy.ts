@@ -8,7 +8,7 @@
  */
 import { Context, Deferred, Effect, type Layer, Queue } from "effect"
 import { unsupported, type Answer, type Backend } from "@atropos/core/inference/backend/Backend"
-import { type ChatRequest, InferenceError, type TextRequest } from "@atropos/core/inference/backend/Inference"
+import { type ChatRequest, InferenceError, type TextRequest } from "@atropos/core/inference/wire/Inference"
 import * as ServerManager from "@atropos/core/inference/ServerManager"
 import type { Message, ToolCall } from "@atropos/core/trajectory/Message"
 

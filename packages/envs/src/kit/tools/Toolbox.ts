@@ -6,9 +6,9 @@
  * truncated in the middle, with a note.
  */
 import { Duration, Effect, Result, Schema } from "effect"
-import * as ExactJson from "@atropos/core/base/ExactJson"
-import * as Nesting from "@atropos/core/base/Nesting"
-import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
+import * as Nesting from "@atropos/core/base/json/Nesting"
+import * as RepeatedKeys from "@atropos/core/base/json/RepeatedKeys"
 import type { Message, ToolCall } from "@atropos/core/trajectory/Message"
 import { definition, type Tool, ToolError } from "./Tool.ts"
 

@@ -1,7 +1,7 @@
 /** Defines the parts of answers: parsed by `Structure`, compared by `Compare`. */
-import * as Exact from "./Exact.ts"
+import * as Exact from "./expression/Exact.ts"
 import type { Time } from "./Times.ts"
-import { apply, number, type Expression } from "./Expression.ts"
+import { apply, number, type Expression } from "./expression/Expression.ts"
 
 /** One quantity: a number or an expression, with its unit removed. */
 export interface Leaf {

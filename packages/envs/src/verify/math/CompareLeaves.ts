@@ -8,8 +8,8 @@
  */
 import { type Leaf, type Relation, withoutPercent, worth } from "./Answer.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
-import * as Exact from "./Exact.ts"
-import { apply, number, type Expression } from "./Expression.ts"
+import * as Exact from "./expression/Exact.ts"
+import { apply, number, type Expression } from "./expression/Expression.ts"
 import * as Units from "./Units.ts"
 
 export interface Rules {

@@ -6,12 +6,12 @@
  * reference. Equivalence is decided by `MathAnswer`. The original lets SymPy simplify both before it makes trees: if
  * that rewrites a formula, distances differ.
  */
-import { apply, type Expression } from "./Expression.ts"
-import * as ExpressionTree from "./ExpressionTree.ts"
+import { apply, type Expression } from "./expression/Expression.ts"
+import * as ExpressionTree from "./expression/ExpressionTree.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
 import type { Reader } from "./Latex.ts"
 import { isWithinLimits, normalise } from "./Normalise.ts"
-import * as TreeDistance from "./TreeDistance.ts"
+import * as TreeDistance from "./expression/TreeDistance.ts"
 
 /** Max score of a formula that is not equivalent. */
 const best = 60

@@ -6,8 +6,8 @@
  * functions (Schwartz-Zippel), and to 87 digits otherwise. Points depend on the symbols' names only, so verdicts are
  * reproducible.
  */
-import * as Exact from "./Exact.ts"
-import { symbols, type Expression, type Operator } from "./Expression.ts"
+import * as Exact from "./expression/Exact.ts"
+import { symbols, type Expression, type Operator } from "./expression/Expression.ts"
 import * as Fixed from "./Fixed.ts"
 import * as Operators from "./Operators.ts"
 import { label, type Point, sample } from "./SymbolValues.ts"

@@ -5,7 +5,7 @@
  * ordinary size; magnitudes are bounded by the caller (`ExpressionValue`). Method: argument reduction, then Taylor
  * series (Brent and Zimmermann, Modern Computer Arithmetic, chapter 4).
  */
-import { integerRoot, type Rational } from "./Exact.ts"
+import { integerRoot, type Rational } from "./expression/Exact.ts"
 
 /** A real number times 2^384, rounded. */
 export type Fixed = bigint

@@ -7,8 +7,8 @@
  * text.
  */
 import type { MathJsonExpression } from "@cortex-js/compute-engine/math-json"
-import * as Exact from "./Exact.ts"
-import { apply, type Expression, number, type Operator, operators } from "./Expression.ts"
+import * as Exact from "./expression/Exact.ts"
+import { apply, type Expression, number, type Operator, operators } from "./expression/Expression.ts"
 import * as Plain from "./Plain.ts"
 
 /**

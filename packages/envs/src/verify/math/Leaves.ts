@@ -3,8 +3,8 @@
  * words.
  */
 import type { Answer } from "./Answer.ts"
-import * as Exact from "./Exact.ts"
-import { number, type Expression } from "./Expression.ts"
+import * as Exact from "./expression/Exact.ts"
+import { number, type Expression } from "./expression/Expression.ts"
 import type { Reader } from "./Latex.ts"
 import { canonicalText } from "./Normalise.ts"
 import * as Plain from "./Plain.ts"

@@ -3,8 +3,8 @@
  * an entry is unreadable or there are too many.
  */
 import { type Answer, type Matrix, worth } from "./Answer.ts"
-import * as Exact from "./Exact.ts"
-import { apply, type Expression } from "./Expression.ts"
+import * as Exact from "./expression/Exact.ts"
+import { apply, type Expression } from "./expression/Expression.ts"
 import type { Split } from "../text/Scan.ts"
 
 /** A matrix's leaves as expressions; undefined if any is unreadable. */

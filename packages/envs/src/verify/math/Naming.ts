@@ -6,7 +6,7 @@
  */
 import { type Answer, type Relation, worth } from "./Answer.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
-import { symbols } from "./Expression.ts"
+import { symbols } from "./expression/Expression.ts"
 import * as Units from "./Units.ts"
 import * as Wording from "../text/Wording.ts"
 

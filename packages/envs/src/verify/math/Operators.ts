@@ -4,8 +4,8 @@
  * Bounded: anything too large, undefined or indistinguishable from a jump is `undefined` ("undecided"). The number of
  * arguments was checked by the reader of the expression.
  */
-import * as Exact from "./Exact.ts"
-import type { Operator } from "./Expression.ts"
+import * as Exact from "./expression/Exact.ts"
+import type { Operator } from "./expression/Expression.ts"
 import * as Fixed from "./Fixed.ts"
 import * as Value from "./Value.ts"
 import type { Maybe } from "./Value.ts"

@@ -5,8 +5,8 @@
  * Most answers are plain numbers, so that ordinary grading avoids the 0.3 s of loading the engine and the round trip to
  * a worker. Sample: `-1\frac{1}{2}` is -3/2, `0.50` is 1/2, `3/4` is 3/4.
  */
-import * as Exact from "./Exact.ts"
-import { number, type Expression } from "./Expression.ts"
+import * as Exact from "./expression/Exact.ts"
+import { number, type Expression } from "./expression/Expression.ts"
 
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)$/
 const fraction =

@@ -7,7 +7,7 @@
  */
 import type { Answer } from "./Answer.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
-import * as Exact from "./Exact.ts"
+import * as Exact from "./expression/Exact.ts"
 import * as Value from "./Value.ts"
 
 /** An endpoint: a number, or an infinity. */

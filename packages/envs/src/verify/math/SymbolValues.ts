@@ -2,7 +2,7 @@
  * Provides values of symbols at points: pseudo-random, and dependent on the symbols' names only, so that verdicts are
  * reproducible.
  */
-import * as Exact from "./Exact.ts"
+import * as Exact from "./expression/Exact.ts"
 import * as Value from "./Value.ts"
 
 /** A point at which expressions are evaluated. */

@@ -4,7 +4,7 @@
  * A unit is removed and recorded: an answer without its unit is still right, one with another unit is not. Number words
  * (`million`) change the value; percent is handled by the comparison.
  */
-import * as Exact from "./Exact.ts"
+import * as Exact from "./expression/Exact.ts"
 import * as Wording from "../text/Wording.ts"
 
 /** A quantity's number as LaTeX, its scale, its normalized unit, and whether it is in percent. */

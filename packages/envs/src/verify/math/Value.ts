@@ -8,7 +8,7 @@
  * denominator) combined with approximate values, and terms of a sum that are 2^180 times smaller than another.
  * Remaining values that agree to 290 bits are equal.
  */
-import * as Exact from "./Exact.ts"
+import * as Exact from "./expression/Exact.ts"
 import * as Fixed from "./Fixed.ts"
 
 export type Value =

@@ -7,7 +7,7 @@
  * denies or leaves open ("is certainly not 5", "is 5 or maybe 6") is not an answer. An answer that lists candidates is
  * compared as that list, never as a choice. Linear in the text.
  */
-import * as ExactJson from "@atropos/core/base/ExactJson"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { Predicate, Result } from "effect"
 import * as Announcement from "./Announcement.ts"
 import * as Boxes from "./Boxes.ts"

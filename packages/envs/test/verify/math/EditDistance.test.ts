@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { MathVerifier } from "@atropos/envs"
 import * as EditDistance from "../../../src/verify/math/EditDistance.ts"
-import * as ExpressionTree from "../../../src/verify/math/ExpressionTree.ts"
+import * as ExpressionTree from "../../../src/verify/math/expression/ExpressionTree.ts"
 import { load } from "../../../src/verify/math/Latex.ts"
-import * as TreeDistance from "../../../src/verify/math/TreeDistance.ts"
+import * as TreeDistance from "../../../src/verify/math/expression/TreeDistance.ts"
 
 const read = await load()
 const score = (gold: string, said: string) => EditDistance.score(gold, said, read)

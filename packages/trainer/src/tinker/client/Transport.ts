@@ -3,7 +3,7 @@
  *
  * The key is only sent in a header: errors contain texts, not requests. Responses have a size limit.
  */
-import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
+import * as AnswerBody from "@atropos/core/inference/wire/AnswerBody"
 import * as Reason from "@atropos/core/base/Reason"
 import * as RetryAfter from "@atropos/core/http/RetryAfter"
 import { Clock, Effect, Option, Predicate, Redacted, Schema } from "effect"

@@ -1,6 +1,6 @@
 /** Decodes requests and encodes responses of the Tinker server; errors are in FastAPI's format. */
 import { BodyLimit } from "@atropos/core"
-import * as JsonBounds from "@atropos/core/base/JsonBounds"
+import * as JsonBounds from "@atropos/core/base/json/JsonBounds"
 import { Context, Effect, Result, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Paths from "../protocol/Paths.ts"

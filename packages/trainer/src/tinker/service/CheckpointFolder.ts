@@ -4,7 +4,7 @@
  * atomically (`AtomicFolder`); removed once expired. Weights of sampling sessions are under `.snapshots`, until the
  * server ends.
  */
-import * as MakeFolder from "@atropos/core/base/MakeFolder"
+import * as MakeFolder from "@atropos/core/base/system/MakeFolder"
 import { Clock, DateTime, Effect, FileSystem, Path, Schema } from "effect"
 import * as AtomicFolder from "../../checkpoint/AtomicFolder.ts"
 import * as StateFile from "../../local/StateFile.ts"

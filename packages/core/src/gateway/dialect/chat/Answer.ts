@@ -2,7 +2,7 @@
 import type { Answered, Head, Streamed } from "../Dialect.ts"
 import { comment, frame, pieces } from "../Frames.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
-import type { Choice } from "../../../inference/backend/Inference.ts"
+import type { Choice } from "../../../inference/wire/Inference.ts"
 import { text as textOf, type ToolCall } from "../../../trajectory/Message.ts"
 
 const envelope = ({ createdAt, id, model }: Head, object: string) => ({

@@ -10,7 +10,7 @@
  * that a trainer can compute its probability.
  */
 import { Effect, Predicate } from "effect"
-import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
+import type { SamplingOptions } from "../../../inference/wire/Inference.ts"
 import type { LogitBias } from "../../../trajectory/Sampling.ts"
 import { Failure } from "../Dialect.ts"
 import { invalid, unsupported } from "../OpenAiFailure.ts"

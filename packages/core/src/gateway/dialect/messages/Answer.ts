@@ -4,7 +4,7 @@
  * Reasoning has a signature, so that clients send it back with the next request. An empty answer has no blocks. Cache
  * counts are zero, because nothing is cached.
  */
-import type { Choice } from "../../../inference/backend/Inference.ts"
+import type { Choice } from "../../../inference/wire/Inference.ts"
 import type { Head } from "../Dialect.ts"
 import * as MessagesInput from "./Input.ts"
 

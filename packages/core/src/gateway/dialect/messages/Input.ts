@@ -6,8 +6,8 @@
  * sent as a string with the text itself, and comes back unchanged; the Vercel AI SDK wraps such a string in an object.
  */
 import { Option, Predicate, Result } from "effect"
-import * as ExactJson from "../../../base/ExactJson.ts"
-import * as Nesting from "../../../base/Nesting.ts"
+import * as ExactJson from "../../../base/json/ExactJson.ts"
+import * as Nesting from "../../../base/json/Nesting.ts"
 
 const wrapper = "rawInvalidInput"
 

@@ -6,7 +6,7 @@
  * sampling (`UnknownParameters`), else rejected by name. Null is the same as absent.
  */
 import { Effect, Predicate, Schema } from "effect"
-import type { ChatRequest, SamplingOptions } from "../../../inference/backend/Inference.ts"
+import type { ChatRequest, SamplingOptions } from "../../../inference/wire/Inference.ts"
 import type { Failure } from "../Dialect.ts"
 import * as OutputConstraints from "../OutputConstraints.ts"
 import * as UnknownParameters from "../UnknownParameters.ts"

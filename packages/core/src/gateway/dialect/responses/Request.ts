@@ -5,7 +5,7 @@
  * `previous_response_id`.
  */
 import { Effect } from "effect"
-import type { ChatRequest } from "../../../inference/backend/Inference.ts"
+import type { ChatRequest } from "../../../inference/wire/Inference.ts"
 import type { Message } from "../../../trajectory/Message.ts"
 import { Failure, type Memory, type Turn } from "../Dialect.ts"
 import * as OpenAiFailure from "../OpenAiFailure.ts"
