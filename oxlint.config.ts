@@ -130,7 +130,9 @@ const floors = {
     "suite",
     "tools",
     "travel",
-    "."
+    "connected",
+    ".",
+    "registry"
   ],
   trainer: [
     "base",
@@ -340,7 +342,7 @@ export default defineConfig({
       files: ["packages/cli/src/**"],
       rules: { "max-lines": ["error", { max: 300 }], "max-lines-per-function": ["error", { max: 120 }] }
     },
-    restricted("packages/core/src/index.ts", [...packages.core])
+    ...(["core", "envs"] as const).map((name) => restricted(`packages/${name}/src/index.ts`, [...packages[name]]))
   ],
   ignorePatterns: ["**/dist/**", "**/fixtures/**", "**/gen/**"]
 })

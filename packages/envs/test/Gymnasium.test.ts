@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Gymnasium from "../src/Gymnasium.ts"
+import * as Gymnasium from "../src/connected/Gymnasium.ts"
 
 const actionOf = (answer: string) => Gymnasium.actionOf(answer, { actions: { count: 2, start: 0 } }, ["stick", "hit"])
 const said = (text: string) => actionOf(`<action>${text}</action>`)

@@ -4,7 +4,7 @@ import { Toolbox, ToolEpisode } from "@atropos/envs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { createRequire } from "node:module"
-import * as Mcp from "../src/Mcp.ts"
+import * as Mcp from "../src/connected/Mcp.ts"
 import * as McpTools from "../src/tools/McpTools.ts"
 import * as Warehouse from "../src/tools/Warehouse.ts"
 

@@ -7,7 +7,7 @@ import { Context, Effect, FileSystem, Layer, Logger, Option, Result, type Scope,
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { defineAgent } from "../../src/agent/Agent.ts"
-import * as Command from "../../src/Command.ts"
+import * as Command from "../../src/connected/Command.ts"
 import type { Settings } from "../../src/command/CommandSettings.ts"
 import * as Words from "../../src/command/Words.ts"
 

@@ -3,7 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Dataset, Environment, ServerManager, Tokenizer, ToolCalls } from "@atropos/core"
 import { Effect, FileSystem, Layer, Logger, Result, Stream } from "effect"
 import { fileURLToPath } from "node:url"
-import * as Harbor from "../../src/Harbor.ts"
+import * as Harbor from "../../src/connected/Harbor.ts"
 import type { Settings } from "../../src/harbor/HarborSettings.ts"
 
 export const folder = (name: string) => fileURLToPath(new URL(name, import.meta.url))

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Environment, Message, ServerManager } from "@atropos/core"
 import { Effect, Layer, Stream } from "effect"
-import * as OpenEnv from "../../src/OpenEnv.ts"
+import * as OpenEnv from "../../src/connected/OpenEnv.ts"
 import * as Recording from "./Recording.ts"
 
 type Settings = Parameters<typeof OpenEnv.layer>[0]

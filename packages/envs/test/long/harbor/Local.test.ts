@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Jail from "../../../src/sandbox/Jail.ts"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, Option, type Path, Result, Stream } from "effect"
-import * as Harbor from "../../../src/Harbor.ts"
+import * as Harbor from "../../../src/connected/Harbor.ts"
 import * as Rolling from "../../harbor/Rolling.ts"
 
 const hasBubblewrap = Result.isSuccess(Result.try(Jail.bubblewrap))

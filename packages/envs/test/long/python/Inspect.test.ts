@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Environment, Message, ServerManager } from "@atropos/core"
 import { Effect, Layer, Option, References, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
-import * as Inspect from "../../../src/Inspect.ts"
+import * as Inspect from "../../../src/connected/Inspect.ts"
 import { having, interpreter } from "../../../../core/test/Python.ts"
 import { run } from "./Python.ts"
 

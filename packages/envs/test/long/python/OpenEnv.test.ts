@@ -5,7 +5,7 @@ import { Environment, Message, ServerManager, Trajectory } from "@atropos/core"
 import { Context, Effect, Layer, Stream } from "effect"
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import * as OpenEnv from "../../../src/OpenEnv.ts"
+import * as OpenEnv from "../../../src/connected/OpenEnv.ts"
 import { having, interpreter } from "../../../../core/test/Python.ts"
 
 const { absence, isPresent } = having("openenv")

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Environment, Message, SeededRandom, ServerManager } from "@atropos/core"
 import { Opponent } from "@atropos/envs"
 import { Effect, Layer, Stream } from "effect"
-import * as TextArena from "../../../src/TextArena.ts"
+import * as TextArena from "../../../src/connected/TextArena.ts"
 import { having, interpreter } from "../../../../core/test/Python.ts"
 
 const { absence, isPresent } = having("textarena")

@@ -10,7 +10,7 @@ import * as Model from "../../../../trainer/src/model/Model.ts"
 import * as TinyModel from "../../../../trainer/src/model/TinyModel.ts"
 import * as PolicyBackend from "../../../../trainer/src/server/PolicyBackend.ts"
 import * as PythonNames from "../../../src/python/Names.ts"
-import * as Verifiers from "../../../src/Verifiers.ts"
+import * as Verifiers from "../../../src/connected/Verifiers.ts"
 import * as Processes from "./Processes.ts"
 import { having, interpreter } from "../../../../core/test/Python.ts"
 

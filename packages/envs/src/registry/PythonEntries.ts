@@ -1,10 +1,10 @@
 /** Defines the registry entries of environments from Python packages (`Registry`). */
-import * as Gymnasium from "./Gymnasium.ts"
-import * as Inspect from "./Inspect.ts"
-import * as Names from "./python/Names.ts"
-import * as ReasoningGym from "./ReasoningGym.ts"
-import * as TextArena from "./TextArena.ts"
-import * as Verifiers from "./Verifiers.ts"
+import * as Gymnasium from "../connected/Gymnasium.ts"
+import * as Inspect from "../connected/Inspect.ts"
+import * as Names from "../python/Names.ts"
+import * as ReasoningGym from "../connected/ReasoningGym.ts"
+import * as TextArena from "../connected/TextArena.ts"
+import * as Verifiers from "../connected/Verifiers.ts"
 
 export const entries = {
   "reasoning-gym": {

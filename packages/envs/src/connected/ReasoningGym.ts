@@ -8,12 +8,12 @@
  * scores 0 and is counted. Needs Python with the package (docs/python.md).
  */
 import { Environment, Message, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
-import * as SingleTurn from "./kit/SingleTurn.ts"
-import * as Thinking from "./kit/Thinking.ts"
+import * as SingleTurn from "../kit/SingleTurn.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { Effect, Schema, Stream } from "effect"
-import * as Bridge from "./python/Bridge.ts"
-import * as Mix from "./python/Mix.ts"
-import * as PythonSettings from "./python/PythonSettings.ts"
+import * as Bridge from "../python/Bridge.ts"
+import * as Mix from "../python/Mix.ts"
+import * as PythonSettings from "../python/PythonSettings.ts"
 
 const packageName = "reasoning-gym"
 

@@ -9,16 +9,16 @@
  */
 import { Environment, SeededRandom, ServerManager } from "@atropos/core"
 import { Config, Duration, Effect, Option, Redacted, Result, Stream } from "effect"
-import * as Acting from "./openenv/Acting.ts"
-import * as Address from "./openenv/Address.ts"
-import type { Connection, Observed } from "./openenv/Connection.ts"
-import * as Described from "./openenv/Described.ts"
-import * as Episodes from "./openenv/Episodes.ts"
-import { make as failed, type OpenEnvError } from "./openenv/OpenEnvError.ts"
-import { type Settings, settings } from "./openenv/OpenEnvSettings.ts"
-import * as Sessions from "./openenv/Sessions.ts"
-import * as Telling from "./openenv/Telling.ts"
-import * as Visible from "./openenv/Visible.ts"
+import * as Acting from "../openenv/Acting.ts"
+import * as Address from "../openenv/Address.ts"
+import type { Connection, Observed } from "../openenv/Connection.ts"
+import * as Described from "../openenv/Described.ts"
+import * as Episodes from "../openenv/Episodes.ts"
+import { make as failed, type OpenEnvError } from "../openenv/OpenEnvError.ts"
+import { type Settings, settings } from "../openenv/OpenEnvSettings.ts"
+import * as Sessions from "../openenv/Sessions.ts"
+import * as Telling from "../openenv/Telling.ts"
+import * as Visible from "../openenv/Visible.ts"
 
 export { settings }
 

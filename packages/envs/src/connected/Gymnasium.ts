@@ -7,12 +7,12 @@
  * environment. Needs Python with the package (docs/python.md).
  */
 import { Environment, Message, SeededRandom, ServerManager } from "@atropos/core"
-import * as Episode from "./kit/Episode.ts"
-import * as NumberAnswer from "./verify/Number.ts"
-import * as Thinking from "./kit/Thinking.ts"
+import * as Episode from "../kit/Episode.ts"
+import * as NumberAnswer from "../verify/Number.ts"
+import * as Thinking from "../kit/Thinking.ts"
 import { Effect, Schema, Stream } from "effect"
-import * as Bridge from "./python/Bridge.ts"
-import * as PythonSettings from "./python/PythonSettings.ts"
+import * as Bridge from "../python/Bridge.ts"
+import * as PythonSettings from "../python/PythonSettings.ts"
 
 export const settings = Environment.settings({
   ...PythonSettings.worldFields,

@@ -7,17 +7,17 @@
  * bounded. With `source`, rows of questions and answers about the server's data.
  */
 import { Columns, Dataset, Environment, Message, RewardComponents, ServerManager, type Trajectory } from "@atropos/core"
-import * as Episode from "./kit/Episode.ts"
-import * as ItemSource from "./kit/ItemSource.ts"
-import * as SingleTurn from "./kit/SingleTurn.ts"
-import * as TextAnswer from "./verify/Text.ts"
-import * as Thinking from "./kit/Thinking.ts"
-import * as Toolbox from "./kit/tools/Toolbox.ts"
-import * as ToolEpisode from "./kit/tools/ToolEpisode.ts"
+import * as Episode from "../kit/Episode.ts"
+import * as ItemSource from "../kit/ItemSource.ts"
+import * as SingleTurn from "../kit/SingleTurn.ts"
+import * as TextAnswer from "../verify/Text.ts"
+import * as Thinking from "../kit/Thinking.ts"
+import * as Toolbox from "../kit/tools/Toolbox.ts"
+import * as ToolEpisode from "../kit/tools/ToolEpisode.ts"
 import { Effect, Result, Schema } from "effect"
 import { fileURLToPath } from "node:url"
-import * as McpTools from "./tools/McpTools.ts"
-import * as Warehouse from "./tools/Warehouse.ts"
+import * as McpTools from "../tools/McpTools.ts"
+import * as Warehouse from "../tools/Warehouse.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const names = Schema.Array(Schema.NonEmptyString)
@@ -53,7 +53,7 @@ export const settings = Environment.settings({
 
 const warehouse = (seed: number): McpTools.Server => {
   const isSource = import.meta.url.endsWith(".ts")
-  const file = new URL(isSource ? "tools/WarehouseServer.ts" : "tools/WarehouseServer.js", import.meta.url)
+  const file = new URL(isSource ? "../tools/WarehouseServer.ts" : "../tools/WarehouseServer.js", import.meta.url)
   const conditions = isSource ? ["--conditions=atropos-src"] : []
   return { command: process.execPath, args: [...conditions, fileURLToPath(file), String(seed)] }
 }

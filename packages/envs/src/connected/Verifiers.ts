@@ -9,11 +9,11 @@
  */
 import { Environment } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import type { Numbered } from "./agent/SessionRuns.ts"
-import * as Bridge from "./python/Bridge.ts"
-import { PythonError } from "./python/PythonError.ts"
-import * as PythonSettings from "./python/PythonSettings.ts"
-import * as Rollouts from "./python/Rollouts.ts"
+import type { Numbered } from "../agent/SessionRuns.ts"
+import * as Bridge from "../python/Bridge.ts"
+import { PythonError } from "../python/PythonError.ts"
+import * as PythonSettings from "../python/PythonSettings.ts"
+import * as Rollouts from "../python/Rollouts.ts"
 
 const packageName = "verifiers"
 

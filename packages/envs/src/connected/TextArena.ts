@@ -7,11 +7,11 @@
  * with the package (docs/python.md).
  */
 import { Environment, Message, SeededRandom, ServerManager } from "@atropos/core"
-import * as Opponent from "./kit/Opponent.ts"
-import * as Players from "./kit/Players.ts"
+import * as Opponent from "../kit/Opponent.ts"
+import * as Players from "../kit/Players.ts"
 import { Effect, Schema, Stream } from "effect"
-import * as Bridge from "./python/Bridge.ts"
-import * as PythonSettings from "./python/PythonSettings.ts"
+import * as Bridge from "../python/Bridge.ts"
+import * as PythonSettings from "../python/PythonSettings.ts"
 
 const packageName = "textarena"
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
