@@ -68,8 +68,10 @@ const cell = (html: string, tag: string): string => (html === "" ? "<td></td>" :
 /** Sections for contributors. */
 const inside: ReadonlyArray<string> = ["Inside"]
 
-/** Pages about other systems, and the overview, come after guides in the search. */
-const connecting = new Set(["README.md"].concat(["tinker", "trl", "openenv", "harbor", "python"].map((name) => `docs/${name}.md`)))
+/** Pages about other systems, overview and questions come after guides in the search. */
+const connecting = new Set(
+  ["README.md", "docs/faq.md"].concat(["tinker", "trl", "openenv", "harbor", "python"].map((name) => `docs/${name}.md`))
+)
 
 /** References come after these, and pages for contributors last. */
 const references = new Set(["docs/commands.md", "docs/protocol.md", "docs/environments.md", "docs/migration.md"])
@@ -85,7 +87,10 @@ const asked = (markdown: string): string => markdown.replaceAll(/^\*\*(.+?\?)\*\
 
 const images = "docs/images"
 
-/** Writes the site of the repository at `root` into `out`, after emptying it; returns the addresses of its pages. `url` is where it will be. */
+/**
+ * Writes the site of the repository at `root` into `out`, after emptying it; returns the addresses of its pages. `url`
+ * is where it will be.
+ */
 export const build = (root: string, out: string, url?: string): ReadonlyArray<string> => {
   rmSync(out, { recursive: true, force: true })
   const pages = globSync(pagePattern, { cwd: root, exclude: ["**/node_modules/**"] })

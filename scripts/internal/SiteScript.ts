@@ -6,7 +6,7 @@ const input = document.getElementById("search"), list = document.getElementById(
 input.addEventListener("input", () => {
   list.replaceChildren()
   if (input.value.trim().length < 2) return
-  const found = find(entries, synonyms, input.value).map(({ entry, excerpt }) => {
+  const found = find(entries, input.value).map(({ entry, excerpt }) => {
     const item = document.createElement("li"), link = document.createElement("a")
     link.href = input.dataset.up + "/" + entry.url
     link.textContent = entry.heading
@@ -75,9 +75,4 @@ export const theme =
   'try { const theme = localStorage.getItem("atropos-site-theme"); if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme } catch {}'
 
 export const of = (entries: ReadonlyArray<SiteSearch.Entry>): string =>
-  [
-    `const entries = ${JSON.stringify(entries)}`,
-    `const synonyms = ${JSON.stringify(SiteSearch.synonyms)}`,
-    `const find = ${SiteSearch.find.toString()}`,
-    script
-  ].join("\n")
+  [`const entries = ${JSON.stringify(entries)}`, SiteSearch.script, script].join("\n")

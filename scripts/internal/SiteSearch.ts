@@ -1,4 +1,4 @@
-/** Searches the documentation site. Runs in the reader's browser as it is: `find` refers to nothing outside of it. */
+/** Searches the documentation site. The functions also run in the reader's browser, as they are. */
 
 /** A section of a page. */
 export interface Entry {
@@ -18,7 +18,7 @@ export interface Hit {
 }
 
 /** Words of a query that pages write differently. */
-export const synonyms: { readonly [word: string]: ReadonlyArray<string> } = {
+const synonyms: { readonly [word: string]: ReadonlyArray<string> } = {
   resume: ["resuming", "continue", "interrupted"],
   wandb: ["weights & biases"],
   "w&b": ["weights & biases"],
@@ -53,60 +53,77 @@ export const synonyms: { readonly [word: string]: ReadonlyArray<string> } = {
   pi: ["coding agent"]
 }
 
+const isWord = (character: string | undefined): boolean => character !== undefined && /[\p{L}\p{N}]/u.test(character)
+
+/** 0 if absent, more for a whole word than for a part of one. */
+const weightIn = (text: string, word: string): number => {
+  const at = text.indexOf(word)
+  if (at === -1) return 0
+  for (let from = at; from !== -1; from = text.indexOf(word, from + 1)) {
+    if (!isWord(text[from - 1]) && !isWord(text[from + word.length])) return 1
+  }
+  return isWord(text[at - 1]) ? 0.2 : 0.6
+}
+
+/** A word and its synonyms. */
+const formsOf = (word: string): ReadonlyArray<string> => [
+  word,
+  ...(Object.hasOwn(synonyms, word) ? synonyms[word]! : [])
+]
+
+/** 0 unless every word or a synonym occurs. */
+const scoreOf = (entry: Entry, words: ReadonlyArray<string>): number => {
+  const [heading, title, text] = [entry.heading, entry.title, entry.text].map((one) => one.toLowerCase()) as [
+    string,
+    string,
+    string
+  ]
+  let score = heading.includes(words.join(" ")) ? 3 : 0
+  for (const word of words) {
+    const scores = formsOf(word).map((form, at) => {
+      const density = text === "" ? 0 : Math.min(1, (text.split(form).length - 1) / (text.length / 400))
+      const weight = 5 * weightIn(heading, form) + 2 * weightIn(title, form) + (1 + density) * weightIn(text, form)
+      return at === 0 ? weight : 0.9 * weight
+    })
+    const best = Math.max(...scores)
+    if (best === 0) return 0
+    score += best
+  }
+  return score / (1 + 0.4 * entry.rank)
+}
+
+const excerptOf = ({ text }: Entry, words: ReadonlyArray<string>): string => {
+  const lower = text.toLowerCase()
+  const places = words.flatMap(formsOf).flatMap((form) => {
+    const at = lower.indexOf(form)
+    return at === -1 ? [] : [at]
+  })
+  if (places.length === 0) return ""
+  const from = Math.max(0, Math.min(...places) - 40)
+  const start = from === 0 ? 0 : text.indexOf(" ", from) + 1
+  const end = text.length <= start + 120 ? text.length : text.lastIndexOf(" ", start + 120)
+  return `${start > 0 ? "… " : ""}${text.slice(start, end)}${end < text.length ? " …" : ""}`
+}
+
 /** The sections that have every word of the query or a synonym, best first. */
-export const find = (
-  entries: ReadonlyArray<Entry>,
-  synonyms: { readonly [word: string]: ReadonlyArray<string> },
-  query: string
-): ReadonlyArray<Hit> => {
+export const find = (entries: ReadonlyArray<Entry>, query: string): ReadonlyArray<Hit> => {
   const words = query
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word.length > 1)
   if (words.length === 0) return []
-  /** 0 if absent, more for a whole word than for a part of one. */
-  const weightIn = (text: string, word: string): number => {
-    const at = text.indexOf(word)
-    if (at === -1) return 0
-    const isWord = (character: string | undefined) => character !== undefined && /[\p{L}\p{N}]/u.test(character)
-    for (let from = at; from !== -1; from = text.indexOf(word, from + 1)) {
-      if (!isWord(text[from - 1]) && !isWord(text[from + word.length])) return 1
-    }
-    return isWord(text[at - 1]) ? 0.2 : 0.6
-  }
-  const scoreOf = (entry: Entry): number => {
-    const heading = entry.heading.toLowerCase()
-    const title = entry.title.toLowerCase()
-    const text = entry.text.toLowerCase()
-    let score = 0
-    for (const word of words) {
-      const scores = [word, ...(Object.hasOwn(synonyms, word) ? synonyms[word]! : [])].map((form, at) => {
-        const density = text === "" ? 0 : Math.min(1, (text.split(form).length - 1) / (text.length / 400))
-        const weight = 5 * weightIn(heading, form) + 2 * weightIn(title, form) + (1 + density) * weightIn(text, form)
-        return at === 0 ? weight : 0.9 * weight
-      })
-      const best = Math.max(...scores)
-      if (best === 0) return 0
-      score += best
-    }
-    if (heading.includes(words.join(" "))) score += 3
-    return score / (1 + 0.4 * entry.rank)
-  }
-  const excerptOf = ({ text }: Entry): string => {
-    const places = words.flatMap((word) => {
-      const forms = [word, ...(Object.hasOwn(synonyms, word) ? synonyms[word]! : [])]
-      return forms.map((form) => text.toLowerCase().indexOf(form)).filter((at) => at !== -1)
-    })
-    if (places.length === 0) return ""
-    const from = Math.max(0, Math.min(...places) - 40)
-    const start = from === 0 ? 0 : text.indexOf(" ", from) + 1
-    const end = text.length <= start + 120 ? text.length : text.lastIndexOf(" ", start + 120)
-    return `${start > 0 ? "… " : ""}${text.slice(start, end)}${end < text.length ? " …" : ""}`
-  }
   return entries
-    .map((entry) => ({ entry, score: scoreOf(entry) }))
+    .map((entry) => ({ entry, score: scoreOf(entry, words) }))
     .filter(({ score }) => score > 0)
     .toSorted((a, b) => b.score - a.score)
     .slice(0, 12)
-    .map(({ entry }) => ({ entry, excerpt: excerptOf(entry) }))
+    .map(({ entry }) => ({ entry, excerpt: excerptOf(entry, words) }))
 }
+
+/** This module as a script that defines `find`. */
+export const script: string = [
+  `const synonyms = ${JSON.stringify(synonyms)}`,
+  ...Object.entries({ isWord, weightIn, formsOf, scoreOf, excerptOf, find }).map(
+    ([name, part]) => `const ${name} = ${part.toString()}`
+  )
+].join("\n")

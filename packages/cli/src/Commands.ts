@@ -89,7 +89,10 @@ export const commands = {
     description: "Re-score saved groups with the current environment, and report or correct changes",
     load: () => import("./commands/Reverify.ts")
   },
-  init: { description: "Create a new environment from a template, with its test", load: () => import("./commands/Init.ts") },
+  init: {
+    description: "Create a new environment from a template, with its test",
+    load: () => import("./commands/Init.ts")
+  },
   "wandb-sync": {
     description: "Upload Weights & Biases runs that were recorded offline",
     load: () => import("./commands/WandbSync.ts")

@@ -36,7 +36,10 @@ describe("training traces of saved groups", () => {
       const [turn, ...others] = JSON.parse(readFileSync(join(cwd, "traces", files[0]!), "utf8")).turns
       assert.deepStrictEqual(others, [])
       const tokens = [...saved.tokens[0]!]
-      assert.deepStrictEqual([...turn.prompt_token_ids, ...turn.completion_token_ids], tokens.slice(0, turn.loss_mask.length))
+      assert.deepStrictEqual(
+        [...turn.prompt_token_ids, ...turn.completion_token_ids],
+        tokens.slice(0, turn.loss_mask.length)
+      )
       const paths = files.map((file) => `traces/${file}`)
       const back = yield* InProcess.run(["atif", ...paths, "--out", "back.jsonl", ...format])
       assert.deepStrictEqual([back.code, back.stdout.trim()], [0, "2 groups in back.jsonl"], back.stderr)

@@ -13,6 +13,8 @@ const saying = (gold: ReadonlyArray<string>, ...said: ReadonlyArray<string>) => 
 const read = (gold: string, parsed: string | null) =>
   Expected.of({ groupOverrides: { gold: [gold] }, overrides: [{ parsed }], messages: [chatOf(`not ${gold}`)] })?.(0)
 
+const shown = (gold: unknown) => GroupFigures.of({ scores: [1], groupOverrides: { gold } }).expected
+
 describe("Expected", () => {
   it("finds the answer at the end of what was said, in a box, behind thinking, with a sign behind it", () => {
     assert.deepStrictEqual(
@@ -56,7 +58,6 @@ describe("Expected", () => {
   })
 
   it("is shown in lists as the first of its forms, on one line and cut", () => {
-    const shown = (gold: unknown) => GroupFigures.of({ scores: [1], groupOverrides: { gold } }).expected
     assert.strictEqual(shown(["4\n 2", "42"]), "4 2")
     assert.strictEqual(shown(["😀".repeat(100)]), `${"😀".repeat(79)}…`)
     for (const none of [undefined, [], [""], [42], "42"]) assert.isUndefined(shown(none))

@@ -157,9 +157,10 @@ export const make = (): State => {
           total: run.numSteps,
           rewards: rewards.filter(Number.isFinite),
           recent,
-          findings: Health.cards(Health.judge(recorded)).map(Health.cardInWords),
+          findings: Health.cards(Health.judge(recorded)).map(ProgressDisplay.findingOf),
           isInDoubt: Health.isInDoubt(recorded, "trainer"),
-          standing: ProgressDisplay.standingOf(last.activity)
+          standing: ProgressDisplay.standingOf(last.activity),
+          idleSeconds: last.activity?.idleSeconds
         },
         { width, colour }
       )

@@ -35,6 +35,11 @@ export interface Finding {
   readonly isBroken: boolean
 }
 
+export const findingOf = (card: Health.Card): Finding => ({
+  text: Health.cardInWords(card),
+  isBroken: card.cause.severity === "broken"
+})
+
 const window = 10
 
 const percent = (share: number): string => `${Math.round(100 * share)}%`
@@ -195,10 +200,7 @@ export const make = Effect.fn("ProgressDisplay.make")(function* (
         total: options.total,
         rewards,
         recent,
-        findings: cards().map((card) => ({
-          text: Health.cardInWords(card),
-          isBroken: card.cause.severity === "broken"
-        })),
+        findings: cards().map(findingOf),
         isInDoubt: isInDoubt(),
         standing: standingOf(activity()),
         idleSeconds: activity()?.idleSeconds

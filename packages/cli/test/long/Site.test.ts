@@ -55,11 +55,11 @@ describe("the documentation site", () => {
       }
       const entries = searched(out)
       for (const [query, expected] of queries) {
-        const [first] = SiteSearch.find(entries, SiteSearch.synonyms, query)
+        const [first] = SiteSearch.find(entries, query)
         assert.strictEqual(first?.entry.url, `docs/${expected}`, query)
         assert.isAtMost(first!.excerpt.length, 160, query)
       }
-      assert.deepStrictEqual(SiteSearch.find(entries, SiteSearch.synonyms, "zyzzyva"), [])
+      assert.deepStrictEqual(SiteSearch.find(entries, "zyzzyva"), [])
       const guide = readFileSync(join(out, "docs/losses.html"), "utf8")
       assert.include(guide, '<a rel="prev" href="../docs/training.html">← ')
       assert.include(guide, '<a rel="next" href="../docs/models.html">')

@@ -56,7 +56,10 @@ describe.skipIf(!Browser.isPresent)(`the documentation site in a browser${Browse
   })
 
   it("keeps the theme that the reader chose, and copies code", async () => {
-    const { page } = await open(at("index"), { colorScheme: "light", permissions: ["clipboard-read", "clipboard-write"] })
+    const { page } = await open(at("index"), {
+      colorScheme: "light",
+      permissions: ["clipboard-read", "clipboard-write"]
+    })
     const back = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor")
     assert.strictEqual(await back(), "rgb(255, 255, 255)")
     await page.getByLabel("Theme").selectOption("dark")

@@ -45,7 +45,10 @@ describe("ProgressDisplay", () => {
     }))
     const finding =
       "Steps skipped (skipped): 100% of the last 10 steps changed no weights: raise the group size or take harder items"
-    const lines = ProgressDisplay.render({ ...state, recent, findings: [{ text: finding, isBroken: true }] }, { width: 79, colour: false })
+    const lines = ProgressDisplay.render(
+      { ...state, recent, findings: [{ text: finding, isBroken: true }] },
+      { width: 79, colour: false }
+    )
     const words = lines.join(" ").replaceAll(/\s+/g, " ")
     assert.include(words, finding)
     assert.include(words, "steps skipped (identical scores)")
@@ -63,7 +66,7 @@ describe("ProgressDisplay", () => {
     ])
     const well = ProgressDisplay.render(state, { width: 79, colour: true })
     assert.strictEqual(well[4], "health  \u001b[32mok\u001b[39m")
-    assert.match(well[0]!, /40\/100 \u001b\[36m█+\u001b\[39m░+/)
+    assert.include(well[0], "40/100 \u001b[36m█")
   })
 
   it("says before the first step what the run waits for, and for how long", () => {
@@ -109,6 +112,8 @@ const terminal = (columns: number) => {
   return { stream: stream as unknown as NodeJS.WriteStream, taken: () => written.splice(0).join("") }
 }
 
+const together = (text: string) => `\u001b[?2026h${text}\u001b[?2026l`
+
 describe("Terminal.placeOn", () => {
   it("draws nothing on a terminal that can only print, and knows that somebody is there", () => {
     const term = process.env["TERM"]
@@ -130,7 +135,6 @@ describe("Terminal.placeOn", () => {
     const { stream, taken } = terminal(20)
     const place = Terminal.footerOn(stream)
     const guarded = Terminal.guard(stream, place)
-    const together = (text: string) => `\u001b[?2026h${text}\u001b[?2026l`
     place.show(["one", "two"])
     assert.strictEqual(taken(), together("one\ntwo\n"))
     place.show(["one", "two"])

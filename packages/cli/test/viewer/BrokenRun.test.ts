@@ -33,7 +33,9 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
       it.effect(name, () =>
         Effect.gen(function* () {
           const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-          const { errors, page } = yield* Effect.promise(() => open(`${url}/ui#/?run=${BrokenRun.name}`))
+          const { errors, page } = yield* Effect.promise(() =>
+            open(`${url}/ui#/?run=${BrokenRun.name}`, Browser.withAllColumns(url))
+          )
           yield* Effect.promise(() => page.locator(".finding").first().waitFor())
           yield* Effect.promise(() => look(page))
           assert.deepStrictEqual(errors, [])

@@ -98,6 +98,13 @@ export const suite = () => {
   return { open, save }
 }
 
+/** A reader who chose to see all columns of the list of groups, also those without differences. */
+export const withAllColumns = (url: string): BrowserContextOptions => {
+  const choices = { step: true, environment: true, tokens: true, state: true }
+  const localStorage = [{ name: "atropos-group-columns", value: JSON.stringify(choices) }]
+  return { storageState: { cookies: [], origins: [{ origin: new URL(url).origin, localStorage }] } }
+}
+
 /** The answer; the error if a page that is being drawn cannot give one yet. */
 const attempt = <A>(ask: () => Promise<A>): Effect.Effect<A | Error> =>
   Effect.promise(() =>

@@ -114,7 +114,10 @@ describe.skipIf(!Browser.isPresent)(`evaluations of a service${Browser.absence}`
       assert.include(figures, `Fixed\n${count(multiples(7) - both)}`)
       assert.include(figures, `Regressed\n${count(multiples(9) - both)}`)
       assert.match(figures, /\+3\.2 \+2\.2 to \+4\.1, p < 0\.0001/)
-      assert.match(await page.locator(".evaluation-headline").innerText(), /^85\.7% → 88\.9%, \+3\.2 ± [01]\.\d points$/)
+      assert.match(
+        await page.locator(".evaluation-headline").innerText(),
+        /^85\.7% → 88\.9%, \+3\.2 ± [01]\.\d points$/
+      )
       await page.getByRole("button", { name: "regressed", exact: true }).click()
       await Browser.becomes(() => matching(page), `${count(multiples(9) - both)} of ${count(items)}`)
       const name = "sums, adding at step 0 and sums, adding at step 40"

@@ -50,6 +50,28 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     assert.deepStrictEqual([requests, errors], [[], []])
   })
 
+  it("takes filters among the words of the search, and hides columns without differences until they are chosen", async () => {
+    const { page } = await visit("/groups")
+    const heads = () => page.getByRole("columnheader").allInnerTexts()
+    await page.waitForSelector(".row-link")
+    assert.include(await heads(), "Environment")
+    await page.getByRole("searchbox").fill("step>=2 step<5 score<=0.5")
+    await Browser.becomes(() => rowIds(page), ["4", "3"])
+    await page.getByRole("searchbox").fill("env:math")
+    await Browser.becomes(() => rowIds(page), ["1"])
+    await page.getByRole("searchbox").fill("score<odd")
+    await page.getByRole("alert").getByText("score<odd: expected a number").waitFor()
+    await page.getByRole("searchbox").fill("")
+    await Browser.becomes(() => page.locator(".row-link").count(), 6)
+    await page.getByText("Columns", { exact: true }).click()
+    await page.getByRole("checkbox", { name: "Environment" }).uncheck()
+    await Browser.becomes(async () => (await heads()).includes("Environment"), false)
+    assert.deepStrictEqual(await Browser.violations(page), [])
+    await page.reload()
+    await page.waitForSelector(".row-link")
+    assert.notInclude(await heads(), "Environment")
+  })
+
   it("shows beside each score what it is made of", async () => {
     const { page } = await visit("/groups/kinds/1")
     await page.waitForSelector(".rollout")

@@ -27,6 +27,7 @@ import { Cause, Clock, Effect, Exit, type FileSystem, Option, type Path, Result,
 import { type Kept, LearnerEngine } from "../learn/LearnerEngine.ts"
 import * as TimingProbe from "../learn/TimingProbe.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
+import * as ProcessLoad from "./ProcessLoad.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as StepClock from "./StepClock.ts"
 import type { StepMetrics } from "./StepMetrics.ts"

@@ -177,9 +177,7 @@ const system: Section = {
     lines("processors", "Processors", "number", "Used on average by the trainer's process, with engines inside it.", [
       trace("processors", "system/processors")
     ]),
-    lines("memory", "Memory", "bytes", "Resident memory of the trainer's process.", [
-      trace("memory", "system/memory")
-    ]),
+    lines("memory", "Memory", "bytes", "Resident memory of the trainer's process.", [trace("memory", "system/memory")]),
     lines("loop", "Event loop delay", "seconds", "99th percentile since the previous step.", [
       trace("p99", "system/event_loop_delay")
     ])

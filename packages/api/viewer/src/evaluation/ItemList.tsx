@@ -36,7 +36,14 @@ export const ItemList = ({ current, emptyText, hasCategories, items }: Props) =>
   const hasGold = items.some(({ gold }) => gold !== "")
   const shown: Shown = { hasCategories, hasGold }
   return (
-    <div className="item-list" ref={scroller} tabIndex={0} role="region" aria-label="Items" style={{ "--columns": tracks(shown, first.sides.length) } as CSSProperties}>
+    <div
+      className="item-list"
+      ref={scroller}
+      tabIndex={0}
+      role="region"
+      aria-label="Items"
+      style={{ "--columns": tracks(shown, first.sides.length) } as CSSProperties}
+    >
       <Heads sides={first.sides.length} {...shown} />
       <ul style={{ height: virtualizer.getTotalSize() }}>
         {virtualizer.getVirtualItems().map(({ index, start }) => {
@@ -48,12 +55,7 @@ export const ItemList = ({ current, emptyText, hasCategories, items }: Props) =>
               aria-posinset={index + 1}
               aria-setsize={items.length}
             >
-              <Row
-                item={item}
-                isCurrent={index === current}
-                isInTabOrder={index === (current ?? 0)}
-                {...shown}
-              />
+              <Row item={item} isCurrent={index === current} isInTabOrder={index === (current ?? 0)} {...shown} />
             </li>
           )
         })}

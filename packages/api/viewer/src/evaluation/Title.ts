@@ -17,4 +17,5 @@ const finite = (value: number | undefined): number | null =>
   value !== undefined && Number.isFinite(value) ? value : null
 
 /** A recorded metric by its name in `docs/metrics.md`, without `eval/`. */
-export const figureOf = ({ figures }: Row, name: string): number | null => finite(figures[`eval/${name}`])
+export const figureOf = ({ figures }: Pick<Row, "figures">, name: string): number | null =>
+  finite(figures[`eval/${name}`])

@@ -74,6 +74,7 @@ export const GroupsPage = () => {
         {rollouts.rows.length > 0 && (
           <SaveMenu name={`groups of ${run}`} table={() => ListTable.load(source, run, query)} />
         )}
+        <ColumnMenu {...columns} />
         {rollouts.fresh > 0 && (
           <button type="button" className="small fresh" onClick={rollouts.reload}>
             {`${rollouts.fresh}${rollouts.freshIsMore ? " or more" : ""} new`}
@@ -87,7 +88,6 @@ export const GroupsPage = () => {
           onChange={change}
         />
         <ListOrder filter={filter} isPlain={isPlain} components={components} onChange={change} />
-        <ColumnMenu {...columns} />
         {filter.item !== null && <ItemHistory rows={rollouts.rows} />}
       </div>
       <List

@@ -2,7 +2,7 @@
  * Reads the filters written among the words of a search: `score<0.5 step>=10 env:math lyon` is two bounds, an
  * environment and a word. Other words are searched in messages. Pure.
  */
-import type { Filter } from "./Filter.ts"
+import type { Filter } from "./FilterFields.ts"
 
 interface Range {
   readonly from: keyof Filter
@@ -45,7 +45,9 @@ export interface Expression {
 
 /** The next number above (`sign` 1) or below (-1): bounds of queries are inclusive. */
 const beyond = (value: number, sign: 1 | -1, isWhole: boolean): number =>
-  isWhole ? Math[sign === 1 ? "floor" : "ceil"](value) + sign : value + sign * Math.max(Math.abs(value) * 2 ** -52, 2 ** -1074)
+  isWhole
+    ? Math[sign === 1 ? "floor" : "ceil"](value) + sign
+    : value + sign * Math.max(Math.abs(value) * 2 ** -52, 2 ** -1074)
 
 const boundsOf = ({ from, isWhole = false, to }: Range, operator: string, value: number): Partial<Filter> => {
   switch (operator) {

@@ -55,7 +55,7 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
       yield* Effect.promise(() => fill(url, "lasting"))
       const pages = yield* Effect.promise(async () => {
         const of = async (address: string, sign: string) => {
-          const { page } = await open(`${url}/ui#${address}`)
+          const { page } = await open(`${url}/ui#${address}`, Browser.withAllColumns(url))
           await page.locator(sign).first().waitFor()
           return { page, sign }
         }

@@ -8,14 +8,7 @@
  */
 import { Clock, Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"
-import type {
-  ChatRequest,
-  Choice,
-  InferenceError,
-  Recording,
-  TextRequest,
-  TrackedSession
-} from "../wire/Inference.ts"
+import type { ChatRequest, Choice, InferenceError, Recording, TextRequest, TrackedSession } from "../wire/Inference.ts"
 import type { Message } from "../../trajectory/Message.ts"
 import * as Recordings from "./Recordings.ts"
 import * as Relation from "../session/Relation.ts"

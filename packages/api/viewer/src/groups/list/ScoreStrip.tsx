@@ -1,6 +1,6 @@
 /**
- * Draws the scores of a group, best first: few of 0 to 1 as dots, others as bars. If all scores in the list are between -1 and 1, groups share one
- * scale; otherwise each group has its own, since large rewards would hide small differences.
+ * Draws the scores of a group, best first: few of 0 to 1 as dots, others as bars. If all scores in the list are between
+ * -1 and 1, groups share one scale; otherwise each group has its own, since large rewards would hide small differences.
  */
 import { memo } from "react"
 import { number } from "../../ui/Format.ts"
@@ -53,7 +53,8 @@ const bars = (sorted: ReadonlyArray<number>, scale: Scale): Drawing => {
   sorted.forEach((score, place) => {
     const kind = score > 0 ? "above" : score < 0 ? "below" : "none"
     const to = kind === "none" ? zero + 0.75 : y(score)
-    paths[kind] += `M${(place * step).toFixed(2)} ${zero.toFixed(2)}h${bar.toFixed(2)}V${to.toFixed(2)}h${(-bar).toFixed(2)}Z`
+    paths[kind] +=
+      `M${(place * step).toFixed(2)} ${zero.toFixed(2)}h${bar.toFixed(2)}V${to.toFixed(2)}h${(-bar).toFixed(2)}Z`
   })
   return paths
 }
