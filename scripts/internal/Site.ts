@@ -16,7 +16,7 @@ const sections: ReadonlyArray<readonly [title: string, pages: ReadonlyArray<stri
   ["Start", ["README.md", "docs/installing.md", "docs/faq.md", "docs/troubleshooting.md", "examples/README.md"]],
   [
     "Train",
-    ["training", "losses", "models", "gpu", "engines", "tinker", "trl", "reward-does-not-rise"].map(
+    ["training", "results", "losses", "models", "gpu", "engines", "tinker", "trl", "reward-does-not-rise"].map(
       (name) => `docs/${name}.md`
     )
   ],
@@ -168,7 +168,13 @@ export const build = (root: string, out: string, url?: string): ReadonlyArray<st
     for (const part of body.split(/(?=<h[1-6] id=")/)) {
       const [, id] = /^<h[1-6] id="([^"]*)"/.exec(part) ?? []
       const at = entries.findIndex(({ url }) => url === `${addressOf(page)}#${id ?? ""}`)
-      if (at !== -1) entries[at] = { ...entries[at]!, text: plain(part).replaceAll(/\s+/g, " ").slice(0, 4000) }
+      if (at !== -1)
+        entries[at] = {
+          ...entries[at]!,
+          text: plain(part.replaceAll(/<a class="here"[^>]*>#<\/a>/g, ""))
+            .replaceAll(/\s+/g, " ")
+            .slice(0, 4000)
+        }
     }
     write(addressOf(page), title, SiteLayout.withContents(body, headings))
   }

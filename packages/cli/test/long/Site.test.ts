@@ -61,7 +61,7 @@ describe("the documentation site", () => {
       }
       assert.deepStrictEqual(SiteSearch.find(entries, "zyzzyva"), [])
       const guide = readFileSync(join(out, "docs/losses.html"), "utf8")
-      assert.include(guide, '<a rel="prev" href="../docs/training.html">← ')
+      assert.include(guide, '<a rel="prev" href="../docs/results.html">← ')
       assert.include(guide, '<a rel="next" href="../docs/models.html">')
       assert.notInclude(guide, "og:image")
       // What leads nowhere is told.

@@ -71,7 +71,7 @@ describe.skipIf(!Browser.isPresent)(`the documentation site in a browser${Browse
     await block.getByRole("button", { name: "Copy" }).click()
     await block.getByRole("button", { name: /Copied|Copying is not allowed/ }).waitFor()
     await page.getByRole("link", { name: /→$/ }).click()
-    await page.waitForURL(/losses\.html$/)
+    await page.waitForURL(/results\.html$/)
     await page.context().close()
   })
 

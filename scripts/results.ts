@@ -1,0 +1,163 @@
+/**
+ * Trains published models on the tasks of `results/` and renews the figures that the pages show:
+ * `npm run results -- --models FOLDER [--task NAME …] [--seed N …]`, or `-- --draw`. The folder has the models' folders.
+ *
+ * Prints its plan first, then runs each task with each seed as one `atropos up` with the task's committed
+ * configuration, unless its metrics are there already. `--draw` only draws and tabulates what is there.
+ */
+import { execFileSync, spawnSync } from "node:child_process"
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { availableParallelism, cpus } from "node:os"
+import { join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+
+interface Task {
+  readonly title: string
+  readonly env: string
+  /** Its folder in that of the models. */
+  readonly model: string
+}
+
+const tasks: { readonly [name: string]: Task } = {
+  capitals: { title: "capitals, SmolLM2-135M-Instruct", env: "examples/models/capitals.ts", model: "smollm2-135m" },
+  "capitals-text": { title: "capitals, Gemma 3 270M", env: "examples/models/capitals.ts", model: "gemma3-270m" },
+  instructions: { title: "instructions, SmolLM2-135M-Instruct", env: "instructions", model: "smollm2-135m" }
+}
+
+/** What a run was made with, beside its metrics. */
+interface Made {
+  readonly date: string
+  readonly commit: string
+  readonly machine: string
+  readonly command: string
+  readonly seconds: number
+}
+
+type Row = { readonly [name: string]: number | undefined }
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+const { draw, models, seed, task } = parseArgs({
+  options: {
+    models: { type: "string" },
+    task: { type: "string", multiple: true },
+    seed: { type: "string", multiple: true },
+    draw: { type: "boolean" }
+  }
+}).values
+
+const folderOf = (name: string, one: string): string => join(root, "results", name, `seed-${one}`)
+
+/** `base` is what files are relative to. */
+const wordsOf = (name: string, one: string, base = ""): ReadonlyArray<string> => [
+  ...["up", "--env", tasks[name]!.env.replace(/^examples/, `${base}examples`)],
+  ...["--config", `${base}results/${name}/config.yaml`],
+  ...["--seed", one, "--exit", "--fresh", "--port", "0", "--policy_port", "0"]
+]
+
+const run = (name: string, one: string, folder: string): void => {
+  const kept = folderOf(name, one)
+  const work = join(root, ".atropos/results", `${name}-${one}`)
+  rmSync(work, { recursive: true, force: true })
+  const started = Date.now()
+  mkdirSync(work, { recursive: true })
+  // It keeps its run under the folder it is started in.
+  const words = [...wordsOf(name, one, root), "--model", resolve(folder, tasks[name]!.model)]
+  const { status } = spawnSync(process.execPath, [join(root, "packages/cli/bin/atropos.js"), ...words], {
+    cwd: work,
+    stdio: "inherit",
+    env: { ...process.env, DATABASE_URL: "" }
+  })
+  if (status !== 0) throw new Error(`${name}, seed ${one}: atropos up ended with ${status}`)
+  const made: Made = {
+    date: new Date(started).toISOString().slice(0, 10),
+    commit: execFileSync("git", ["rev-parse", "--short=8", "HEAD"], { cwd: root, encoding: "utf8" }).trim(),
+    machine: `${availableParallelism()} cores, ${cpus()[0]?.model.trim() ?? "unknown processor"}`,
+    command: ["npx @atropos/cli", ...wordsOf(name, one), "--model", tasks[name]!.model].join(" "),
+    seconds: Math.round((Date.now() - started) / 1000)
+  }
+  mkdirSync(kept, { recursive: true })
+  for (const [written, file] of [
+    ["metrics.jsonl", "metrics.jsonl"],
+    ["*-held-out.metrics.jsonl", "held-out.jsonl"]
+  ] as const) {
+    const [path] = globSync(`.atropos/up/*/${written}`, { cwd: work })
+    if (path === undefined) throw new Error(`${work} has no ${written}`)
+    cpSync(join(work, path), join(kept, file))
+  }
+  writeFileSync(join(kept, "run.json"), `${JSON.stringify(made, null, 2)}\n`)
+}
+
+const seedsOf = (name: string): ReadonlyArray<string> =>
+  globSync("seed-*/run.json", { cwd: join(root, "results", name) })
+    .map((path) => path.slice("seed-".length).split(/[/\\]/)[0]!)
+    .toSorted((a, b) => Number(a) - Number(b))
+
+const rowsOf = (name: string, one: string, file: "metrics" | "held-out"): ReadonlyArray<Row> =>
+  readFileSync(join(folderOf(name, one), `${file}.jsonl`), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Row)
+
+const mean = (values: ReadonlyArray<number>): string =>
+  (values.reduce((sum, value) => sum + value, 0) / values.length).toFixed(3)
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)}`
+
+/** `12.5 (7.3 to 20.6)` */
+const shareOf = (row: Row | undefined): string => {
+  const share = row?.["eval/percent_correct"]
+  if (share === undefined) return "–"
+  const [low, high] = [row?.["eval/percent_correct_ci_low"], row?.["eval/percent_correct_ci_high"]]
+  return `${percent(share)}${low === undefined || high === undefined ? "" : ` (${percent(low)} to ${percent(high)})`}`
+}
+
+const lineOf = (name: string, one: string): string => {
+  const rewards = rowsOf(name, one, "metrics").flatMap((row) => row["reward/mean"] ?? [])
+  const evaluations = rowsOf(name, one, "held-out")
+  const made = JSON.parse(readFileSync(join(folderOf(name, one), "run.json"), "utf8")) as Made
+  const minutes = `${Math.floor(made.seconds / 60)} min ${made.seconds % 60} s`
+  const cells = [name, one, String(rewards.length), mean(rewards.slice(0, 5)), mean(rewards.slice(-5))]
+  const shares = [shareOf(evaluations[0]), shareOf(evaluations.at(-1))]
+  return `| ${[...cells, ...shares, minutes, `${made.date}, ${made.commit}`].join(" | ")} |`
+}
+
+/** Renews `docs/results.md` between its markers, and the curves. */
+const renew = (): void => {
+  const present = Object.keys(tasks).filter((name) => seedsOf(name).length > 0)
+  if (present.length === 0) throw new Error("results/ has no runs: give --models FOLDER")
+  const panels = present.map(
+    (name) =>
+      `${tasks[name]!.title}=${seedsOf(name)
+        .map((one) => folderOf(name, one))
+        .join(",")}`
+  )
+  execFileSync(process.execPath, ["scripts/draw-curves.ts", "docs/images/results.svg", ...panels], { cwd: root })
+  const table = [
+    "| task | seed | steps | reward, first 5 steps | last 5 | held-out solved before (95% CI), % | after | took | date, commit |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ...present.flatMap((name) => seedsOf(name).map((one) => lineOf(name, one)))
+  ].join("\n")
+  const page = join(root, "docs/results.md")
+  const text = readFileSync(page, "utf8")
+  const [begin, end] = ["<!-- begin: npm run results -->\n", "<!-- end: npm run results -->"]
+  const from = text.indexOf(begin)
+  const to = text.indexOf(end)
+  if (from === -1 || to === -1) throw new Error(`${page} lacks its markers`)
+  writeFileSync(page, `${text.slice(0, from + begin.length)}${table}\n${text.slice(to)}`)
+}
+
+if (draw !== true) {
+  if (models === undefined) throw new Error("give --models FOLDER, or --draw")
+  const asked = (task ?? Object.keys(tasks)).flatMap((name) => {
+    if (!Object.hasOwn(tasks, name)) throw new Error(`no task ${name}: tasks are ${Object.keys(tasks).join(", ")}`)
+    return (seed ?? ["1", "2", "3"]).map((one) => [name, one] as const)
+  })
+  const missing = asked.filter(([name, one]) => !existsSync(join(folderOf(name, one), "run.json")))
+  for (const [name, one] of missing) console.log(`will run: ${name}, seed ${one}`)
+  for (const [name, one] of missing) {
+    run(name, one, models)
+    renew()
+  }
+}
+renew()
