@@ -80,7 +80,7 @@ const tracks = ({ hasCategories, hasGold }: Shown, sides: number): string =>
 
 /** Screen readers have the words in each row. */
 const Heads = ({ hasCategories, hasGold, sides }: Shown & { readonly sides: number }) => (
-  <p className="item-row item-heads" aria-hidden="true">
+  <p className="item-heads" aria-hidden="true">
     <span>Score</span>
     <span>Input</span>
     {hasCategories && <span className="item-category">Category</span>}
