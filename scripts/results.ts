@@ -1,6 +1,6 @@
 /**
  * Trains published models on the tasks of `results/` and renews the figures that the pages show:
- * `npm run results -- --models FOLDER [--task NAME …] [--seed N …]`, or `-- --draw`. The folder has the models' folders.
+ * `npm run results -- --models FOLDER [--task NAME …] [--seed N …]`, or `-- --draw`. The folder has those of the models.
  *
  * Prints its plan first, then runs each task with each seed as one `atropos up` with the task's committed
  * configuration, unless its metrics are there already. `--draw` only draws and tabulates what is there.
@@ -49,11 +49,11 @@ const { draw, models, seed, task } = parseArgs({
 const folderOf = (name: string, one: string): string => join(root, "results", name, `seed-${one}`)
 
 /** `base` is what files are relative to. */
-const wordsOf = (name: string, one: string, base = ""): ReadonlyArray<string> => [
-  ...["up", "--env", tasks[name]!.env.replace(/^examples/, `${base}examples`)],
-  ...["--config", `${base}results/${name}/config.yaml`],
-  ...["--seed", one, "--exit", "--fresh", "--port", "0", "--policy_port", "0"]
-]
+const wordsOf = (name: string, one: string, base = ""): ReadonlyArray<string> =>
+  ["up", "--env", tasks[name]!.env.replace(/^examples/, `${base}examples`)].concat(
+    ["--config", `${base}results/${name}/config.yaml`, "--seed", one],
+    ["--exit", "--fresh", "--port", "0", "--policy_port", "0"]
+  )
 
 const run = (name: string, one: string, folder: string): void => {
   const kept = folderOf(name, one)
@@ -102,7 +102,7 @@ const rowsOf = (name: string, one: string, file: "metrics" | "held-out"): Readon
 const mean = (values: ReadonlyArray<number>): string =>
   (values.reduce((sum, value) => sum + value, 0) / values.length).toFixed(3)
 
-const percent = (share: number): string => `${(100 * share).toFixed(1)}`
+const percent = (share: number): string => (100 * share).toFixed(1)
 
 /** `12.5 (7.3 to 20.6)` */
 const shareOf = (row: Row | undefined): string => {

@@ -184,7 +184,7 @@ const sent = async (port: number, url: string, ui: (address: string) => string):
   const litres = await PictureRuns.sendHacked(url)
   await picture("hacking", ui(`/hacking?run=${litres}`), async (page) => {
     await sees(".finding")(page)
-    await page.getByText(/answers? of .* read$/).waitFor()
+    await page.getByText(/is in \d+% of the answers above their group mean/).waitFor()
   })
   const calm = await PictureRuns.sendCalm(url, BrokenRun.steps)
   await picture("facets", ui(`/?run=${BrokenRun.name}&with=${calm}`), async (page) => {
@@ -212,7 +212,7 @@ const sent = async (port: number, url: string, ui: (address: string) => string):
   await note(url, chats.run, chats.mathematics, 3, ["truncated"], "Ran out of tokens before the answer.")
   await note(url, chats.run, chats.code, 1, ["hack?"], "Prints the expected output instead of computing it?")
   await picture("notes", ui(`/notes?run=${chats.run}`), sees(".note-words"))
-  await picture("evaluations", ui("/evaluations"), sees(".data-table"))
+  await picture("evaluations", ui("/evaluations?of=all"), sees(".data-table"))
   // Before and after the training: the first two evaluations of the service.
   await picture("evaluation", ui("/evaluations/1?with=2&show=fixed"), async (page) => {
     await sees(".item-row")(page)
