@@ -1,6 +1,7 @@
 /**
  * Trains published models on the tasks of `results/` and renews the figures that the pages show:
- * `npm run results -- --models FOLDER [--task NAME …] [--seed N …]`, or `-- --draw`. The folder has those of the models.
+ * `npm run results -- --models FOLDER [--task NAME …] [--seed N …]`, or `-- --draw`. The folder has a folder for each
+ * model.
  *
  * Prints its plan first, then runs each task with each seed as one `atropos up` with the task's committed
  * configuration, unless its metrics are there already. `--draw` only draws and tabulates what is there.
