@@ -5,14 +5,9 @@ import * as Columns from "../../viewer/src/groups/list/useColumns.ts"
 type Row = Parameters<typeof Columns.select>[0][number]
 
 const row: Row = {
-  id: "1",
   step: null,
   environment: "math",
   state: "queued",
-  scores: [0, 1],
-  tokens: 12,
-  created_at: 0,
-  preview: null,
   figures: null
 }
 const wide = { isNarrow: false, isPlain: false, sorted: false }

@@ -2,7 +2,7 @@
  * Reads the filters written among the words of a search: `score<0.5 step>=10 env:math lyon` is two bounds, an
  * environment and a word. Other words are searched in messages. Pure.
  */
-import type { Filter } from "./FilterFields.ts"
+import { type Filter, states } from "./FilterFields.ts"
 
 interface Range {
   readonly from: keyof Filter
@@ -23,13 +23,13 @@ const ranges: { readonly [name: string]: Range } = {
 /** Prefix of the bounds of a reward component: `component.format<1`. */
 const component = "component."
 
-const states = new Set<string>(["buffered", "queued", "formed", "leased", "consumed"])
-
 const named: { readonly [name: string]: (value: string) => Partial<Filter> | null } = {
   env: (environment) => ({ environment }),
   item: (item) => ({ item }),
-  // Checked against the states.
-  state: (value) => (states.has(value) ? { state: value as Filter["state"] } : null),
+  state: (value) => {
+    const state = states.find((known) => known === value)
+    return state === undefined ? null : { state }
+  },
   is: (value) =>
     value === "truncated" ? { isTruncated: true } : value === "newly_solved" ? { isNewlySolved: true } : null,
   has: (value) => (value === "tool_errors" ? { hasToolErrors: true } : null)

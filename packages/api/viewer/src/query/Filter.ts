@@ -6,16 +6,14 @@
 import * as Format from "../ui/Format.ts"
 import * as RolloutOrder from "@atropos/core/service/api/RolloutOrder"
 import * as Expression from "./Expression.ts"
-import type { Filter, Measure, Sort } from "./FilterFields.ts"
-import type { RolloutQuery, RolloutState } from "../source/Wire.ts"
+import { type Filter, type Measure, type Sort, states } from "./FilterFields.ts"
+import type { RolloutQuery } from "../source/Wire.ts"
 
-export { type Filter, none, type Sort } from "./FilterFields.ts"
+export { type Filter, none, type Sort, states } from "./FilterFields.ts"
 
 /** Max length of a search in the service. */
 export const maxTextLength = 1000
 export const maxItemLength = 128
-
-export const states: ReadonlyArray<RolloutState> = ["buffered", "queued", "formed", "leased", "consumed"]
 
 const measures: ReadonlyArray<Measure> = ["score", "advantage", "length"]
 

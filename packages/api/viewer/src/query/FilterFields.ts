@@ -83,3 +83,5 @@ export const none: Filter = {
   sort: null,
   isAscending: false
 }
+
+export const states: ReadonlyArray<RolloutState> = ["buffered", "queued", "formed", "leased", "consumed"]

@@ -6,10 +6,7 @@ import { useMemo, useState } from "react"
 import type * as Wire from "../../source/Wire.ts"
 import { useMedia } from "../../ui/useMedia.ts"
 
-type Row = Pick<
-  Wire.RolloutRow,
-  "environment" | "step" | "state" | "figures" | "scores" | "tokens" | "created_at" | "preview" | "id"
->
+type Row = Pick<Wire.RolloutRow, "environment" | "step" | "state" | "figures">
 
 /** Columns that can be hidden, in the list's order. */
 export const optional = ["step", "environment", "mean", "expected", "tokens", "state", "created_at"] as const
