@@ -50,8 +50,7 @@ export const statements: ReadonlyArray<string> = [
     components jsonb not null,
     -- Per rollout: trained tokens, and a fingerprint of its answer.
     lengths int[] not null,
-    answers text[] not null,
-    expected text
+    answers text[] not null
   )`,
   `create index grp_figure_prompt on grp_figure (prompt) where prompt is not null`,
 

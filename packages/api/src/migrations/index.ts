@@ -9,4 +9,10 @@ const createTables = Effect.gen(function* () {
   for (const statement of [...QueueTables.statements, ...ReadingTables.statements]) yield* sql.unsafe(statement)
 })
 
-export const migrations = { "0001_create_tables": createTables }
+/** Groups that were indexed before have none. */
+const addExpectedAnswers = SqlClient.SqlClient.use((sql) => sql`alter table grp_figure add column expected text`)
+
+export const migrations = {
+  "0001_create_tables": createTables,
+  "0002_add_expected_answers": addExpectedAnswers
+}
