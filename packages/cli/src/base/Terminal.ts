@@ -70,22 +70,23 @@ export const footerOn = (stderr: NodeJS.WriteStream): Footer => {
   const write = stderr.write.bind(stderr)
   const width = (): number => Math.max(1, stderr.columns || 80)
   let lines: ReadonlyArray<string> = []
-  let isDrawn = false
+  let shown: ReadonlyArray<string> = []
   // The output above ended with a newline.
   let isFree = true
   const erased = (): string => {
-    if (!isDrawn) return ""
-    isDrawn = false
+    if (shown.length === 0) return ""
     // A terminal that became narrower has wrapped them.
-    const rows = lines.reduce((sum, line) => {
+    const rows = shown.reduce((sum, line) => {
       return sum + Math.max(1, Math.ceil(stripVTControlCharacters(line).length / width()))
     }, 0)
+    shown = []
     return `\r\u001b[${rows}A\u001b[J`
   }
   const drawn = (): string => {
-    if (!isFree || lines.length === 0 || lines.length >= (stderr.rows || 24)) return ""
-    isDrawn = true
-    return `${lines.join("\n")}\n`
+    if (!isFree) return ""
+    // What does not fit could not be erased.
+    shown = lines.slice(0, Math.max(0, (stderr.rows || 24) - 1))
+    return shown.length === 0 ? "" : `${shown.join("\n")}\n`
   }
   const put = (text: string): void => {
     if (text !== "") write(text)
@@ -102,7 +103,7 @@ export const footerOn = (stderr: NodeJS.WriteStream): Footer => {
     leave: (last) => {
       show(last)
       lines = []
-      isDrawn = false
+      shown = []
     },
     above: (stream, chunk, writeAbove) => {
       if (lines.length === 0 || !stream.isTTY) return writeAbove()

@@ -147,6 +147,12 @@ describe("Terminal.placeOn", () => {
     assert.strictEqual(taken(), "")
     guarded.write(" a line\n")
     assert.strictEqual(taken(), " a line\nthree\n")
+    stream.rows = 2
+    place.show(["first", "second"])
+    assert.strictEqual(taken(), together("\r\u001b[1A\u001b[Jfirst\n"))
+    place.show(["three"])
+    assert.strictEqual(taken(), together("\r\u001b[1A\u001b[Jthree\n"))
+    stream.rows = 24
     stream.columns = 2
     place.leave(["end"])
     // Five letters in rows of two.
