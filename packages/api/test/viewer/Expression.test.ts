@@ -47,16 +47,18 @@ describe("filters written into the search", () => {
     assert.deepStrictEqual(queryOf("step>=2.5 step<=7.5"), { step_from: 3, step_to: 7 })
   })
 
-  it.prop("are none of other words, which remain as they are", [Schema.String], ([text]) => {
+  it.prop("leave other words as they are", [Schema.String], ([text]) => {
     const plain = text.replaceAll(/[<>=:]/g, " ")
-    const { problem, set, words } = Expression.parse(plain)
-    assert.deepStrictEqual({ set, problem }, { set: {}, problem: null })
-    assert.strictEqual(words, plain.replaceAll(/\s+/g, " ").trim())
+    assert.deepStrictEqual(Expression.apply({ ...Filter.none, text: plain }), {
+      filter: { ...Filter.none, text: plain.replaceAll(/\s+/g, " ").trim() },
+      problem: null
+    })
   })
 
   it("leave phrases, addresses and comparisons of other names to the search", () => {
-    for (const text of ['"score>1"', "“score>1 b”", "https://a.example/b?c=1", "x>1", "12:30", "score:high"]) {
-      assert.deepStrictEqual(Expression.parse(text), { set: {}, words: text, problem: null })
+    const others = ['"score>1"', "“score>1 b”", "https://a.example/b?c=1", "x>1", "12:30", "score:high"]
+    for (const text of [...others, "constructor:x", "constructor<3", "toString=1"]) {
+      assert.deepStrictEqual(queryOf(text), { text })
     }
   })
 
@@ -65,6 +67,22 @@ describe("filters written into the search", () => {
     assert.strictEqual(problemOf("a state:odd b"), "state:odd: expected a number, or a known value.")
     assert.strictEqual(problemOf("env:"), "env:: expected a number, or a known value.")
     assert.strictEqual(problemOf("step>=3 step<=2"), "Step: the minimum 3 exceeds the maximum 2.")
+    assert.strictEqual(problemOf("step=2.5"), "step=2.5: expected a number, or a known value.")
     assert.isNull(problemOf("score>0 lyon"))
+  })
+
+  it("narrow each other and the fields of the form, and are named where they contradict", () => {
+    const form = { ...Filter.none, stepFrom: 5, environment: "math" }
+    const query = (text: string) => Filter.toQuery({ ...form, text })
+    assert.deepStrictEqual(query("step>=3 step<=9 step<=7 env:math"), { step_from: 5, step_to: 7, environment: "math" })
+    const problem = (text: string) => Filter.problemOf({ ...form, text })
+    assert.strictEqual(problem("env:code"), "env:code: contradicts another filter.")
+    assert.strictEqual(problem("component.a<1 component.b>0"), "component.b>0: contradicts another filter.")
+    assert.isNull(problem("component.a<1 component.a>0"))
+    assert.strictEqual(problem("step<4"), "Step: the minimum 5 exceeds the maximum 3.")
+  })
+
+  it("take values with spaces in quotes", () => {
+    assert.deepStrictEqual(queryOf('env:"my math" lyon "in two"'), { environment: "my math", text: 'lyon "in two"' })
   })
 })

@@ -92,10 +92,9 @@ export const toSearch = (filter: Filter): { readonly [name: string]: string | nu
 const sorts = ({ component, sort }: Filter): boolean => sort !== null && (sort !== "component" || component !== null)
 
 export const toQuery = (filter: Filter): RolloutQuery => {
-  const { set, words } = Expression.parse(filter.text)
-  const all = { ...filter, ...set, text: words }
-  const search = toSearch(all)
-  const criteria = sorts(all) ? search : { ...search, sort: null, order: null }
+  const applied = Expression.apply(filter).filter
+  const search = toSearch(applied)
+  const criteria = sorts(applied) ? search : { ...search, sort: null, order: null }
   return Object.fromEntries(Object.entries(criteria).filter(([, value]) => value !== null))
 }
 
@@ -184,10 +183,10 @@ const ranges: ReadonlyArray<readonly [what: string, of: (filter: Filter) => Boun
 ]
 
 export const problemOf = (filter: Filter): string | null => {
-  const { problem, set } = Expression.parse(filter.text)
+  const { filter: applied, problem } = Expression.apply(filter)
   if (problem !== null) return problem
   for (const [what, of] of ranges) {
-    const [from, to] = of({ ...filter, ...set })
+    const [from, to] = of(applied)
     if (from !== null && to !== null && from > to) return `${what}: the minimum ${from} exceeds the maximum ${to}.`
   }
   return null
