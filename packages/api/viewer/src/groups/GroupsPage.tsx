@@ -88,7 +88,7 @@ export const GroupsPage = () => {
           onChange={change}
         />
         <ListOrder filter={filter} isPlain={isPlain} components={components} onChange={change} />
-        {filter.item !== null && <ItemHistory rows={rollouts.rows} />}
+        {filter.item !== null && <ItemHistory rows={rollouts.rows} total={rollouts.total} />}
       </div>
       <List
         rollouts={rollouts}
