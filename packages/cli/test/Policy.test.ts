@@ -61,12 +61,14 @@ describe("atropos policy", () => {
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const cwd = yield* Bin.folder
-      const adapter = yield* InProcess.run(["policy", "--model", `${model}/adapter`])
-      assert.strictEqual(adapter.code, 1)
-      assert.match(
-        adapter.stderr,
-        /adapter contains an adapter \(PEFT\), not a full model: --model \S+ --adapter \S+adapter/
-      )
+      for (const command of ["policy", "train", "up"]) {
+        const adapter = yield* InProcess.run([command, "--model", `${model}/adapter`])
+        assert.deepStrictEqual([adapter.code, adapter.stdout], [2, ""])
+        assert.match(
+          adapter.stderr,
+          /adapter contains an adapter \(PEFT\), not a full model: --model \S+ --adapter \S+adapter/
+        )
+      }
       yield* fs.writeFileString(`${cwd}/m.gguf`, "GGUF")
       for (const given of [`${cwd}/m.gguf`, cwd]) {
         const { stderr } = yield* InProcess.run(["policy", "--model", given])
@@ -80,7 +82,7 @@ describe("atropos policy", () => {
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
       const { code, stderr } = yield* InProcess.run(["policy", "--model", cwd])
-      assert.strictEqual(code, 1)
+      assert.strictEqual(code, 2)
       assert.include(stderr, "config.json")
       assert.notInclude(stderr, "    at ")
     }).pipe(Effect.provide(NodeServices.layer))

@@ -21,6 +21,7 @@ import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
+import * as Pretrained from "../train/Pretrained.ts"
 import * as ServingMemory from "../train/ServingMemory.ts"
 import type { MakeCommand } from "./CliCommand.ts"
 
@@ -83,7 +84,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
       message: `--quantize ${quantize} runs on the CPU only: remove --device ${device}`
     })
   }
-  yield* BundledModel.check(options.model)
+  yield* Pretrained.check(options.model)
   const place = BundledModel.located(options.model)
   const serving = ServingMemory.choose(options, device)
   const check = ServingMemory.check(options.model, {

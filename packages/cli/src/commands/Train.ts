@@ -3,7 +3,6 @@ import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as StopOn from "@atropos/trainer/run/StopOn"
 import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
-import * as BundledModel from "../config/BundledModel.ts"
 import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
@@ -11,6 +10,7 @@ import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Summary from "../job/Summary.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Recipe from "../up/Recipe.ts"
+import * as Pretrained from "../train/Pretrained.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as TorchRun from "../train/TorchRun.ts"
 import * as HealthLines from "../train/HealthLines.ts"
@@ -46,7 +46,7 @@ export const make: MakeCommand = () =>
           }
           const unseen = StopOn.problem(settings.trainer.stopOn)
           if (unseen !== undefined) return yield* new UsageError({ message: unseen })
-          yield* BundledModel.check(settings.trainer.model)
+          yield* Pretrained.check(settings.trainer.model)
           if (RemoteEngine.isRemote(settings)) yield* RemoteEngine.check(settings)
           if (TorchRun.isAsked(settings)) yield* TorchRun.check(settings)
           const metrics = yield* Metrics.make(input.metrics, file.sections["metrics"])

@@ -16,6 +16,7 @@ import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Words from "../config/Words.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Terminal from "../base/Terminal.ts"
+import * as Pretrained from "../train/Pretrained.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as TorchRun from "../train/TorchRun.ts"
 import * as Mixture from "../up/Mixture.ts"
@@ -100,7 +101,7 @@ const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isMo
 
 /** Runs before a service and a run exist. */
 const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerSettings, isGiven: boolean) {
-  yield* BundledModel.check(model, { [Recipe.scratch]: "a model from scratch for the environment" })
+  yield* Pretrained.check(model, { [Recipe.scratch]: "a model from scratch for the environment" })
   if (isGiven) return
   yield* Console.log(
     `no --model given: using ${model} from the hub; --model ${Recipe.scratch} trains a small model from scratch instead`

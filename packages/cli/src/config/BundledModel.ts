@@ -2,14 +2,11 @@
  * Locates the small language model bundled with the command: `--model bundled`. It solves arithmetic word problems
  * poorly (docs/models.md); `scripts/pretrain-bundled.ts` made it. A folder of that name is `./bundled`.
  */
-import * as LocalPath from "@atropos/core/base/system/LocalPath"
-import { nearest } from "@atropos/core/base/Nearest"
 import type { Description } from "@atropos/trainer/model/PretrainedModel"
-import { Effect, FileSystem, Option } from "effect"
+import { Effect, FileSystem } from "effect"
 import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { UsageError } from "../base/Failure.ts"
 
 /** The name used instead of a folder. */
 export const word = "bundled"
@@ -40,20 +37,4 @@ export const named = Effect.fn("BundledModel.named")(function* <M extends Pick<D
   if (requested !== word) return model
   const identity = `${word} (sha256 ${yield* digest()})`
   return { ...model, name: word, identity, tokenizer: { ...model.tokenizer, name: word } }
-})
-
-const about: Words = { [word]: "the small language model that comes with Atropos" }
-
-type Words = { readonly [word: string]: string }
-
-/** Fails early if a name is not the path of a folder, or is a misspelt short name. */
-export const check = Effect.fn("BundledModel.check")(function* (model: string, more: Words = {}) {
-  const wrong = (reason: string) => new UsageError({ message: `--model ${model}: ${reason}` })
-  const local = yield* Effect.mapError(LocalPath.folder(located(model)), wrong)
-  // The hub is not queried here.
-  if (Option.isSome(local) || model.includes("/")) return
-  const words = { ...about, ...more }
-  if (Object.hasOwn(words, model)) return
-  const near = nearest(model, Object.keys(words))
-  if (near !== undefined) return yield* wrong(`folder not found; did you mean ${near}, ${words[near]}?`)
 })

@@ -1,10 +1,12 @@
 /** Loads the configured model from a folder or the hub, with the part of it to train. */
+import * as LocalPath from "@atropos/core/base/system/LocalPath"
+import { nearest } from "@atropos/core/base/Nearest"
 import { type DeviceKind, Executor } from "@atropos/trainer/exec/Executor"
 import type { Model } from "@atropos/trainer/model/Model"
 import { ModelError } from "@atropos/trainer/model/file/ModelError"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import * as BundledModel from "../config/BundledModel.ts"
 
@@ -40,4 +42,23 @@ export const load = Effect.fn("Pretrained.load")(function* (
     }
   })
   return yield* BundledModel.named(model, trainer.model)
+})
+
+type Words = { readonly [word: string]: string }
+
+const about: Words = { [BundledModel.word]: "the small language model that comes with Atropos" }
+
+/** Fails early if a name is a path without a model, or is a misspelt short name. The hub is not queried. */
+export const check = Effect.fn("Pretrained.check")(function* (model: string, more: Words = {}) {
+  const wrong = (reason: string) => new UsageError({ message: `--model ${model}: ${reason}` })
+  const local = yield* Effect.mapError(LocalPath.folder(BundledModel.located(model)), wrong)
+  if (Option.isSome(local)) {
+    yield* Effect.mapError(PretrainedModel.readConfigFile(local.value), ({ message }) => wrong(message))
+    return
+  }
+  if (model.includes("/")) return
+  const words = { ...about, ...more }
+  if (Object.hasOwn(words, model)) return
+  const near = nearest(model, Object.keys(words))
+  if (near !== undefined) return yield* wrong(`folder not found; did you mean ${near}, ${words[near]}?`)
 })

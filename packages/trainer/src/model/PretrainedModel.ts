@@ -84,6 +84,9 @@ const locate = Effect.fnUntraced(function* (nameOrFolder: string, weights: boole
     : { folder: yield* HubModel.download(nameOrFolder, weights), name: nameOrFolder }
 })
 
+/** Fails with the actual contents of a folder that is not a model's: an adapter, a GGUF file. */
+export const readConfigFile = ModelFolder.readConfigFile
+
 /** The folder of a model's files; downloads a hub model. */
 export const folderOf = (nameOrFolder: string) => Effect.map(locate(nameOrFolder, true), ({ folder }) => folder)
 
