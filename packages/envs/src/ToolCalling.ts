@@ -21,6 +21,7 @@ import * as ItemSource from "./kit/ItemSource.ts"
 import * as SingleTurn from "./kit/SingleTurn.ts"
 import * as Thinking from "./kit/Thinking.ts"
 import { Effect, Result, Schema } from "effect"
+import * as PartialCredit from "./tools/PartialCredit.ts"
 import * as Requests from "./tools/Requests.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
@@ -39,7 +40,9 @@ export const settings = Environment.settings({
     "maximum number of calls in a generated request"
   ),
   thinking: Environment.field(Schema.Boolean, true, "require exactly one think block at the start of an answer"),
-  evaluationItems: Environment.field(positive, 64, "held-out generated requests per evaluation")
+  testSource: ItemSource.testSource,
+  evaluationItems: Environment.field(positive, 64, "held-out generated requests per evaluation"),
+  partialReward: PartialCredit.field
 })
 
 export interface Item {
@@ -85,7 +88,7 @@ export const itemOf = (conversations: unknown, thinking: boolean): Result.Result
 
 export const layer = Environment.layer("tool-calling", settings, (selected) =>
   Effect.gen(function* () {
-    const { mostCalls: maxCalls, thinking } = selected
+    const { mostCalls: maxCalls, partialReward, thinking } = selected
     const servers = yield* ServerManager.ServerManager
     const dataset = yield* Dataset.Dataset
     const columns = {
@@ -102,9 +105,9 @@ export const layer = Environment.layer("tool-calling", settings, (selected) =>
             },
             key: ({ prompt }) => prompt.map(Message.text).join()
           })
-        : yield* ItemSource.shuffledRowsAs({ ...selected, testSource: null, columns }, ({ turns }) =>
-            itemOf(turns, thinking)
-          ).pipe(Effect.provideService(Dataset.Dataset, dataset))
+        : yield* ItemSource.shuffledRowsAs({ ...selected, columns }, ({ turns }) => itemOf(turns, thinking)).pipe(
+            Effect.provideService(Dataset.Dataset, dataset)
+          )
     const asking = SingleTurn.make(servers, selected, ({ prompt }: Item) => ({ messages: prompt }))
     const answerOf = (calls: ReadonlyArray<ToolCalls.Call>): string =>
       (thinking ? "<think>Which tools are needed?</think>\n" : "") + calls.map(ToolCalls.writeCall).join("\n")
@@ -113,9 +116,13 @@ export const layer = Environment.layer("tool-calling", settings, (selected) =>
       collectTrajectories: asking.train,
       score: ({ expected }: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
         const right = group.map(({ completion }) => isRight(expected, completion, thinking))
-        return Effect.succeed(SingleTurn.rightAndShort(right, group, selected).map((rewards) => ({ rewards })))
+        const credited = SingleTurn.rightAndShort(right, group, selected).map((rewards, index) => {
+          const calls = () => ToolCalls.callsOf(Thinking.visibleText(group[index]!.completion))
+          return { rewards: PartialCredit.add(rewards, expected, calls, partialReward) }
+        })
+        return Effect.succeed(credited)
       },
-      components: SingleTurn.rightAndShortRule,
+      components: PartialCredit.ruleOf(SingleTurn.rightAndShortRule, partialReward),
       evaluation: {
         items: source.heldOut,
         collectTrajectories: asking.evaluate,

@@ -1,6 +1,6 @@
 import { Dataset, Environment, Message, SeededRandom, ServerManager, ToolCalls } from "@atropos/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Result, Schema, Stream } from "effect"
+import { Effect, Layer, Option, Result, Schema, Stream } from "effect"
 import * as Requests from "../src/tools/Requests.ts"
 import * as ToolCalling from "../src/ToolCalling.ts"
 
@@ -96,6 +96,53 @@ describe("ToolCalling", () => {
                 }
               ]
             })
+          ])
+        )
+      )
+    )
+  )
+
+  const rowOf = (expected: ToolCalls.Call) => ({
+    conversations: [
+      { from: "human", value: `${expected.name}?` },
+      { from: "gpt", value: written(expected) }
+    ]
+  })
+
+  it.effect("holds out the rows of a test source, and credits wrong answers in part if asked to", () =>
+    Effect.gen(function* () {
+      const { evaluation, groups } = yield* Environment.Environment
+      const [group] = yield* Stream.runCollect(Stream.take(groups, 1))
+      // 0.8 times 0.75 for the name and one of two arguments, 0.8 times 0.2 for the form.
+      assert.deepStrictEqual(
+        Array.from(group!.scores, (score) => Math.round(score * 1e6) / 1e6),
+        [1, -0.4, -0.84, -1]
+      )
+      const heldOut = yield* Stream.runCollect(Option.getOrThrow(evaluation))
+      assert.deepStrictEqual(
+        heldOut.map(({ label }) => label),
+        ["set_timer?"]
+      )
+      const [evaluated] = yield* heldOut[0]!.evaluate
+      assert.strictEqual(evaluated!.score, -1)
+    }).pipe(
+      Effect.provide(
+        ToolCalling.layer({
+          source: "rows",
+          testSource: "test",
+          groupSize: 4,
+          thinking: false,
+          partialReward: 0.8
+        }).pipe(
+          Layer.provide([
+            ServerManager.layerScripted([
+              written(rain),
+              written(call("get_weather", { city: "Oslo", days_ahead: 2 })),
+              written(call("weather", { city: "Oslo" })),
+              "It rains.",
+              "Tea!"
+            ]),
+            Dataset.layerMemory({ rows: [rowOf(rain)], test: [rowOf(tea)] })
           ])
         )
       )
