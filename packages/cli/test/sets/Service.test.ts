@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { type EnvironmentClient, ScoredGroup, type TrajectoryClient } from "@atropos/core"
+import { type EnvironmentClient, ScoredGroup, type TrajectoryClient, WireGroup } from "@atropos/core"
 import { Effect, FileSystem, Option } from "effect"
 import { randomUUID } from "node:crypto"
 import * as TestStore from "../../../api/test/TestStore.ts"
@@ -21,6 +21,24 @@ const group = (n: number): EnvironmentClient.KeyedGroup => ({
     ["No.", -1]
   ])
 })
+
+/** A chat of three answers, the first `given` messages of which were not sampled. */
+const talk = (given: number): ScoredGroup.ScoredGroup =>
+  SampleGroups.group(
+    given,
+    ["8", "nine"].map((answer, index) => ({
+      score: 1 - index / 2,
+      chat: [
+        { role: "system", content: "Answer briefly." },
+        { role: "user", content: `What is ${given} + ${given}?` },
+        { role: "assistant", content: "One moment." },
+        { role: "user", content: "Well?" },
+        { role: "assistant", content: answer },
+        { role: "user", content: "Are you sure?" },
+        { role: "assistant", content: `Yes, ${answer}.` }
+      ]
+    }))
+  )
 
 const batchSize = 8
 
@@ -125,6 +143,37 @@ layer(NodeServices.layer, { excludeTestServices: true })("data sets of a service
         next.groups.reduce((sum, one) => sum + ScoredGroup.size(one), 0),
         batchSize
       )
+    })
+  )
+
+  it.effect("mark the same tokens as those of a saved file, in every format", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      yield* InProcess.folder
+      const { client, url } = yield* served
+      const envId = yield* begin(client)
+      // All three answers are sampled, or the last two.
+      const groups = [2, 4].map((given) => talk(given))
+      yield* client.submit(
+        envId,
+        groups.map((group) => ({ key: randomUUID(), group }))
+      )
+      yield* fs.writeFileString("saved.jsonl", groups.map((group) => `${WireGroup.encode(group)}\n`).join(""))
+      const rows = Effect.fnUntraced(function* (source: ReadonlyArray<string>, words: ReadonlyArray<string>) {
+        const run = yield* InProcess.run(["sft-gen", "set.jsonl", ...source, ...words])
+        assert.strictEqual(run.code, 0, run.stderr)
+        const text = yield* fs.readFileString("set.jsonl")
+        yield* fs.remove("set.jsonl")
+        return text.trim().split("\n").toSorted()
+      })
+      for (const format of ["original", "trl", "axolotl"]) {
+        for (const form of [["--save-messages"], [], ["--text-from", "messages"]]) {
+          const words = ["--format", format, "--tokenizer", "bytes", "--save-top-n-per-group", "2", ...form]
+          const saved = yield* rows(["--from", "saved.jsonl"], words)
+          assert.lengthOf(saved, 4)
+          assert.deepStrictEqual(yield* rows(["--api-url", url, "--no-follow"], words), saved, words.join(" "))
+        }
+      }
     })
   )
 
