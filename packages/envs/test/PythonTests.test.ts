@@ -239,6 +239,49 @@ describe("Problem.programOf", () => {
     ],
     ["is not stalled by fences without end", `${"```".repeat(50_000)}x`, undefined]
   ]
+  const helper = "def helper(a, b):\n    return a + b"
+  const using = "def add(a, b):\n    return helper(a, b)"
+  const unfenced: ReadonlyArray<readonly [string, string, string | undefined]> = [
+    ["between words", `Sure! Here it is:\n\n${add}\n\nThis adds two numbers.`, add],
+    ["between words of another language", `Hier ist die Funktion:\n${add}\nSie addiert zwei Zahlen.`, add],
+    ["before a list", `${add}\n\n**Why**\n- It adds a and b.\n1. Done.`, add],
+    ["between tags", `<answer>\n${add}\n</answer>`, add],
+    ["between marks", `[PYTHON]\n${add}\n[/PYTHON]`, add],
+    ["indented as Markdown does", `Here:\n\n${add.replaceAll(/^/gm, "    ")}\n\nDone.`, add],
+    ["in parts", `A helper:\n${helper}\nNow the function itself:\n${using}`, `${helper}\n\n${using}`],
+    ["with words in a string", `def f():\n    """Adds\n\nNot two words, many more.\n"""\n    return 1`, undefined],
+    ["with an assertion's words", `assert x, "no words here"\nx, y = 1, 2\ndel x\nn: int = 1\n${add}`, undefined],
+    ["with an exception", `try:\n    pass\nexcept Exception as e:\n    raise\nnot None\n${add}`, undefined]
+  ]
+  it.each(unfenced)("takes code without fences %s", (_, reply, program = reply) =>
+    assert.strictEqual(Problem.programOf(reply, none)?.trim(), program)
+  )
+
+  it("is not stalled by long words without fences", () => {
+    const words = `${"word ".repeat(50_000)}\n${"a, ".repeat(50_000)}\n${"import a\n".repeat(20_000)}${add}`
+    assert.include(Problem.programOf(words, none), add)
+  })
+
+  it("takes earlier blocks along that define what it uses, and no others", () => {
+    const program = (...blocks: ReadonlyArray<string>) =>
+      Problem.programOf(blocks.map((code) => `${three}python\n${code}\n${three}\n`).join("Then:\n"), {
+        preamble: "",
+        asks: ["add"]
+      })
+    assert.strictEqual(program(helper, using), `${helper}\n\n${using}`)
+    const imported = "from operator import (\n    add as plus\n)"
+    const through = "def helper(a, b):\n    return plus(a, b)"
+    assert.strictEqual(program(imported, through, using), `${imported}\n\n${through}\n\n${using}`)
+    assert.strictEqual(
+      program("import os.path as p, math", "def add(a, b):\n    return math.fsum([a, b])"),
+      "import os.path as p, math\n\ndef add(a, b):\n    return math.fsum([a, b])"
+    )
+    // A draft, an import that is not used, and what runs more than definitions.
+    assert.strictEqual(program(`${add} + 1`, add), add)
+    assert.strictEqual(program("import numpy as np", add), add)
+    assert.strictEqual(program(`${helper}\nprint(helper(1, 2))`, using), using)
+  })
+
   const none = { preamble: "" }
   it.each(cases)("%s", (_, reply, program) => assert.strictEqual(Problem.programOf(reply, none), program))
 
@@ -266,6 +309,9 @@ describe("Problem.programOf", () => {
     const head = { preamble: "def f():\n" }
     assert.strictEqual(Problem.programOf("\n    return 1\n", head), "\n    return 1\n")
     assert.strictEqual(Problem.programOf("I cannot.", head), undefined)
+    assert.strictEqual(Problem.programOf("    return 1\n\nThis is it.", head), "    return 1\n")
+    const body = `${three}python\nif True:\n    return 1\nreturn 2\n${three}`
+    assert.strictEqual(Problem.programOf(body, head), "    if True:\n        return 1\n    return 2")
   })
 })
 

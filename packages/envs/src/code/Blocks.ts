@@ -36,10 +36,10 @@ const decoded = (code: string): string =>
  * Tracks Python's triple-quoted strings from line to line.
  * The quotes of the string that is open at the end of a line.
  */
-type QuoteState = '"""' | "'''" | undefined
+export type QuoteState = '"""' | "'''" | undefined
 
 /** The state after a line. Linear. */
-const quoteStateAfter = (line: string, before: QuoteState): QuoteState => {
+export const quoteStateAfter = (line: string, before: QuoteState): QuoteState => {
   let open = before
   let at = 0
   while (at < line.length) {

@@ -10,6 +10,8 @@ import * as Thinking from "../kit/Thinking.ts"
 import { Option, Result, Schema } from "effect"
 import { type Block, blocksOf } from "./Blocks.ts"
 import * as Contest from "./Contest.ts"
+import { withHelpers } from "./Helpers.ts"
+import * as Unfenced from "./Unfenced.ts"
 
 export interface Problem {
   /** The task, as text or as the head of the function. */
@@ -201,11 +203,16 @@ const onlyUses = (code: string, names: ReadonlyArray<string>): boolean => {
   return !isDefined && [...code.matchAll(/\w+/g)].some(([word]) => names.includes(word))
 }
 
+/** The body of a function without its indentation gets it: at the top level it would be no program. */
+const asBody = (code: string): string =>
+  /^return\b/m.test(code) && !defines.test(code) ? code.replaceAll(/^(?=.)/gm, "    ") : code
+
 /**
  * The program of a reply, after its thinking: its last Python block, else the last one without a language that begins
- * like a program, or the last. Without a block, a reply that defines a function is the program itself, and so is an
- * indented one if there is a head to continue (`preamble`). A transcript (`>>> `), and a block that uses what is asked
- * for without defining it, are examples and no programs if there is another block.
+ * like a program, or the last, after earlier blocks that define what it uses. Without a block, the lines between prose
+ * that define functions are the program, or the first ones if they are indented and there is a head to continue
+ * (`preamble`). A transcript (`>>> `), and a block that uses what is asked for without defining it, are examples and no
+ * programs if there is another block.
  */
 export const programOf = (
   reply: string,
@@ -226,7 +233,14 @@ export const programOf = (
   const match =
     ranked.flatMap((one) => one.findLast(({ code }) => !onlyUses(code, asks)) ?? [])[0] ??
     ranked.find((one) => one.length > 0)?.at(-1)
-  if (match !== undefined) return match.code
+  if (match !== undefined) {
+    const program = preamble === "" ? match.code : asBody(match.code)
+    const earlier = fenced.slice(0, Math.max(0, fenced.indexOf(match))).map(({ code }) => code)
+    return isIndented(program) ? program : withHelpers(program, earlier)
+  }
   if (blocks.length > 0) return undefined
-  return defines.test(answer) || goesOn ? answer : undefined
+  const parts = Unfenced.partsOf(answer, goesOn)
+  if (goesOn) return parts[0]
+  const defining = parts.filter((part) => defines.test(part))
+  return defining.length === 0 ? undefined : defining.join("\n\n")
 }
