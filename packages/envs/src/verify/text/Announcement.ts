@@ -2,6 +2,7 @@
 import * as Formulas from "./Formulas.ts"
 import * as Prose from "./Prose.ts"
 import * as Retraction from "./Retraction.ts"
+import * as Tongues from "./Tongues.ts"
 import * as Wording from "./Wording.ts"
 
 const anchors =
@@ -86,7 +87,7 @@ const maxRemarks = 20
  * open or takes it back.
  */
 export const last = (whole: string): string | undefined => {
-  const text = whole.replaceAll(repeating, "$1…")
+  const text = Tongues.withAnnouncements(whole).replaceAll(repeating, "$1…")
   const matches = [...text.matchAll(anchors)]
   let said: Announcement | undefined
   for (let i = matches.length - 1; i >= Math.max(0, matches.length - maxRemarks); i--) {

@@ -115,6 +115,10 @@ const isVague = (line: string, rest: string): boolean => {
   return isStated.test(before) || (!/[a-zA-Z\d]/.test(own.replace(/^[^:]*:/, "")) && !hasVerb.test(rest))
 }
 
+/** A symbol that is added, subtracted or multiplied: "+ C", "+ tax", "- y", "\\pi", "x"; "- a small number" is a remark. */
+const symbolAfter =
+  /^(?:\+\s*[a-zA-Z]|-\s?[b-hj-z](?![a-zA-Z'’])|\\(?:pi|theta|phi|lambda|mu|alpha|beta|gamma|omega|infty)(?![a-zA-Z])|[iknxyz](?=\s*(?:$|[-+*/=^,;])))/
+
 const isComputedAfter = (line: string): boolean => {
   if (
     /^(?:[\d^⁰¹²³⁴-⁹⁻]|\.(?!0+(?!\d))\d|[,:]\d|\{,\}\s?\d|e\d|\\,\s*\d|[ ~]\d{3}(?![\d%]|[.:]\d)|[ ~]\d{1,3}\/\d|[a-z](?<![mgshl])(?![a-zA-Z]))/.test(
@@ -124,6 +128,7 @@ const isComputedAfter = (line: string): boolean => {
   )
     return true
   const rest = line.replace(/^(?:[\s*_`"'$)\]}]|\\[)\];!, ])*/, "")
+  if (symbolAfter.test(rest)) return true
   return /^(?:\\(?:cdot|times|div|pm|mp|bmod|geq?|leq?|[gl]t|frac|sqrt)(?![a-zA-Z])|[×·⋅÷±≤≥^]|[+/-]\s*[$\\\d(]|[<>]=?\s+[$\\a-zA-Z]|[–—‐‑‒]\d|\\?boxed)/.test(
     rest
   )

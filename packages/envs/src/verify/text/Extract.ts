@@ -56,6 +56,13 @@ const lastStated = (text: string): string | undefined => {
 
 const maxBare = 300
 
+/** True if a text has nothing but a number and what emphasizes, quotes or points to it. */
+const isDecorated = (text: string, number: string): boolean =>
+  text.length <= maxBare &&
+  /^(?:[\s*_`"'“”‘’>#=≈~→•…。，、．.!！:：;；]|<\/?b>)*$/.test(
+    text.replace(number, "").replaceAll(/^\[|\]$|^\(|\)$/g, "")
+  )
+
 /** Unmarked answers are only searched in this many characters at the end of the text. */
 const tail = 20_000
 
@@ -73,6 +80,7 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
     /[a-zA-Z] \S{1,40}$/.test(trimmed.replace(/\.$/, "")) &&
     trimmed.replace(/\.$/, "").endsWith(numberAnswer)
   if (formulaAnswer !== undefined) return endsText ? numberAnswer : formulaAnswer
+  if (numberAnswer !== undefined && isDecorated(trimmed, numberAnswer)) return numberAnswer
   const isBare =
     trimmed.length <= maxBare &&
     !trimmed.includes("\n") &&

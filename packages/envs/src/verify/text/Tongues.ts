@@ -162,3 +162,17 @@ export const inEnglish = (text: string): string =>
   candidates.test(text)
     ? rewritings.reduce((written, [pattern, english]) => written.replaceAll(pattern, english), text)
     : text
+
+/** "Die Antwort ist", "答案是：", directly before a value. */
+const announcements =
+  /(?<!\p{L})(?:(?:la|a|die|het|de|l['’])\s?)?(?:respuesta|resposta|risposta|réponse|antwort|antwoord|svaret|ответ|odpowiedź|cevap|jawabannya)(?:\s(?:correct[ao]|corrett[ao]|finale?))?\s?(?:es|é|è|est|ist|is|är|to|adalah|:|=|—|–)(?=[\s$*:]{0,6}(?:\\?[$€£])?[-\d\\])|(?:最[终後后終])?的?(?:答案|答え|答)\s?(?:是|为|為|は|:|：|=)[:：]?(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])|정?답(?:은|:|：)(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])/giu
+
+/** A word of another script behind an announced number, a unit or an ending, but no multiple: "72 个", "72です". */
+const unit =
+  /( the answer is [\s$*:]{0,6}(?:\\?[$€£])?-?[\d.,/]{0,40}\d\$?)\s?(?!十|百|千|万|萬|亿|億|兆|십|백|천|만|억|тыс|млн|млрд|миллион|миллиард)(?:(?![a-zA-Zµ])\p{L}){1,20}(?![\p{L}])(?!\s?[-\d])/gu
+
+/** The text in English, if it announces its answer in one of the languages; otherwise unchanged. */
+export const withAnnouncements = (text: string): string => {
+  const announced = text.replaceAll(announcements, " the answer is ")
+  return announced === text ? text : inEnglish(announced).replaceAll(unit, "$1")
+}
