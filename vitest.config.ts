@@ -5,6 +5,9 @@ import { BaseSequencer, type Reporter, type TestCase, type TestSpecification } f
 
 const name = ({ fullName, module }: TestCase): string => `${module.relativeModuleId} > ${fullName}`
 
+/** Of a test that passed when it was repeated: that of the first try. */
+const messageOf = (test: TestCase): string => test.result().errors?.[0]?.message.slice(0, 500) ?? "no message"
+
 /**
  * Names the tests that failed, and those that failed once and then passed, and ends with a line that any reader of logs
  * understands: `740 passed, 0 failed, 0 skipped`.
@@ -13,15 +16,14 @@ const summary: Reporter = {
   onTestRunEnd(modules) {
     const tests = modules.flatMap((module) => Array.from(module.children.allTests()))
     for (const test of tests) {
-      const [error] = test.result().errors ?? []
-      if (test.result().state === "failed") console.log(`failed: ${name(test)}: ${error?.message.slice(0, 500)}`)
+      if (test.result().state === "failed") console.log(`failed: ${name(test)}: ${messageOf(test)}`)
     }
     for (const module of modules) {
       for (const { message } of module.errors())
         console.log(`failed: ${module.relativeModuleId}: ${message.slice(0, 500)}`)
     }
     const flaky = tests.filter((test) => test.diagnostic()?.flaky === true)
-    for (const test of flaky) console.log(`flaky: ${name(test)}`)
+    for (const test of flaky) console.log(`flaky: ${name(test)}: ${messageOf(test)}`)
     if (flaky.length > 0) console.log(`${flaky.length} flaky: failed once, then passed`)
     const count = (state: "passed" | "failed" | "skipped") =>
       tests.filter((test) => test.result().state === state).length

@@ -80,10 +80,11 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
       }
       await page.getByLabel("Environment", { exact: true }).selectOption("maze_0")
       await Browser.holds(async () => (await figure.innerText()).includes(`${BrokenRun.steps} groups`), "of one alone")
-      await plot.focus()
-      await page.keyboard.press("End")
-      const last = (await plot.getAttribute("aria-valuetext")) ?? ""
-      assert.match(last, new RegExp(`^step ${BrokenRun.steps}: \\d+ of \\d+ rollouts? ha`))
+      const last = new RegExp(`^step ${BrokenRun.steps}: \\d+ of \\d+ rollouts? ha`)
+      await Browser.holds(async () => {
+        await plot.press("End")
+        return last.test((await plot.getAttribute("aria-valuetext")) ?? "")
+      }, `a crosshair at step ${BrokenRun.steps}`)
       // Empty cells open nothing.
       const isEmpty = async () => (await plot.getAttribute("aria-valuetext"))?.includes(": 0 of") === true
       for (let bin = 0; bin < 24 && (await isEmpty()); bin++) await page.keyboard.press("ArrowDown")
@@ -178,10 +179,9 @@ describe.skipIf(!Browser.isPresent)(`a run in which four things went wrong${Brow
 
       await reward.locator("canvas").waitFor()
       await page.mouse.move(0, 0)
-      await plot.focus()
-      for (const key of ["End", "ArrowLeft", "ArrowLeft"]) await page.keyboard.press(key)
-      await Browser.becomes(async () => ((await plot.getAttribute("aria-valuetext")) ?? "").split(":")[0], "step 58")
-      await page.keyboard.press("Enter")
+      await Browser.moves(page, /step_from=58&step_to=58/, async (options) => {
+        for (const key of ["End", "ArrowLeft", "ArrowLeft", "Enter"]) await plot.press(key, options)
+      })
       await Browser.becomes(() => steps(page), ["58", "58", "58"])
       await page.goBack()
 

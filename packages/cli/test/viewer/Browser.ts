@@ -10,7 +10,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { isDeepStrictEqual } from "node:util"
 import { gzipSync } from "node:zlib"
-import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core"
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll } from "vitest"
 import * as Waits from "../../../core/test/base/Waits.ts"
 import { executablePath, isPresent, launch } from "./Chromium.ts"
@@ -125,12 +125,20 @@ export const holds = async (ask: () => Promise<boolean>, what: string): Promise<
   await Effect.runPromise(Waits.until(what, attempt(ask), (answer) => answer === true))
 }
 
-/** Presses a key until the chart's crosshair is at the step: one that is not drawn yet knows no keys. */
-export const goesTo = (plot: Locator, key: string, step: string): Promise<void> =>
+/**
+ * Acts until the page is at an address: what is drawn anew in between misses a click, and forgets its crosshair. `act`
+ * gets how long to wait for what it acts on, which is gone once the page has moved on.
+ */
+export const moves = (
+  page: Page,
+  address: RegExp,
+  act: (options: { readonly timeout: number }) => Promise<unknown>
+): Promise<void> =>
   holds(async () => {
-    await plot.press(key)
-    return (await plot.getAttribute("aria-valuetext"))?.split(":")[0] === step
-  }, `the crosshair at ${step}`)
+    if (address.test(page.url())) return true
+    await act({ timeout: 5000 })
+    return false
+  }, `the address ${address}`)
 
 /** axe-core's rules that say something else where colours are others. */
 export const rulesOfColours = ["color-contrast", "link-in-text-block"]

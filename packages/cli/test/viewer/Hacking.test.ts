@@ -33,17 +33,16 @@ describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`,
 
   it("lead from a phrase to the groups that have it, and from a point of a curve to its step", async () => {
     const { page } = await visit("/hacking?run=hacked")
-    await page
-      .getByRole("link", { name: /^trust me/ })
-      .first()
-      .click()
+    const phrase = page.getByRole("link", { name: /^trust me/ }).first()
+    await Browser.moves(page, /#\/groups/, (options) => phrase.click(options))
     await Browser.becomes(() => page.locator(".groups-count").innerText(), "60 match")
     await page.goBack()
     const plot = page.getByRole("slider", { name: /^Length and score/ })
-    await Browser.goesTo(plot, "End", "step 40")
-    await page.keyboard.press("Enter")
+    await Browser.moves(page, /step_from=40&step_to=40/, async (options) => {
+      await plot.press("End", options)
+      await plot.press("Enter", options)
+    })
     await Browser.becomes(() => page.locator(".groups-count").innerText(), "3 match")
-    assert.match(await page.evaluate<string>("location.hash"), /step_from=40&step_to=40/)
   })
 
   it("save length against score, dot by dot and as they are drawn", async () => {

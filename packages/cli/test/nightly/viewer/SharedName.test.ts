@@ -34,8 +34,10 @@ describe.skipIf(!Browser.isPresent)(`a name that had a run before${Browser.absen
           const { errors, page } = await open(`${url}/ui#/?run=again`)
           const ids = async () => (await page.locator(".group-rows .row-link").allInnerTexts()).toSorted()
           const plot = page.getByRole("figure", { name: "Reward", exact: true }).first().getByRole("slider")
-          await Browser.goesTo(plot, "End", "step 4")
-          await plot.press("Enter")
+          await Browser.moves(page, /step_from=4&step_to=4/, async (options) => {
+            await plot.press("End", options)
+            await plot.press("Enter", options)
+          })
           await Browser.becomes(ids, ["8"])
           const filters = page.getByRole("button", { name: "Filters" })
           if (await filters.isVisible()) await filters.click()
