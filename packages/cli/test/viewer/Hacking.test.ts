@@ -43,6 +43,7 @@ describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`,
       await plot.press("Enter", options)
     })
     await Browser.becomes(() => page.locator(".groups-count").innerText(), "3 match")
+    assert.notInclude(page.url(), "q=trust")
   })
 
   it("save length against score, dot by dot and as they are drawn", async () => {

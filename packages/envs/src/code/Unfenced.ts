@@ -1,6 +1,6 @@
 /**
- * Finds the programs in a reply without fences: the lines between its prose, without the indentation that Markdown gives
- * to code. A line that is not indented is prose if no statement of Python is written so: two words in a row, the end of
+ * Finds the programs in a reply without fences: the lines between its prose, without Markdown's indentation of code. A
+ * line that is not indented is prose if no statement of Python is written so: two words in a row, the end of
  * a sentence, a title, a list, a tag. Linear.
  */
 import { quoteStateAfter, type QuoteState } from "./Blocks.ts"

@@ -115,7 +115,7 @@ const isVague = (line: string, rest: string): boolean => {
   return isStated.test(before) || (!/[a-zA-Z\d]/.test(own.replace(/^[^:]*:/, "")) && !hasVerb.test(rest))
 }
 
-/** A symbol that is added, subtracted or multiplied: "+ C", "+ tax", "- y", "\\pi", "x"; "- a small number" is a remark. */
+/** What is added, subtracted or multiplied: "+ C", "+ tax", "- y", "\\pi", "x"; "- a small number" is a remark. */
 const symbolAfter =
   /^(?:\+\s*[a-zA-Z]|-\s?[b-hj-z](?![a-zA-Z'’])|\\(?:pi|theta|phi|lambda|mu|alpha|beta|gamma|omega|infty)(?![a-zA-Z])|[iknxyz](?=\s*(?:$|[-+*/=^,;])))/
 
