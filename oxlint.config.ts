@@ -113,6 +113,7 @@ const floors = {
     "desk",
     "games",
     "harbor",
+    "harbor/cloud",
     "instructions",
     "json-schema",
     "letters",

@@ -13,6 +13,7 @@ import * as Jail from "../sandbox/Jail.ts"
 import * as Reason from "@atropos/core/base/Reason"
 import * as Trained from "@atropos/core/gateway/session/Trained"
 import { Effect, type FileSystem, type Path, Result, type Scope } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { resolve } from "node:path"
 import * as Items from "../agent/Items.ts"
 import * as SessionGroup from "../agent/SessionGroup.ts"
@@ -21,6 +22,9 @@ import * as CodingAgents from "../coding/CodingAgents.ts"
 import * as ProcessSupervisor from "../command/ProcessSupervisor.ts"
 import * as Words from "../command/Words.ts"
 import type * as Box from "../harbor/Box.ts"
+import * as E2bApi from "../harbor/cloud/E2bApi.ts"
+import * as E2bBox from "../harbor/cloud/E2bBox.ts"
+import type { Usage } from "../harbor/cloud/E2bSandbox.ts"
 import * as Docker from "../harbor/Docker.ts"
 import * as DockerBox from "../harbor/DockerBox.ts"
 import { HarborError } from "../harbor/HarborError.ts"
@@ -40,16 +44,34 @@ type Services = FileSystem.FileSystem | Path.Path
 const describesImage = ({ machine, verifier }: Task): boolean =>
   machine.image._tag !== "None" || (verifier.own !== undefined && verifier.own.machine.image._tag !== "None")
 
+const openCloud = Effect.fnUntraced(function* (
+  tasks: ReadonlyArray<Task>,
+  { template }: Settings,
+  usage: Usage
+): Effect.fn.Return<Box.Open<Services>, HarborError> {
+  for (const task of tasks) {
+    const problem = E2bBox.problem(task, template)
+    if (problem !== undefined) {
+      return yield* new HarborError({ message: `the task ${task.name} cannot run in E2B: ${problem}` })
+    }
+  }
+  const api = yield* Effect.provide(E2bApi.make(yield* E2bApi.account), FetchHttpClient.layer)
+  return E2bBox.open({ api, template: template ?? "base", usage })
+})
+
 /** Opens machines; fails at the start if the daemon or bubblewrap is missing. */
 const opener = Effect.fnUntraced(function* (
   tasks: ReadonlyArray<Task>,
-  { docker: program, grading, visible, where }: Settings,
-  supervisor: ProcessSupervisor.ProcessSupervisor
+  settings: Settings,
+  supervisor: ProcessSupervisor.ProcessSupervisor,
+  usage: Usage
 ): Effect.fn.Return<
   Box.Open<Services>,
   HarborError | ProcessSupervisor.ProgramError,
   FileSystem.FileSystem | Scope.Scope
 > {
+  const { docker: program, grading, visible, where } = settings
+  if (where === "e2b") return yield* openCloud(tasks, settings, usage)
   const isLocal = (task: Task): boolean => where === "local" || (where === "auto" && !describesImage(task))
   const local = tasks.filter(isLocal)
   if (local.length > 0) {
@@ -104,7 +126,8 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const isProgram = command !== null || agent !== undefined
     const supervisor = yield* ProcessSupervisor.make
     const passed = Templates.passed(chosen.pass)
-    const open = yield* opener([...tasks, ...(tests ?? [])], chosen, supervisor)
+    const usage: Usage = { sandboxes: 0, seconds: 0 }
+    const open = yield* opener([...tasks, ...(tests ?? [])], chosen, supervisor, usage)
     const source = yield* Items.source({
       items: tasks,
       heldOut: tests,
@@ -139,6 +162,11 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const worth = yield* Trial.worthOf((task) => openOf(task), passed)
     return {
       ...definition,
+      metrics: Effect.map(definition.metrics, (figures) =>
+        chosen.where === "e2b"
+          ? { ...figures, "harbor/sandboxes": usage.sandboxes, "harbor/sandbox_seconds": usage.seconds }
+          : figures
+      ),
       // Groups arrive scored; this scores claims only.
       score: (numbered: SessionRuns.Numbered, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.forEach(group, ({ completion }) =>

@@ -30,9 +30,14 @@ export const settings = Environment.settings({
     "skip tasks that are broken or need unsupported features, instead of failing"
   ),
   where: Environment.field(
-    Schema.Literals(["auto", "docker", "local"]),
+    Schema.Literals(["auto", "docker", "local", "e2b"]),
     "auto",
-    "where tasks run: docker; local: behind bubblewrap with this machine's programs, without their images; auto: local for tasks without an image"
+    "where tasks run: docker; local: behind bubblewrap with this machine's programs, without their images; e2b: in that cloud's sandboxes; auto: local for tasks without an image"
+  ),
+  template: Environment.field(
+    nullable,
+    null,
+    "e2b: the template of the sandboxes, such as harbor-{task} with the task's name; if unset, base, for tasks without an image"
   ),
   grading: Environment.field(
     Schema.Literals(["task", "separate"]),
