@@ -45,16 +45,9 @@ const describesImage = ({ machine, verifier }: Task): boolean =>
   machine.image._tag !== "None" || (verifier.own !== undefined && verifier.own.machine.image._tag !== "None")
 
 const openCloud = Effect.fnUntraced(function* (
-  tasks: ReadonlyArray<Task>,
   { template }: Settings,
   usage: Usage
 ): Effect.fn.Return<Box.Open<Services>, HarborError> {
-  for (const task of tasks) {
-    const problem = E2bBox.problem(task, template)
-    if (problem !== undefined) {
-      return yield* new HarborError({ message: `the task ${task.name} cannot run in E2B: ${problem}` })
-    }
-  }
   const api = yield* Effect.provide(E2bApi.make(yield* E2bApi.account), FetchHttpClient.layer)
   return E2bBox.open({ api, template: template ?? "base", usage })
 })
@@ -71,7 +64,7 @@ const opener = Effect.fnUntraced(function* (
   FileSystem.FileSystem | Scope.Scope
 > {
   const { docker: program, grading, visible, where } = settings
-  if (where === "e2b") return yield* openCloud(tasks, settings, usage)
+  if (where === "e2b") return yield* openCloud(settings, usage)
   const isLocal = (task: Task): boolean => where === "local" || (where === "auto" && !describesImage(task))
   const local = tasks.filter(isLocal)
   if (local.length > 0) {
@@ -120,8 +113,12 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
       })
     }
     const patterns = only === null ? [] : only.split(",").map((pattern) => pattern.trim())
-    const tasks = yield* Tasks.runnable(yield* Tasks.find([chosen.tasks], patterns), skipRefused)
-    const tests = testTasks === null ? undefined : yield* Tasks.runnable(yield* Tasks.find([testTasks]), skipRefused)
+    const runnable = (found: ReadonlyArray<Tasks.Found>) =>
+      Tasks.runnable(found, skipRefused, (task) =>
+        chosen.where === "e2b" ? E2bBox.problem(task, chosen.template) : undefined
+      )
+    const tasks = yield* runnable(yield* Tasks.find([chosen.tasks], patterns))
+    const tests = testTasks === null ? undefined : yield* runnable(yield* Tasks.find([testTasks]))
     const agent = chosen.agent === null ? undefined : yield* CodingAgents.find(chosen.agent)
     const isProgram = command !== null || agent !== undefined
     const supervisor = yield* ProcessSupervisor.make

@@ -103,20 +103,23 @@ export const find = Effect.fn("Tasks.find")(function* (
 
 const mostTold = 5
 
-/** The tasks that can be run; fails with what is wrong with the others, or with `skip` drops them. */
+/**
+ * The tasks that can be run; fails with what is wrong with the others, or with `skip` drops them. `problemThere`: what
+ * keeps a task from running in the place that was chosen.
+ */
 export const runnable = (
   found: ReadonlyArray<Found>,
-  skip: boolean
+  skip: boolean,
+  problemThere: (task: Task.Task) => string | undefined = () => undefined
 ): Effect.Effect<ReadonlyArray<Task.Task>, HarborError> => {
-  const faults = found.flatMap(({ folder, task }) =>
-    Result.isFailure(task)
-      ? [task.failure.message]
-      : task.success.refusal === undefined
-        ? []
-        : [`${folder}: not supported: ${task.success.refusal}`]
-  )
+  const refusalOf = (task: Task.Task) => task.refusal ?? problemThere(task)
+  const faults = found.flatMap(({ folder, task }) => {
+    if (Result.isFailure(task)) return [task.failure.message]
+    const refusal = refusalOf(task.success)
+    return refusal === undefined ? [] : [`${folder}: not supported: ${refusal}`]
+  })
   const tasks = found.flatMap(({ task }) =>
-    Result.isSuccess(task) && task.success.refusal === undefined ? [task.success] : []
+    Result.isSuccess(task) && refusalOf(task.success) === undefined ? [task.success] : []
   )
   if (faults.length > 0 && (!skip || tasks.length === 0)) {
     const told = [

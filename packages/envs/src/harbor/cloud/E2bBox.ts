@@ -32,13 +32,13 @@ type Services = FileSystem.FileSystem | Path.Path
 /** Why a task cannot run there; undefined if it can. */
 export const problem = ({ agent, machine, verifier }: Task, template: string | null): string | undefined => {
   if (machine.image._tag !== "None" && template === null)
-    return "it has an image: make a template of it, and name that (--env.template, with {task} for the task's name)"
-  if (machine.gpus !== undefined) return "it needs a GPU"
+    return "it has an image: make a template of E2B's of it, and name that (--env.template, with {task} for the task's name)"
+  if (machine.gpus !== undefined) return "E2B has no GPUs (environment.gpus)"
   if (machine.image._tag !== "None" && machine.workdir === undefined)
-    return "it names no working directory (environment.workdir in its task.toml), whose files are graded"
-  if (verifier.own !== undefined) return "its verifier has a machine of its own"
+    return "it names no working directory (environment.workdir in its task.toml), whose files are graded in E2B"
+  if (verifier.own !== undefined) return "in E2B a verifier has no separate image (verifier.environment)"
   const user = [agent.user, verifier.user].find((one) => one !== undefined && one !== "root" && one !== "user")
-  return user === undefined ? undefined : `E2B has the users root and user, and it names ${user}`
+  return user === undefined ? undefined : `E2B has the users root and user, not ${user}`
 }
 
 const quoted = (path: string): string => `'${path.replaceAll("'", `'\\''`)}'`

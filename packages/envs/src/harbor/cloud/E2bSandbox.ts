@@ -81,7 +81,7 @@ const executed = Effect.fnUntraced(function* (
   let pid: number | undefined
   let ending: Program.Ending | undefined
   const words = Box.words(script, seconds)
-  const file = "/tmp/.atropos-input"
+  const file = `/tmp/.atropos-input-${user}`
   if (input !== undefined) yield* api.write(created, file, new TextEncoder().encode(input), user)
   const args = input === undefined ? words.slice(1) : ["-c", `exec "$@" <${file}`, "sh", ...words]
   const kill = Effect.suspend(() =>

@@ -36,9 +36,12 @@ describe("Harbor tasks in E2B", () => {
         yield* fs.writeFileString(file, toml.replace(from, to))
         return (yield* Effect.flip(rolledOut({ tasks: folder, ...settings }))).message
       })
-      assert.include(yield* refused('workdir = "/app"', 'docker_image = "a"'), "it has an image: make a template of it")
-      assert.include(yield* refused('workdir = "/app"', 'workdir = "/app"\ngpus = 1'), "it needs a GPU")
-      assert.include(yield* refused("[agent]", '[agent]\nuser = "ada"'), "it names ada")
+      assert.include(
+        yield* refused('workdir = "/app"', 'docker_image = "a"'),
+        "it has an image: make a template of E2B's of it"
+      )
+      assert.include(yield* refused('workdir = "/app"', 'workdir = "/app"\ngpus = 1'), "E2B has no GPUs")
+      assert.include(yield* refused("[agent]", '[agent]\nuser = "ada"'), "not ada")
       yield* fs.writeFileString(file, toml)
       const { told } = yield* rolledOut({ tasks: folder, command: "python agent.py" })
       assert.include(told, "does not reach the gateway of this machine: leave out --env.command")
