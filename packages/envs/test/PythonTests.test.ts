@@ -310,6 +310,7 @@ describe("Problem.programOf", () => {
     assert.strictEqual(Problem.programOf("\n    return 1\n", head), "\n    return 1\n")
     assert.strictEqual(Problem.programOf("I cannot.", head), undefined)
     assert.strictEqual(Problem.programOf("    return 1\n\nThis is it.", head), "    return 1\n")
+    assert.strictEqual(Problem.programOf("It is:\n    return 1\nDone.", head), "    return 1")
     const body = `${three}python\nif True:\n    return 1\nreturn 2\n${three}`
     assert.strictEqual(Problem.programOf(body, head), "    if True:\n        return 1\n    return 2")
   })

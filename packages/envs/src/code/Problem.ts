@@ -210,9 +210,9 @@ const asBody = (code: string): string =>
 /**
  * The program of a reply, after its thinking: its last Python block, else the last one without a language that begins
  * like a program, or the last, after earlier blocks that define what it uses. Without a block, the lines between prose
- * that define functions are the program, or the first ones if they are indented and there is a head to continue
- * (`preamble`). A transcript (`>>> `), and a block that uses what is asked for without defining it, are examples and no
- * programs if there is another block.
+ * that define functions are the program, or the first indented ones if there is a head to continue (`preamble`). A
+ * transcript (`>>> `), and a block that uses what is asked for without defining it, are examples and no programs if
+ * there is another block.
  */
 export const programOf = (
   reply: string,
@@ -239,8 +239,7 @@ export const programOf = (
     return isIndented(program) ? program : withHelpers(program, earlier)
   }
   if (blocks.length > 0) return undefined
-  const parts = Unfenced.partsOf(answer, goesOn)
-  if (goesOn) return parts[0]
-  const defining = parts.filter((part) => defines.test(part))
-  return defining.length === 0 ? undefined : defining.join("\n\n")
+  const defining = goesOn ? [] : Unfenced.partsOf(answer, false).filter((part) => defines.test(part))
+  if (defining.length > 0) return defining.join("\n\n")
+  return preamble === "" ? undefined : Unfenced.partsOf(answer, true).find(isIndented)
 }
