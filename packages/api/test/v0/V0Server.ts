@@ -31,7 +31,7 @@ export interface Outgoing {
 export const send = (method: string, path: string, { agent, body, headers }: Outgoing = {}) =>
   Effect.flatMap(port, (to) =>
     Effect.callback<Sent, Error>((resume) => {
-      const bytes = body === undefined ? undefined : Buffer.from(body)
+      const bytes = body === undefined || Buffer.isBuffer(body) ? body : Buffer.from(body)
       const length = headers?.["transfer-encoding"] === undefined ? { "content-length": bytes?.length } : {}
       const type = bytes === undefined ? {} : { "content-type": "application/json", ...length }
       const outgoing = request(
