@@ -16,14 +16,26 @@ import { parseArgs } from "node:util"
 interface Task {
   readonly title: string
   readonly env: string
-  /** Its folder in that of the models. */
+  /** Its folder in that of the models, or a name that the command knows. */
   readonly model: string
+  /** Its configuration, if not in its folder of `results/`. */
+  readonly config?: string
+  /** For the rollouts of the site, not for the table. */
+  readonly isExample?: boolean
 }
 
 const tasks: { readonly [name: string]: Task } = {
   capitals: { title: "capitals, SmolLM2-135M-Instruct", env: "examples/models/capitals.ts", model: "smollm2-135m" },
   "capitals-text": { title: "capitals, Gemma 3 270M", env: "examples/models/capitals.ts", model: "gemma3-270m" },
-  instructions: { title: "instructions, SmolLM2-135M-Instruct", env: "instructions", model: "smollm2-135m" }
+  instructions: { title: "instructions, SmolLM2-135M-Instruct", env: "instructions", model: "smollm2-135m" },
+  calculator: {
+    title: "an agent with a calculator, the bundled model",
+    env: "examples/19-calculator-agent.ts",
+    config: "examples/19-calculator-agent.yaml",
+    model: "bundled",
+    isExample: true
+  },
+  broken: { title: "a learning rate that is too high", env: "sort-letters", model: "scratch", isExample: true }
 }
 
 /** What a run was made with, beside its metrics. */
@@ -52,9 +64,19 @@ const folderOf = (name: string, one: string): string => join(root, "results", na
 /** `base` is what files are relative to. */
 const wordsOf = (name: string, one: string, base = ""): ReadonlyArray<string> =>
   ["up", "--env", tasks[name]!.env.replace(/^examples/, `${base}examples`)].concat(
-    ["--config", `${base}results/${name}/config.yaml`, "--seed", one],
+    ["--config", `${base}${tasks[name]!.config ?? `results/${name}/config.yaml`}`, "--seed", one],
     ["--exit", "--fresh", "--port", "0", "--policy_port", "0"]
   )
+
+const groupsFile = "groups.jsonl"
+
+/** Groups that are kept to read: so many of the beginning of a run, and of its end. */
+const groupsKept = 8
+
+const firstAndLast = (lines: string): string => {
+  const groups = lines.trim().split("\n")
+  return [...groups.slice(0, groupsKept), ...groups.slice(-groupsKept), ""].join("\n")
+}
 
 const run = (name: string, one: string, folder: string): void => {
   const kept = folderOf(name, one)
@@ -63,7 +85,9 @@ const run = (name: string, one: string, folder: string): void => {
   const started = Date.now()
   mkdirSync(work, { recursive: true })
   // It keeps its run under the folder it is started in.
-  const words = [...wordsOf(name, one, root), "--model", resolve(folder, tasks[name]!.model)]
+  const { isExample, model } = tasks[name]!
+  const from = isExample === true ? model : resolve(folder, model)
+  const words = [...wordsOf(name, one, root), "--model", from, "--env.data_path_to_save_groups", groupsFile]
   const { status } = spawnSync(process.execPath, [join(root, "packages/cli/bin/atropos.js"), ...words], {
     cwd: work,
     stdio: "inherit",
@@ -86,6 +110,7 @@ const run = (name: string, one: string, folder: string): void => {
     if (path === undefined) throw new Error(`${work} has no ${written}`)
     cpSync(join(work, path), join(kept, file))
   }
+  writeFileSync(join(kept, "rollouts.jsonl"), firstAndLast(readFileSync(join(work, groupsFile), "utf8")))
   writeFileSync(join(kept, "run.json"), `${JSON.stringify(made, null, 2)}\n`)
 }
 
@@ -125,7 +150,7 @@ const lineOf = (name: string, one: string): string => {
 
 /** Renews `docs/results.md` between its markers, and the curves. */
 const renew = (): void => {
-  const present = Object.keys(tasks).filter((name) => seedsOf(name).length > 0)
+  const present = Object.keys(tasks).filter((name) => tasks[name]!.isExample !== true && seedsOf(name).length > 0)
   if (present.length === 0) throw new Error("results/ has no runs: give --models FOLDER")
   const panels = present.map(
     (name) =>
@@ -152,7 +177,7 @@ if (draw !== true) {
   if (models === undefined) throw new Error("give --models FOLDER, or --draw")
   const asked = (task ?? Object.keys(tasks)).flatMap((name) => {
     if (!Object.hasOwn(tasks, name)) throw new Error(`no task ${name}: tasks are ${Object.keys(tasks).join(", ")}`)
-    return (seed ?? ["1", "2", "3"]).map((one) => [name, one] as const)
+    return (seed ?? (tasks[name]!.isExample === true ? ["1"] : ["1", "2", "3"])).map((one) => [name, one] as const)
   })
   const missing = asked.filter(([name, one]) => !existsSync(join(folderOf(name, one), "run.json")))
   for (const [name, one] of missing) console.log(`will run: ${name}, seed ${one}`)

@@ -2,8 +2,10 @@
  * Builds the documentation as a static site: every Markdown page for readers, and the sources that they link to, as
  * HTML that needs no network. Anchors of headings are GitHub's, so that links are the same.
  */
+import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join, posix, relative } from "node:path"
+import { fileURLToPath } from "node:url"
 import { Marked } from "marked"
 import * as SiteCode from "./SiteCode.ts"
 import * as SiteLayout from "./SiteLayout.ts"
@@ -35,6 +37,11 @@ const sections: ReadonlyArray<readonly [title: string, pages: ReadonlyArray<stri
 ]
 
 const pagePattern = "{*.md,docs/*.md,bench/README.md,examples/**/*.md,integrations/*/README.md}"
+
+/** Rollouts of a run, next to its metrics, are shown by the viewer. */
+const isRollouts = (path: string): boolean => posix.basename(path) === "rollouts.jsonl"
+
+const isSavedPage = (address: string): boolean => posix.basename(address) === "rollouts.jsonl.html"
 
 /** The address of a page or source in the site. */
 const addressOf = (path: string): string => {
@@ -86,6 +93,16 @@ const rankOf = (page: string): number => {
 const asked = (markdown: string): string => markdown.replaceAll(/^\*\*(.+?\?)\*\* /gm, "### $1\n\n")
 
 const images = "docs/images"
+
+/** Writes saved rollouts as a page of the viewer, with the curves of the metrics beside them. */
+const savePage = (rollouts: string, out: string): void => {
+  mkdirSync(dirname(out), { recursive: true })
+  const metrics = ["--metrics", join(dirname(rollouts), "metrics.jsonl")]
+  const words = ["view", rollouts, ...metrics, "--title", "Rollouts of a run", "--out", out]
+  execFileSync(process.execPath, [atropos, ...words], { stdio: ["ignore", "ignore", "inherit"] })
+}
+
+const atropos = fileURLToPath(new URL("../../packages/cli/bin/atropos.js", import.meta.url))
 
 /**
  * Writes the site of the repository at `root` into `out`, after emptying it; returns the addresses of its pages. `url`
@@ -180,6 +197,10 @@ export const build = (root: string, out: string, url?: string): ReadonlyArray<st
   }
   for (const source of sources) {
     const path = join(root, source)
+    if (isRollouts(source)) {
+      savePage(path, join(out, addressOf(source)))
+      continue
+    }
     const body = statSync(path).isDirectory()
       ? SiteLayout.folder(source, globSync("**/*", { cwd: path }).toSorted())
       : SiteLayout.source(source, readFileSync(path, "utf8"))
@@ -194,7 +215,7 @@ export const build = (root: string, out: string, url?: string): ReadonlyArray<st
 }
 
 export const broken = (out: string): ReadonlyArray<string> => {
-  const pages = globSync("**/*.html", { cwd: out })
+  const pages = globSync("**/*.html", { cwd: out }).filter((page) => !isSavedPage(page))
   const html = new Map(pages.map((page) => [page, readFileSync(join(out, page), "utf8")]))
   const ids = new Map(
     pages.map((page) => [page, new Set(Array.from(html.get(page)!.matchAll(/ id="([^"]*)"/g), ([, id]) => id!))])

@@ -60,6 +60,9 @@ describe("the documentation site", () => {
         assert.isAtMost(first!.excerpt.length, 160, query)
       }
       assert.deepStrictEqual(SiteSearch.find(entries, "zyzzyva"), [])
+      const [, example = ""] =
+        /href="\.\.\/(results\/[^"]*rollouts[^"]*)"/.exec(readFileSync(join(out, "docs/results.html"), "utf8")) ?? []
+      assert.include(readFileSync(join(out, example), "utf8"), '<script id="atropos-data"')
       const guide = readFileSync(join(out, "docs/losses.html"), "utf8")
       assert.include(guide, '<a rel="prev" href="../docs/results.html">← ')
       assert.include(guide, '<a rel="next" href="../docs/models.html">')
