@@ -114,7 +114,10 @@ const executed = Effect.fnUntraced(function* (
   )
   // The limit inside fires first, if the machine has one.
   const limited = seconds === undefined ? Effect.asSome(running) : Effect.timeoutOption(running, (seconds + 5) * 1000)
-  yield* Effect.ensuring(limited, kill)
+  const isOver = Option.isSome(yield* Effect.ensuring(limited, kill))
+  if (isOver && ending === undefined && bytesLeft >= 0) {
+    return yield* new HarborError({ message: `the sandbox ${created.sandboxID} reported no end of a command` })
+  }
   if (bytesLeft < 0) ending = { _tag: "Stopped", why: `printed more than ${Box.outputBytes} bytes` }
   return { ending, stdout: output.stdout(), complaint: output.complaint() }
 })
@@ -150,10 +153,11 @@ export const scoped = Effect.fn("E2bSandbox.scoped")(function* (
   const { made } = created
   yield* Effect.sleep(renewal).pipe(
     Effect.andThen(api.extend(made.sandboxID, leaseSeconds)),
-    Effect.repeat({ while: (isThere) => isThere }),
+    // The lease has room for another try.
     Effect.catch(({ message }) =>
-      Effect.logWarning("a sandbox cannot be extended", { sandbox: made.sandboxID, reason: message })
+      Effect.as(Effect.logWarning("a sandbox was not extended", { sandbox: made.sandboxID, reason: message }), true)
     ),
+    Effect.repeat({ while: (isThere) => isThere }),
     Effect.forkScoped
   )
   return {

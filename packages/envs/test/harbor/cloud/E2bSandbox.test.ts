@@ -38,9 +38,10 @@ describe("E2bSandbox", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("extends its lease every minute while it is open", () =>
+  it.effect("extends its lease every minute while it is open, also after one that failed", () =>
     Effect.gen(function* () {
       const { open, server } = yield* begun(nothing)
+      server.failures.set("POST /sandboxes/ID/timeout", [{ status: 400, message: "no" }])
       const scope = yield* Scope.make()
       yield* Scope.provide(open, scope)
       const extended = () => server.requests.filter((one) => one === "POST /sandboxes/ID/timeout").length
