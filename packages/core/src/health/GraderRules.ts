@@ -49,25 +49,31 @@ const trainedWithin = [2, 10] as const
 /** Min share of the jump that the trainer's reward takes in one step: batches may mix groups from before and after. */
 const partOfJump = 0.4
 
+/** How often the usual change of the reward from step to step such a step exceeds: batches of other items differ. */
+const timesUsual = 5
+
 /**
- * True if the trainer's reward jumps too. An environment's row may cover few groups on a busy machine, whose mean looks
- * like a jump where a policy learns quickly; a batch always covers as many.
+ * True if the trainer's reward jumps too. An environment's row may cover few groups on a busy machine, or several steps
+ * on a fast one, whose mean looks like a jump where a policy learns quickly; a batch always covers as many.
  */
 const isInReward = (recorded: Series.Recorded, from: number, rise: number): boolean => {
   const { steps, values } = seriesOf(recorded, trainer, "reward/mean")
   const [before, after] = trainedWithin
+  const earlier = values.filter((_, at) => steps[at]! < from - before).subarray(-2 * window)
+  const usual = Series.mean(earlier.slice(1).map((value, at) => Math.abs(value - earlier[at]!)))
+  const min = Math.max(partOfJump * Math.abs(rise), Number.isFinite(usual) ? timesUsual * usual : 0)
   return values.some(
     (value, at) =>
       at > 0 &&
       steps[at]! >= from - before &&
       steps[at]! <= from + after &&
-      (value - values[at - 1]!) * Math.sign(rise) >= partOfJump * Math.abs(rise)
+      (value - values[at - 1]!) * Math.sign(rise) >= min
   )
 }
 
 export const grader: Rule = {
   title: "Grader changed",
-  words: `the mean score of five rows or more (three if training undoes it immediately) differs from that of the eight to ten before by more than 7 standard errors, 25% of its range and ${partOfDeviation} standard deviations of a score, or all scores are equal from then on; 60% of it came in one step, larger than any before it, at which neither policy entropy nor answer length changed (at least one must be recorded); if it is the only environment, ${percent(partOfJump)} of it are in one step of the trainer's reward; no later jump has undone it`,
+  words: `the mean score of five rows or more (three if training undoes it immediately) differs from that of the eight to ten before by more than 7 standard errors, 25% of its range and ${partOfDeviation} standard deviations of a score, or all scores are equal from then on; 60% of it came in one step, larger than any before it, at which neither policy entropy nor answer length changed (at least one must be recorded); if it is the only environment, ${percent(partOfJump)} of it, and 5 times its usual change, are in one step of the trainer's reward; no later jump has undone it`,
   judge: (recorded) =>
     scoresOf(recorded).flatMap(({ metric, source }, _, all): Told => {
       const scores = seriesOf(recorded, source, metric)
