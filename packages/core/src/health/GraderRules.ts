@@ -49,7 +49,7 @@ const trainedWithin = [2, 10] as const
 /** Min share of the jump that the trainer's reward takes in one step: batches may mix groups from before and after. */
 const partOfJump = 0.4
 
-/** How often the usual change of the reward from step to step such a step exceeds: batches of other items differ. */
+/** Min ratio of that step to the mean change from step to step before it: batches of other items differ too. */
 const timesUsual = 5
 
 /**
@@ -73,7 +73,7 @@ const isInReward = (recorded: Series.Recorded, from: number, rise: number): bool
 
 export const grader: Rule = {
   title: "Grader changed",
-  words: `the mean score of five rows or more (three if training undoes it immediately) differs from that of the eight to ten before by more than 7 standard errors, 25% of its range and ${partOfDeviation} standard deviations of a score, or all scores are equal from then on; 60% of it came in one step, larger than any before it, at which neither policy entropy nor answer length changed (at least one must be recorded); if it is the only environment, ${percent(partOfJump)} of it, and 5 times its usual change, are in one step of the trainer's reward; no later jump has undone it`,
+  words: `the mean score of five rows or more (three if training undoes it immediately) differs from that of the eight to ten before by more than 7 standard errors, 25% of its range and ${partOfDeviation} standard deviations of a score, or all scores are equal from then on; 60% of it came in one step, larger than any before it, at which neither policy entropy nor answer length changed (at least one must be recorded); if it is the only environment, ${percent(partOfJump)} of it, and ${timesUsual} times its usual change, are in one step of the trainer's reward; no later jump has undone it`,
   judge: (recorded) =>
     scoresOf(recorded).flatMap(({ metric, source }, _, all): Told => {
       const scores = seriesOf(recorded, source, metric)

@@ -135,7 +135,7 @@ const Curves = Schema.fromJsonString(
 const curvesOf = (name: string) =>
   Schema.decodeSync(Curves)(readFileSync(new URL(`../fixtures/health/${name}.json`, import.meta.url), "utf8"))
 
-describe.each(["sort-letters", "arithmetic-stories"])("a real run that learns: %s", (name) => {
+describe.each(["sort-letters", "sort-letters-fast", "arithmetic-stories"])("a real run that learns: %s", (name) => {
   it("has no finding at any of its steps", () => {
     const { recorded, see } = Health.recorder()
     const { sources } = curvesOf(name)
