@@ -31,7 +31,7 @@ def bare(value):
 
 
 def schemas(document, names):
-    """The named schemas and those that they refer to; `nullable` becomes a type."""
+    """The named schemas and those that they refer to."""
     found = {}
     waiting = list(names)
     while waiting:

@@ -94,7 +94,7 @@ const asked = (markdown: string): string => markdown.replaceAll(/^\*\*(.+?\?)\*\
 
 const images = "docs/images"
 
-/** Writes saved rollouts as a page of the viewer, with the curves of the metrics beside them. */
+/** Writes saved rollouts as a page of the viewer, with the curves of the metrics next to them. */
 const savePage = (rollouts: string, out: string): void => {
   mkdirSync(dirname(out), { recursive: true })
   const metrics = ["--metrics", join(dirname(rollouts), "metrics.jsonl")]

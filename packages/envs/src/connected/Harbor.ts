@@ -121,6 +121,12 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const tests = testTasks === null ? undefined : yield* runnable(yield* Tasks.find([testTasks]))
     const agent = chosen.agent === null ? undefined : yield* CodingAgents.find(chosen.agent)
     const isProgram = command !== null || agent !== undefined
+    if (isProgram && chosen.where === "e2b") {
+      return yield* new HarborError({
+        message:
+          "an agent's program in a cloud sandbox does not reach the gateway of this machine: leave out --env.command and --env.agent, or use --env.where docker"
+      })
+    }
     const supervisor = yield* ProcessSupervisor.make
     const passed = Templates.passed(chosen.pass)
     const usage: Usage = { sandboxes: 0, seconds: 0 }

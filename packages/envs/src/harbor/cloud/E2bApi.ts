@@ -5,6 +5,7 @@
  * that servers with the same API can be named too. Requests that create nothing are repeated when the network or the
  * server fails. Source: `spec/openapi.yml` and `spec/envd` of https://github.com/e2b-dev/E2B.
  */
+import * as AnswerBody from "@atropos/core/inference/wire/AnswerBody"
 import { Config, type Duration, Effect, Option, Redacted, Schedule, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HarborError } from "../HarborError.ts"
@@ -57,13 +58,16 @@ const retries = {
   schedule: Schedule.jittered(Schedule.exponential("200 millis"))
 }
 
-/** An answer that may be another one the next time. */
-class Passing extends Schema.TaggedError<Passing>()("Passing", { message: Schema.String }) {}
+/** A failure that may not occur again. */
+class Transient extends Schema.TaggedError<Transient>()("Transient", { message: Schema.String }) {}
 
-const isPassing = (status: number): boolean => status === 429 || status >= 500
+const isTransient = (status: number): boolean => status === 429 || status >= 500
 
 /** The message of an error in E2B's form, else the beginning of the body. */
 const messageOf = (body: string): string => /"message"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(body)?.[1] ?? body.slice(0, 300)
+
+const refusalOf = ({ status, stream }: HttpClientResponse.HttpClientResponse) =>
+  Effect.map(AnswerBody.read(status, stream), (bytes) => messageOf(new TextDecoder().decode(bytes)))
 
 const missing = (what: string) => Effect.fail(new HarborError({ message: `${what}: 404 not found` }))
 
@@ -80,14 +84,16 @@ const asking =
       const response = yield* client.execute(request)
       const { status } = response
       if (status < 300 || status === 404) return yield* read(response)
-      const message = `${status} ${messageOf(yield* response.text)}`
-      return yield* isPassing(status) ? new Passing({ message }) : new HarborError({ message: `${what}: ${message}` })
+      const message = `${status} ${yield* refusalOf(response)}`
+      return yield* isTransient(status)
+        ? new Transient({ message })
+        : new HarborError({ message: `${what}: ${message}` })
     }).pipe(
       Effect.timeout(requestTime),
       Effect.mapError((error) =>
-        error instanceof HarborError || error instanceof Passing ? error : new Passing({ message: error.message })
+        error instanceof HarborError || error instanceof Transient ? error : new Transient({ message: error.message })
       ),
-      Effect.retry({ ...retries, while: (error) => isRepeatable && error instanceof Passing }),
+      Effect.retry({ ...retries, while: (error) => isRepeatable && error instanceof Transient }),
       Effect.mapError((error) =>
         error instanceof HarborError ? error : new HarborError({ message: `${what}: ${error.message}`, cause: error })
       )
@@ -159,9 +165,14 @@ const inSandbox = (client: HttpClient.HttpClient, { sandboxes }: Account) => {
       return ask(what, withToken(sandbox, HttpClientRequest.get(file(path, user)), user), (response) =>
         response.status === 404
           ? Effect.succeedNone
-          : Number(response.headers["content-length"] ?? 0) > maxFile
-            ? Effect.fail(new HarborError({ message: `${what}: it has more than ${maxFile} bytes` }))
-            : Effect.map(response.arrayBuffer, (buffer) => Option.some(new Uint8Array(buffer)))
+          : AnswerBody.read(response.status, response.stream, maxFile).pipe(
+              Effect.mapError((error) =>
+                error instanceof AnswerBody.Unacceptable
+                  ? new HarborError({ message: `${what}: it has more than ${maxFile} bytes` })
+                  : error
+              ),
+              Effect.asSome
+            )
       )
     },
     /** Starts a process, as messages of its start, output and end. */
@@ -175,7 +186,7 @@ const inSandbox = (client: HttpClient.HttpClient, { sandboxes }: Account) => {
       const answered = Effect.gen(function* () {
         const response = yield* client.execute(withToken(sandbox, request, user))
         if (response.status === 200) return Connect.messages(response.stream)
-        return yield* failed(`${response.status} ${messageOf(yield* response.text)}`)
+        return yield* failed(`${response.status} ${yield* refusalOf(response)}`)
       })
       return Stream.unwrap(answered).pipe(
         Stream.mapError((error) => (error instanceof HarborError ? error : failed(error.message, error)))

@@ -3,11 +3,11 @@
  * touched and to which the files to grade are copied.
  *
  * Both are of the template that the setting names; a task without an image gets the files of `environment/` in its
- * working directory. The model's commands come from this process: a program that calls the model itself would need a
- * gateway that the cloud can reach, and is refused.
+ * working directory. The model's commands come from this process.
  */
 import { join, posix } from "node:path"
 import { Effect, FileSystem, Option, type Path, type Scope } from "effect"
+import * as Words from "../../command/Words.ts"
 import * as WorkingFolder from "../../command/WorkingFolder.ts"
 import type { ProgramError } from "../../command/ProcessSupervisor.ts"
 import * as Artifacts from "../Artifacts.ts"
@@ -32,7 +32,7 @@ type Services = FileSystem.FileSystem | Path.Path
 /** Why a task cannot run there; undefined if it can. */
 export const problem = ({ agent, machine, verifier }: Task, template: string | null): string | undefined => {
   if (machine.image._tag !== "None" && template === null)
-    return "it has an image: make a template of E2B's of it, and name that (--env.template, with {task} for the task's name)"
+    return "it has an image: build an E2B template from it, and name that (--env.template, with {task} for the task's name)"
   if (machine.gpus !== undefined) return "E2B has no GPUs (environment.gpus)"
   if (machine.image._tag !== "None" && machine.workdir === undefined)
     return "it names no working directory (environment.workdir in its task.toml), whose files are graded in E2B"
@@ -40,8 +40,6 @@ export const problem = ({ agent, machine, verifier }: Task, template: string | n
   const user = [agent.user, verifier.user].find((one) => one !== undefined && one !== "root" && one !== "user")
   return user === undefined ? undefined : `E2B has the users root and user, not ${user}`
 }
-
-const quoted = (path: string): string => `'${path.replaceAll("'", `'\\''`)}'`
 
 /** Runs a script of ours; fails unless it succeeds. */
 const must = Effect.fnUntraced(function* (sandbox: E2bSandbox.Sandbox, what: string, script: string) {
@@ -65,20 +63,20 @@ const upload = Effect.fnUntraced(function* (
     fs.readDirectory(from, { recursive: true }),
     (cause) => new HarborError({ message: `cannot read ${from}: ${cause.message}`, cause })
   )
-  const lines = [`mkdir -p ${quoted(to)}`]
+  const lines = [`mkdir -p ${Words.join([to])}`]
   yield* Effect.forEach(
     names.filter((name) => !skipped.has(name)),
     (name) =>
       Effect.gen(function* () {
         const [path, target] = [join(from, name), posix.join(to, name.replaceAll("\\", "/"))]
         const { mode, type } = yield* fs.lstat(path)
-        if (type === "Directory") lines.push(`mkdir -p ${quoted(target)}`)
+        if (type === "Directory") lines.push(`mkdir -p ${Words.join([target])}`)
         else if (type === "SymbolicLink") {
           const link = yield* fs.readLink(path)
-          lines.push(`mkdir -p ${quoted(posix.dirname(target))}; ln -sfn ${quoted(link)} ${quoted(target)}`)
+          lines.push(`mkdir -p ${Words.join([posix.dirname(target)])}; ln -sfn ${Words.join([link, target])}`)
         } else {
           yield* sandbox.write(target, yield* fs.readFile(path))
-          if ((mode & 0o100) !== 0) lines.push(`chmod +x ${quoted(target)}`)
+          if ((mode & 0o100) !== 0) lines.push(`chmod +x ${Words.join([target])}`)
         }
       }).pipe(
         Effect.catchTag("PlatformError", (cause) => Effect.fail(new HarborError({ message: cause.message, cause })))
@@ -86,7 +84,7 @@ const upload = Effect.fnUntraced(function* (
     { concurrency: 8, discard: true }
   )
   // Folders that have files exist already.
-  yield* must(sandbox, `cannot copy ${from} to a sandbox`, `${lines.join("\n")}\nchmod -R a+rX ${quoted(to)}`)
+  yield* must(sandbox, `cannot copy ${from} to a sandbox`, `${lines.join("\n")}\nchmod -R a+rX ${Words.join([to])}`)
 })
 
 const archive = "/tmp/.atropos-artifacts.tgz"
@@ -99,7 +97,7 @@ const move = Effect.fnUntraced(function* (
   task: Task,
   paths: ReadonlyArray<string>
 ) {
-  const names = paths.map((path) => quoted(path.slice(1))).join(" ")
+  const names = Words.join(paths.map((path) => path.slice(1)))
   yield* must(
     from,
     `cannot pack the files of the task ${task.name}`,
@@ -124,13 +122,8 @@ cd /; rm -rf ${stage} ${archive}`
 
 export const open =
   ({ api, template, usage }: Options): Box.Open<Services> =>
-  ({ gatewayUrl, keptIn, network, passed, supervisor, task }) =>
+  ({ keptIn, network, passed, supervisor, task }) =>
     Effect.gen(function* () {
-      if (gatewayUrl !== null) {
-        return yield* new HarborError({
-          message: `the task ${task.name}: an agent's program in a cloud sandbox does not reach the gateway of this machine: leave out --env.command and --env.agent, or use --env.where docker`
-        })
-      }
       const services = yield* Effect.context<Services>()
       const { machine } = task
       const workdir = posix.resolve("/", machine.workdir ?? "/app")
@@ -140,7 +133,7 @@ export const open =
       const started = Effect.fnUntraced(function* (hasNetwork: boolean) {
         const sandbox = yield* E2bSandbox.scoped({ ...shared, hasNetwork })
         const logs = "/logs/agent /logs/verifier /logs/artifacts"
-        const folders = `${quoted(workdir)} ${logs}`
+        const folders = `${Words.join([workdir])} ${logs}`
         yield* must(sandbox, "cannot prepare a sandbox", `mkdir -p ${folders}; chmod 777 ${folders}`)
         return sandbox
       })

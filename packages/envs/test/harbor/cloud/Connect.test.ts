@@ -31,7 +31,7 @@ describe("Connect", () => {
       })
   )
 
-  it.effect("fails with the server's error, and where an answer breaks off or is none", () =>
+  it.effect("fails with the server's error, and where an answer breaks off or is empty", () =>
     Effect.gen(function* () {
       const refused = [Connect.envelope({ a: 1 }), end({ error: { code: "not_found", message: "no such user" } })]
       assert.strictEqual(yield* failure(refused), "a sandbox refused a call: no such user")

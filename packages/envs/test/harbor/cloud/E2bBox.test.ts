@@ -38,13 +38,13 @@ describe("Harbor tasks in E2B", () => {
       })
       assert.include(
         yield* refused('workdir = "/app"', 'docker_image = "a"'),
-        "it has an image: make a template of E2B's of it"
+        "it has an image: build an E2B template from it"
       )
       assert.include(yield* refused('workdir = "/app"', 'workdir = "/app"\ngpus = 1'), "E2B has no GPUs")
       assert.include(yield* refused("[agent]", '[agent]\nuser = "ada"'), "not ada")
       yield* fs.writeFileString(file, toml)
-      const { told } = yield* rolledOut({ tasks: folder, command: "python agent.py" })
-      assert.include(told, "does not reach the gateway of this machine: leave out --env.command")
+      const program = yield* Effect.flip(rolledOut({ tasks: folder, command: "python agent.py" }))
+      assert.include(program.message, "does not reach the gateway of this machine: leave out --env.command")
     }).pipe(Effect.scoped, Effect.provide(Rolling.platform))
   )
 })
