@@ -1,6 +1,6 @@
 /** Flags of `up` for what samples while PyTorch trains: the local engine, or a vLLM that the command starts. */
 import * as TorchCommand from "@atropos/trainer/torch/TorchCommand"
-import * as Words from "@atropos/envs/command/Words"
+import * as Words from "@atropos/envs/base/Words"
 import { Effect, Option, Result } from "effect"
 import { Flag } from "effect/cli"
 import { UsageError } from "../base/Failure.ts"

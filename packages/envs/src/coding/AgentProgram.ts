@@ -2,7 +2,7 @@
  * Makes of a coding agent and a session what is to be run: words, variables and files of its home; or one shell script
  * that does all of it, for a machine whose files are not this process's.
  */
-import type { CodingAgent, AgentModel } from "./CodingAgent.ts"
+import type { AgentModel, Runnable } from "./CodingAgent.ts"
 
 /** What an agent needs of a gateway session. */
 export interface Session {
@@ -15,6 +15,8 @@ export interface Session {
 
 export interface AgentProgram {
   readonly words: ReadonlyArray<string>
+  /** Sent over the Agent Client Protocol, not an argument. */
+  readonly task?: string
   readonly variables: { readonly [name: string]: string }
   readonly files: { readonly [path: string]: string }
 }
@@ -28,7 +30,7 @@ export const modelOf = (
 ): AgentModel => ({ anthropicBaseURL, apiKey, baseURL, contextLength, name, maxTokens })
 
 export interface Options {
-  readonly agent: CodingAgent
+  readonly agent: Runnable
   /** The program and its first arguments; default: the agent's, found by `PATH`. */
   readonly program: ReadonlyArray<string> | undefined
   readonly task: string
@@ -41,8 +43,11 @@ export const of = ({ agent, maxTokens, program, session, task }: Options): Agent
   const model = modelOf(session, maxTokens)
   // A task that begins with a dash, such as a list, would be an option.
   const word = task.startsWith("-") ? ` ${task}` : task
+  const own = program ?? [agent.program]
   return {
-    words: [...(program ?? [agent.program]), ...agent.args(word, model)],
+    ...(agent.isOverAcp
+      ? { words: [...own, ...(agent.acp ?? [])], task }
+      : { words: [...own, ...agent.args(word, model)] }),
     variables: agent.variables?.(model) ?? {},
     files: agent.files?.(model) ?? {}
   }

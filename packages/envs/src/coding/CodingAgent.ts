@@ -35,8 +35,18 @@ export interface CodingAgent {
   readonly variables?: (model: AgentModel) => { readonly [name: string]: string }
   /** Files of its home, by their path in it. */
   readonly files?: (model: AgentModel) => { readonly [path: string]: string }
+  /** Arguments that start it as an agent of the Agent Client Protocol, for `--env.agent acp:NAME`. */
+  readonly acp?: ReadonlyArray<string>
   /** Its tool that runs a command of the shell, with which it is tried at the start. */
   readonly shell: { readonly tool: string; readonly args: (command: string) => { readonly [name: string]: unknown } }
   /** Requests that are trained: all, or those that offer tools. Default: tools. */
   readonly trained?: "all" | "tools"
+}
+
+type Known = "minVersion" | "triedVersion" | "shell"
+
+/** What is run: a coding agent, or any program that speaks the Agent Client Protocol. */
+export interface Runnable extends Omit<CodingAgent, Known>, Partial<Pick<CodingAgent, Known>> {
+  /** True if it gets its task over that protocol. */
+  readonly isOverAcp?: boolean
 }

@@ -7,6 +7,7 @@ export const openCode: CodingAgent = {
   install: "npm install --global opencode-ai",
   minVersion: "1.18.0",
   triedVersion: "1.18.33",
+  acp: ["acp"],
   args: (task) => ["run", "--title", "task", task],
   variables: ({ apiKey, baseURL, contextLength, maxTokens, name }) => ({
     OPENCODE_DISABLE_AUTOUPDATE: "1",

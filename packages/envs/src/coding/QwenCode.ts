@@ -9,6 +9,7 @@ export const qwenCode: CodingAgent = {
   install: "npm install --global @qwen-code/qwen-code (Node 22 or newer)",
   minVersion: "0.24.0",
   triedVersion: "0.24.4",
+  acp: ["--acp", "--auth-type", "openai", "--yolo"],
   args: (task) => ["--auth-type", "openai", "--yolo", "-p", task],
   variables: () => ({ QWEN_STREAM_IDLE_TIMEOUT_MS: String(hour), QWEN_STREAM_MAX_LIFETIME_MS: String(hour) }),
   files: ({ contextLength, maxTokens }) => ({
@@ -16,6 +17,9 @@ export const qwenCode: CodingAgent = {
       privacy: { usageStatisticsEnabled: false },
       telemetry: { enabled: false },
       general: { enableAutoUpdate: false },
+      // Over ACP these are requests in addition to the work, with its tools.
+      ui: { enableFollowupSuggestions: false },
+      memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
       model: {
         generationConfig: {
           timeout: hour,

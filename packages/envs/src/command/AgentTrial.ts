@@ -4,7 +4,7 @@
  */
 import { Message, ServerManager, Tokenizer } from "@atropos/core"
 import { Context, Effect, type FileSystem, Layer, Option, type Path, Result } from "effect"
-import type { CodingAgent } from "../coding/CodingAgent.ts"
+import type { Runnable } from "../coding/CodingAgent.ts"
 import * as Attempt from "./Attempt.ts"
 import type { CommandLine } from "./CommandLine.ts"
 import type { Settings } from "./CommandSettings.ts"
@@ -15,7 +15,7 @@ import * as Variables from "./Variables.ts"
 import * as WorkingFolder from "./WorkingFolder.ts"
 
 export interface Options {
-  readonly agent: CodingAgent
+  readonly agent: Runnable
   readonly line: CommandLine
   readonly settings: Settings
   readonly supervisor: ProcessSupervisor
@@ -24,7 +24,7 @@ export interface Options {
 const versionSeconds = 60
 const runSeconds = 180
 
-const problem = ({ name }: CodingAgent, message: string) => new ProgramError({ message: `agent ${name}: ${message}` })
+const problem = ({ name }: Runnable, message: string) => new ProgramError({ message: `agent ${name}: ${message}` })
 
 const numbers = (version: string): ReadonlyArray<number> => version.split(".").map(Number)
 
@@ -66,6 +66,7 @@ const version = Effect.fnUntraced(function* ({ agent, line, settings, supervisor
     output
   }).pipe(Effect.timeoutOption(versionSeconds * 1000))
   const found = versionOf(output.stdout())
+  if (agent.minVersion === undefined) return
   if (found === undefined) {
     return yield* problem(
       agent,
@@ -86,9 +87,9 @@ const nameOf = (tool: unknown): string | undefined =>
 
 /** Calls the shell once, where it is offered. */
 const script =
-  ({ shell }: CodingAgent): ServerManager.Script =>
+  ({ shell }: Runnable): ServerManager.Script =>
   (request) => {
-    if ("prompt" in request) return "Done."
+    if ("prompt" in request || shell === undefined) return "Done."
     const isOffered = request.tools?.some((tool) => nameOf(tool) === shell.tool) ?? false
     const isCalled = request.messages.some(({ role }) => role === "tool")
     if (!isOffered || isCalled) return "Done."
@@ -110,7 +111,8 @@ const dryRun = Effect.fnUntraced(function* ({ agent, line, settings, supervisor 
   })
   const ended = yield* Effect.timeoutOption(Effect.result(attempt.use(session, [session])), runSeconds * 1000)
   const refusal = yield* session.lastFailure
-  const results = (yield* session.messages).filter(({ role }) => role === "tool").map(Message.text)
+  const messages = yield* session.messages
+  const results = messages.filter(({ role }) => role === "tool").map(Message.text)
   const failed =
     refusal !== undefined
       ? `a request was refused: ${refusal}`
@@ -118,11 +120,15 @@ const dryRun = Effect.fnUntraced(function* ({ agent, line, settings, supervisor 
         ? `it did not end in ${runSeconds} seconds`
         : Result.isFailure(ended.value)
           ? ended.value.failure.message
-          : results.length === 0
-            ? `it made no call of its tool ${agent.shell.tool}`
-            : results.some((text) => text.includes(word))
-              ? undefined
-              : `its tool ${agent.shell.tool} does not work here: ${results.join("\n").slice(-500)}`
+          : agent.shell === undefined
+            ? messages.length === 0
+              ? "it asked the model nothing"
+              : undefined
+            : results.length === 0
+              ? `it made no call of its tool ${agent.shell.tool}`
+              : results.some((text) => text.includes(word))
+                ? undefined
+                : `its tool ${agent.shell.tool} does not work here: ${results.join("\n").slice(-500)}`
   if (failed !== undefined) {
     return yield* problem(agent, `a trial with scripted answers failed: ${failed} (--env.try_agent false skips it)`)
   }

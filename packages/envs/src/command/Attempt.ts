@@ -11,8 +11,9 @@ import { Effect, FileSystem, Option, type Path, Result, type Scope } from "effec
 import type * as Outcome from "../agent/Outcome.ts"
 import type { Attempt } from "../agent/SessionRuns.ts"
 import * as AgentProgram from "../coding/AgentProgram.ts"
-import type { CodingAgent } from "../coding/CodingAgent.ts"
+import type { Runnable } from "../coding/CodingAgent.ts"
 import * as Task from "../coding/Task.ts"
+import * as Acp from "../coding/Acp.ts"
 import type { CommandLine } from "./CommandLine.ts"
 import type { Settings } from "./CommandSettings.ts"
 import * as Confinement from "./Confinement.ts"
@@ -26,7 +27,7 @@ export interface Options {
   readonly item: unknown
   readonly line: CommandLine
   /** Absent: the command line is the program. */
-  readonly agent?: CodingAgent | undefined
+  readonly agent?: Runnable | undefined
   readonly settings: Settings
   readonly supervisor: ProcessSupervisor
 }
@@ -61,7 +62,9 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
   const task = agent === undefined ? Result.succeed("") : Task.of(settings.prompt, item)
   if (Result.isFailure(task)) return yield* new ProgramError({ message: `prompt: ${task.failure}` })
 
-  const program = (session: Gateway.Session): Pick<Running, "words" | "input" | "extra"> & { readonly files: Files } =>
+  const program = (
+    session: Gateway.Session
+  ): Pick<Running, "words" | "input" | "extra" | "talk"> & { readonly files: Files } =>
     agent === undefined
       ? { words: line.program, input: ExactJson.write(item) ?? "null", extra: {}, files: {} }
       : programOf({ agent, line, session, settings, task: task.success })
@@ -135,7 +138,7 @@ const programOf = ({
   settings,
   task
 }: Pick<Options, "line" | "settings"> & {
-  readonly agent: CodingAgent
+  readonly agent: Runnable
   readonly session: Gateway.Session
   readonly task: string
 }) => {
@@ -146,7 +149,15 @@ const programOf = ({
     session,
     maxTokens: settings.maxTokenLength
   })
-  return { words: made.words, input: "", extra: made.variables, files: made.files }
+  return {
+    words: made.words,
+    input: "",
+    extra: made.variables,
+    files: made.files,
+    ...(made.task !== undefined && {
+      talk: { task: made.task, user: line.user ?? null, maxTurns: settings.maxUserTurns }
+    })
+  }
 }
 
 interface Running extends Pick<Options, "item" | "settings" | "supervisor"> {
@@ -155,12 +166,14 @@ interface Running extends Pick<Options, "item" | "settings" | "supervisor"> {
   readonly output: Program.Output
   readonly input: string
   readonly model?: Variables.Model
+  /** Over the Agent Client Protocol, instead of the input. */
+  readonly talk?: Acp.Talk
   /** Variables of a coding agent. */
   readonly extra?: { readonly [name: string]: string }
 }
 
 /** Runs a program in the folder, with the limits of the settings. */
-const run = ({ extra = {}, folder, input, item, model, output, settings, supervisor, words }: Running) => {
+const run = ({ extra = {}, folder, input, item, model, output, settings, supervisor, talk, words }: Running) => {
   const isConfined = settings.sandbox === "bubblewrap"
   const startedIn = process.cwd()
   const variables = Variables.make({
@@ -172,19 +185,19 @@ const run = ({ extra = {}, folder, input, item, model, output, settings, supervi
     ...((isConfined || settings.home === "fresh") && { home: folder.home }),
     ...(model !== undefined && { model })
   })
+  const confined = isConfined
+    ? Confinement.words({
+        words,
+        path: Variables.path(startedIn),
+        writable: [folder.path, folder.temporary, folder.home, folder.reports],
+        visible: settings.visible
+      })
+    : words
   return Program.run({
     supervisor,
-    words: isConfined
-      ? Confinement.words({
-          words,
-          path: Variables.path(startedIn),
-          writable: [folder.path, folder.temporary, folder.home, folder.reports],
-          visible: settings.visible
-        })
-      : words,
+    ...(talk === undefined ? { words: confined, input } : Acp.program(confined, talk)),
     folder: folder.path,
     variables,
-    input,
     outputBytes: settings.maxOutputBytes,
     ...(settings.maxMemoryMb !== null && { memoryBytes: settings.maxMemoryMb * 1e6 }),
     output

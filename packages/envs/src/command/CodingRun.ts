@@ -7,8 +7,9 @@ import * as Platform from "@atropos/core/base/system/Platform"
 import type { AgentRun } from "../agent/AgentDefinition.ts"
 import type { Awaitable } from "../agent/Foreign.ts"
 import * as AgentProgram from "../coding/AgentProgram.ts"
-import type { CodingAgent } from "../coding/CodingAgent.ts"
+import type { CodingAgent, Runnable } from "../coding/CodingAgent.ts"
 import * as CodingAgents from "../coding/CodingAgents.ts"
+import * as Acp from "../coding/Acp.ts"
 import * as ProcessSupervisor from "./ProcessSupervisor.ts"
 import * as Program from "./Program.ts"
 import * as Variables from "./Variables.ts"
@@ -37,16 +38,30 @@ export interface CodingRunOptions<Item, Result> {
   readonly variables?: { readonly [name: string]: string }
   /** Megabytes of the program and its child processes. Default: 4096. */
   readonly maxMemoryMb?: number
+  /** Speaks for the user between the turns of an agent over ACP; see the setting `user`. Default: none. */
+  readonly user?: ReadonlyArray<string>
+  /** Max turns of such an agent, the task included. Default: 8. */
+  readonly maxUserTurns?: number
   readonly result: (finished: Finished<Item>) => Awaitable<Result>
 }
 
 const outputBytes = 10_000_000
 
 const work = Effect.fn("CodingRun.work")(function* <Item, Result>(
-  { maxMemoryMb = 4096, program, result, task, variables = {}, workspace, ...options }: CodingRunOptions<Item, Result>,
+  {
+    maxMemoryMb = 4096,
+    maxUserTurns = 8,
+    program,
+    result,
+    task,
+    user,
+    variables = {},
+    workspace,
+    ...options
+  }: CodingRunOptions<Item, Result>,
   { item, model, settings }: Pick<AgentRun<Item, { readonly maxTokenLength: number }>, "item" | "model" | "settings">
 ) {
-  const agent = typeof options.agent === "string" ? yield* CodingAgents.find(options.agent) : options.agent
+  const agent: Runnable = typeof options.agent === "string" ? yield* CodingAgents.find(options.agent) : options.agent
   const supervisor = yield* ProcessSupervisor.make
   const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: workspace?.(item) ?? null, keptIn: null })
   const session = { ...model, modelName: model.name }
@@ -55,7 +70,9 @@ const work = Effect.fn("CodingRun.work")(function* <Item, Result>(
   const output = Program.makeOutput()
   const ending = yield* Program.run({
     supervisor,
-    words: made.words,
+    ...(made.task === undefined
+      ? { words: made.words, input: "" }
+      : Acp.program(made.words, { task: made.task, user: user ?? null, maxTurns: maxUserTurns })),
     folder: folder.path,
     variables: Variables.make({
       model: session,
@@ -66,7 +83,6 @@ const work = Effect.fn("CodingRun.work")(function* <Item, Result>(
       variables: { ...made.variables, ...variables },
       pass: []
     }),
-    input: "",
     outputBytes,
     memoryBytes: maxMemoryMb * 1e6,
     output

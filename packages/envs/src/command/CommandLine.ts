@@ -7,12 +7,13 @@ import type { Settings } from "./CommandSettings.ts"
 import * as Confinement from "./Confinement.ts"
 import * as Variables from "./Variables.ts"
 import { ProgramError } from "./ProcessSupervisor.ts"
-import * as Words from "./Words.ts"
+import * as Words from "../base/Words.ts"
 
 export interface CommandLine {
   /** Empty: that of the coding agent. */
   readonly program: ReadonlyArray<string>
   readonly scorer: ReadonlyArray<string> | undefined
+  readonly user: ReadonlyArray<string> | undefined
   readonly items: string
 }
 
@@ -20,7 +21,7 @@ const mistake = (message: string) => new ProgramError({ message })
 
 /** The program and the scorer, runnable in any working directory. */
 export const read = Effect.fn("CommandLine.read")(function* (settings: Settings) {
-  const { agent, command, items, reward, sandbox, scorer, workspace } = settings
+  const { agent, command, items, reward, sandbox, scorer, user, workspace } = settings
   if (process.platform === "win32") return yield* mistake("the environment command needs Linux or macOS")
   if (command.trim() === "" && agent === null) {
     return yield* mistake(
@@ -34,6 +35,9 @@ export const read = Effect.fn("CommandLine.read")(function* (settings: Settings)
   if (scorer !== null && reward !== "scorer" && reward !== "auto") {
     return yield* mistake(`reward is "${reward}", so the scorer would never run: remove one of them`)
   }
+  if (user !== null && !(agent?.startsWith("acp:") ?? false)) {
+    return yield* mistake("user: only an agent over ACP takes further turns: name it, as in --env.agent acp:opencode")
+  }
   if (sandbox === "bubblewrap") {
     yield* Effect.try({ try: Jail.bubblewrap, catch: (cause) => mistake(`sandbox: ${Reason.of(cause)}`) })
   }
@@ -44,6 +48,7 @@ export const read = Effect.fn("CommandLine.read")(function* (settings: Settings)
   return {
     program: command.trim() === "" ? [] : yield* wordsOf("command", command),
     scorer: scorer === null ? undefined : yield* wordsOf("scorer", scorer),
+    user: user === null ? undefined : yield* wordsOf("user", user),
     items
   } satisfies CommandLine
 })

@@ -20,8 +20,14 @@ export const settings = Environment.settings({
   agent: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    `a coding agent to run instead: ${CodingAgents.names.join(", ")}, or a file that exports one; command then names its program, if it is not in PATH`
+    `a coding agent to run instead: ${CodingAgents.names.join(", ")}, or a file that exports one; command then names its program, if it is not in PATH; acp:NAME or acp:COMMAND gives it its task over the Agent Client Protocol`
   ),
+  user: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "a program that speaks for the user between the turns of an agent over ACP: reads JSON (turn, messages, stop_reason), prints the next message, or nothing to end"
+  ),
+  maxUserTurns: Environment.field(positive, 8, "maximum number of turns of an agent over ACP, the task included"),
   prompt: Environment.field(
     Schema.NonEmptyString,
     "{task}",

@@ -10,7 +10,7 @@ import type { Readable, Writable } from "node:stream"
 import * as Reason from "@atropos/core/base/Reason"
 import { Deferred, Effect, type Scope } from "effect"
 import { ProgramError, type ProcessSupervisor } from "./ProcessSupervisor.ts"
-import * as Words from "./Words.ts"
+import * as Words from "../base/Words.ts"
 
 export interface Options {
   readonly supervisor: ProcessSupervisor

@@ -20,7 +20,7 @@ import * as SessionGroup from "../agent/SessionGroup.ts"
 import * as SessionRuns from "../agent/SessionRuns.ts"
 import * as CodingAgents from "../coding/CodingAgents.ts"
 import * as ProcessSupervisor from "../command/ProcessSupervisor.ts"
-import * as Words from "../command/Words.ts"
+import * as Words from "../base/Words.ts"
 import type * as Box from "../harbor/Box.ts"
 import * as E2bApi from "../harbor/cloud/E2bApi.ts"
 import * as E2bBox from "../harbor/cloud/E2bBox.ts"
@@ -120,6 +120,11 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
     const tasks = yield* runnable(yield* Tasks.find([chosen.tasks], patterns))
     const tests = testTasks === null ? undefined : yield* runnable(yield* Tasks.find([testTasks]))
     const agent = chosen.agent === null ? undefined : yield* CodingAgents.find(chosen.agent)
+    if (agent?.isOverAcp) {
+      return yield* new HarborError({
+        message: `agent: ${chosen.agent} speaks with this machine over ACP, which a task's machine cannot: leave out "acp:", or use the environment command`
+      })
+    }
     const isProgram = command !== null || agent !== undefined
     if (isProgram && chosen.where === "e2b") {
       return yield* new HarborError({

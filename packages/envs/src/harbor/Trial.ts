@@ -5,10 +5,10 @@ import * as Outcome from "../agent/Outcome.ts"
 import type { Judged } from "../agent/SessionGroup.ts"
 import type { Attempt } from "../agent/SessionRuns.ts"
 import * as AgentProgram from "../coding/AgentProgram.ts"
-import type { CodingAgent } from "../coding/CodingAgent.ts"
+import type { Runnable } from "../coding/CodingAgent.ts"
 import * as CommandVariables from "../command/Variables.ts"
 import type { ProgramError } from "../command/ProcessSupervisor.ts"
-import * as Words from "../command/Words.ts"
+import * as Words from "../base/Words.ts"
 import type { Box } from "./Box.ts"
 import type { HarborError } from "./HarborError.ts"
 import type { Settings } from "./HarborSettings.ts"
@@ -21,7 +21,7 @@ type Failure = HarborError | ProgramError
 export interface Options {
   readonly box: Box
   /** Absent: the setting `command` is the program, or the model itself is the agent. */
-  readonly agent?: CodingAgent | undefined
+  readonly agent?: Runnable | undefined
   readonly settings: Settings
   readonly task: Task
 }

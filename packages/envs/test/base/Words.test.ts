@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as Words from "../../src/command/Words.ts"
+import * as Words from "../../src/base/Words.ts"
 
 describe("the words of a command line", () => {
   it("are those that a shell would make of it", () => {
