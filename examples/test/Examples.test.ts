@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { PolicyLayers } from "@atropos/trainer"
-import { Environment, ServerManager, Tokenizer } from "@atropos/core"
+import { Environment, Message, ServerManager, Tokenizer } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
 import { Effect, FileSystem, Layer, Option, Schema, Stream } from "effect"
 import { TestConsole } from "effect/testing"
@@ -25,10 +25,11 @@ import * as Tools from "../16-tools.ts"
 import * as AiSdkAgent from "../17-ai-sdk-agent.ts"
 import * as SelfPlay from "../18-self-play.ts"
 import * as CalculatorAgent from "../19-calculator-agent.ts"
+import * as Compaction from "../21-compaction.ts"
 import * as Gsm8kExample from "../20-gsm8k.ts"
 import * as Capitals from "../models/capitals.ts"
 import * as ModelFolders from "../../packages/cli/test/ModelFolders.ts"
-import { calculateTwice, printed, rolledOut, sayPrice } from "./Printed.ts"
+import { calculateTwice, keepSums, printed, rolledOut, sayPrice } from "./Printed.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
 
@@ -231,6 +232,32 @@ describe("examples", () => {
     const sums = { "12+3x4": "24", "3-5": "-2", "-2+-2": "-4", "2*3x4-1": "23", "": "not a sum", "2+": "not a sum" }
     for (const [sum, result] of Object.entries(sums)) assert.strictEqual(CalculatorAgent.calculated(sum), result)
   })
+
+  it.live("21: each chat between two summaries is a sequence with the run's score, and its summary is trained", () =>
+    Effect.gen(function* () {
+      const { masks, messages, scores, tokens } = yield* rolledOut(Compaction.default, keepSums)
+      // Two runs of three chats: two pages and a summary each, then the question.
+      assert.deepStrictEqual(Array.from(scores), [1, 1, 1, 1, 1, 1])
+      const asked = messages!.map((chat) => Message.text(chat.at(-2)!))
+      assert.deepStrictEqual(asked.map((text) => text === Compaction.summarize).toSorted(), [
+        false,
+        false,
+        true,
+        true,
+        true,
+        true
+      ])
+      for (const [at, chat] of messages!.entries()) {
+        const summary = Message.text(chat.at(-1)!)
+        const trained = Array.from(tokens[at]!).filter((_, index) => masks[at]![index] === 1)
+        assert.include(Tokenizer.bytes.decode(trained), summary)
+      }
+      const forgetful = yield* rolledOut(Compaction.default, (request) =>
+        Message.text(request.messages.at(-1)!) === Compaction.summarize ? "I forgot." : keepSums(request)
+      )
+      assert.isBelow(Math.max(...forgetful.scores), 1)
+    })
+  )
 
   it.effect(
     "models/capitals: pays for the capital alone, less for another short answer or a sentence, and holds countries out",

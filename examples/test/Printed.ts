@@ -4,6 +4,7 @@ import { Effect, Layer, Option, References, Stream } from "effect"
 import { TestConsole } from "effect/testing"
 import * as AiSdkAgent from "../17-ai-sdk-agent.ts"
 import type * as CalculatorAgent from "../19-calculator-agent.ts"
+import type * as Compaction from "../21-compaction.ts"
 
 /** The lines that a program prints. */
 export const printed = <E>(program: Effect.Effect<unknown, E>) =>
@@ -16,7 +17,10 @@ export const printed = <E>(program: Effect.Effect<unknown, E>) =>
 export type Say = (request: ServerManager.ChatRequest) => string
 
 /** A group of an agent, with such a policy. */
-export const rolledOut = (agent: typeof AiSdkAgent.default | typeof CalculatorAgent.default, say: Say) =>
+export const rolledOut = (
+  agent: typeof AiSdkAgent.default | typeof CalculatorAgent.default | typeof Compaction.default,
+  say: Say
+) =>
   Effect.gen(function* () {
     const { groups } = yield* Environment.Environment
     return Option.getOrThrow(yield* Stream.runHead(groups))
@@ -48,3 +52,19 @@ export const calculateTwice =
     if (results.length === 1) return calculation(`${results[0]}-7+${answer}`)
     return `The answer is \\boxed{${results[1]}}.`
   }
+
+const paid = /(\w+) is paid (\d+) coins|(\w+): (\d+)/g
+
+/** Replies with the sums of all that it was shown, and to the question with the sum of one person. */
+export const keepSums: Say = ({ messages }) => {
+  const shown = messages.filter(({ role }) => role === "user").map(Message.text)
+  const sums = new Map<string, number>()
+  for (const [, person, coins, summed, sum] of shown.join("\n").matchAll(paid)) {
+    const name = person ?? summed!
+    sums.set(name, (sums.get(name) ?? 0) + Number(coins ?? sum))
+  }
+  const [, wanted] = /How many coins is (\w+)/.exec(shown.at(-1)!) ?? []
+  return wanted === undefined
+    ? Array.from(sums, ([name, sum]) => `${name}: ${sum}`).join(", ")
+    : String(sums.get(wanted) ?? 0)
+}

@@ -30,6 +30,7 @@ import * as Mix from "../../examples/15-mix.ts"
 import * as Tools from "../../examples/16-tools.ts"
 import * as AiSdkAgent from "../../examples/17-ai-sdk-agent.ts"
 import * as CalculatorAgent from "../../examples/19-calculator-agent.ts"
+import * as Compaction from "../../examples/21-compaction.ts"
 import * as Gsm8k from "../../examples/20-gsm8k.ts"
 import * as Printed from "../../examples/test/Printed.ts"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
@@ -190,6 +191,11 @@ export const all = (): Promise<ReadonlyArray<Output>> =>
           (answer) =>
             `score ${Gsm8k.scoreOf(answer, { question: "How many clips?", answer: "#### 72" })}: ${answer.replace("\n", " ")}`
         )
+      },
+      {
+        example: "21-compaction",
+        title: "The first of three chats of a run",
+        ...(yield* rollout(Compaction.default, Printed.keepSums))
       }
     ]
     return outputs
