@@ -1,7 +1,7 @@
 /**
- * An agent whose history is compacted: when its chat is long, the model summarizes it, and a new chat continues from the
- * summary alone. Each chat of a run is a sequence with the score of the run, so a summary that an answer depends on is
- * trained like the answer.
+ * An agent whose history is compacted: when its chat is long, the model summarizes it, and a new chat continues from
+ * the summary alone. Each chat of a run is a sequence with the score of the run, so a summary that an answer depends on
+ * is trained like the answer.
  *
  *     npx @atropos/cli process --env examples/21-compaction.ts --openai.base_url … --env.total_steps 4
  *
@@ -38,15 +38,15 @@ export const read = async (
     messages.push(reply)
     return reply.content ?? ""
   }
-  let summary = ""
+  let [summary, last] = ["", ""]
   for (const text of [...pages, question]) {
     if (messages.length >= maxMessages) {
       summary = `Summary so far: ${await ask(summarize)}\n\n`
       messages = messages.slice(0, 1)
     }
-    await ask(messages.length === 1 ? summary + text : text)
+    last = await ask(messages.length === 1 ? summary + text : text)
   }
-  return String(messages.at(-1)!.content)
+  return last
 }
 
 const people = ["Anna", "Ben", "Carla", "Dan"]

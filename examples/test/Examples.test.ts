@@ -239,14 +239,7 @@ describe("examples", () => {
       // Two runs of three chats: two pages and a summary each, then the question.
       assert.deepStrictEqual(Array.from(scores), [1, 1, 1, 1, 1, 1])
       const asked = messages!.map((chat) => Message.text(chat.at(-2)!))
-      assert.deepStrictEqual(asked.map((text) => text === Compaction.summarize).toSorted(), [
-        false,
-        false,
-        true,
-        true,
-        true,
-        true
-      ])
+      assert.strictEqual(asked.filter((text) => text === Compaction.summarize).length, 4)
       for (const [at, chat] of messages!.entries()) {
         const summary = Message.text(chat.at(-1)!)
         const trained = Array.from(tokens[at]!).filter((_, index) => masks[at]![index] === 1)

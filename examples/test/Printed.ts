@@ -4,7 +4,6 @@ import { Effect, Layer, Option, References, Stream } from "effect"
 import { TestConsole } from "effect/testing"
 import * as AiSdkAgent from "../17-ai-sdk-agent.ts"
 import type * as CalculatorAgent from "../19-calculator-agent.ts"
-import type * as Compaction from "../21-compaction.ts"
 
 /** The lines that a program prints. */
 export const printed = <E>(program: Effect.Effect<unknown, E>) =>
@@ -17,10 +16,7 @@ export const printed = <E>(program: Effect.Effect<unknown, E>) =>
 export type Say = (request: ServerManager.ChatRequest) => string
 
 /** A group of an agent, with such a policy. */
-export const rolledOut = (
-  agent: typeof AiSdkAgent.default | typeof CalculatorAgent.default | typeof Compaction.default,
-  say: Say
-) =>
+export const rolledOut = (agent: typeof AiSdkAgent.default | typeof CalculatorAgent.default, say: Say) =>
   Effect.gen(function* () {
     const { groups } = yield* Environment.Environment
     return Option.getOrThrow(yield* Stream.runHead(groups))

@@ -39,7 +39,7 @@ describe("versions per token", () => {
       assert.strictEqual(runs !== undefined, isMixed)
       if (runs === undefined) continue
       const read = versions.map((_, at) => VersionRuns.versionAt(runs, start + at) ?? null)
-      assert.deepStrictEqual(read, versions)
+      assert.deepStrictEqual(read, [...versions])
       assert.strictEqual(VersionRuns.oldest(runs) ?? null, oldest(versions))
       assert.isUndefined(VersionRuns.flaw(runs, start + versions.length, oldest(versions)))
       assert.deepStrictEqual(VersionRuns.ofJson(JSON.parse(JSON.stringify(VersionRuns.toJson(runs)))), runs)

@@ -11,6 +11,7 @@ import type * as Container from "./Container.ts"
 import type { Docker } from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
 import type { Task } from "./Task.ts"
+import * as Tree from "./Tree.ts"
 
 const logs = "/logs/artifacts"
 const callSeconds = 300
@@ -80,8 +81,7 @@ export const copy = Effect.fnUntraced(function* ({ docker, from, paths, staging,
       return yield* new HarborError({ message: `cannot copy ${source} of the task ${task.name}: ${complaint}` })
     }
     const kept = `${held}/${basename(source)}`
-    const isLink =
-      isCopied && (yield* Effect.orDie(FileSystem.FileSystem.use((fs) => fs.lstat(kept)))).type === "SymbolicLink"
+    const isLink = isCopied && (yield* Effect.orDie(Tree.status(kept))).isSymbolicLink()
     if (isLink) {
       yield* Effect.logWarning("artifact not copied: it is a link", { task: task.name, artifact: source })
     }

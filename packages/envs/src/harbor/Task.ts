@@ -155,7 +155,7 @@ export const read = Effect.fn("Task.read")(function* (
       (cause) => new HarborError({ message: `${join(folder, name)}: ${what}: ${cause.reason._tag}`, cause })
     )
   const exists = (name: string) => Effect.orElseSucceed(fs.exists(join(folder, name)), () => false)
-  const isThere = (name: string) => Effect.isSuccess(fs.lstat(join(folder, name)))
+  const isThere = (name: string) => Effect.isSuccess(Tree.status(join(folder, name)))
   for (const name of ["task.toml", "instruction.md"]) if (yield* isThere(name)) yield* Tree.checkFile(folder, name)
   for (const name of ["environment", "tests", "solution"])
     if (yield* isThere(name)) yield* Tree.check(join(folder, name))

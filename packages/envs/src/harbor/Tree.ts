@@ -5,7 +5,7 @@
  * absolute link, a link out of it or into a circle, a pipe, a socket, a device) is rejected by its path. Copies keep
  * links unchanged and share no file with the original.
  */
-import { cp } from "node:fs/promises"
+import { cp, lstat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import * as Reason from "@atropos/core/base/Reason"
 import { Effect, FileSystem, Option, type PlatformError } from "effect"
@@ -15,6 +15,13 @@ type Refused = HarborError | PlatformError.PlatformError
 
 /** Maximum links followed on one path, as in the kernel. */
 const maxLinks = 40
+
+/** Status of a path itself, not of what a link leads to: Effect's FileSystem has it since 4.1 only. */
+export const status = (path: string) =>
+  Effect.tryPromise({
+    try: () => lstat(path),
+    catch: (cause) => new HarborError({ message: `${path}: ${Reason.of(cause)}`, cause })
+  })
 
 const refuse = (path: string, why: string) => Effect.fail(new HarborError({ message: `${path}: ${why}` }))
 
@@ -55,10 +62,12 @@ const isFolder = Effect.fnUntraced(function* (
 ): Effect.fn.Return<boolean, Refused, FileSystem.FileSystem> {
   const fs = yield* FileSystem.FileSystem
   const path = join(root, ...names)
-  const { type } = yield* fs.lstat(path)
-  if (type === "SymbolicLink") yield* follow(root, path, names.slice(0, -1), yield* fs.readLink(path))
-  else if (type !== "File" && type !== "Directory") return yield* refuse(path, "this is neither a file nor a folder")
-  return type === "Directory"
+  const found = yield* status(path)
+  if (found.isSymbolicLink()) yield* follow(root, path, names.slice(0, -1), yield* fs.readLink(path))
+  else if (!found.isFile() && !found.isDirectory()) {
+    return yield* refuse(path, "this is neither a file nor a folder")
+  }
+  return found.isDirectory()
 })
 
 const checkBelow = (root: string, folder: ReadonlyArray<string>): Effect.Effect<void, Refused, FileSystem.FileSystem> =>

@@ -69,14 +69,14 @@ const upload = Effect.fnUntraced(function* (
     (name) =>
       Effect.gen(function* () {
         const [path, target] = [join(from, name), posix.join(to, name.replaceAll("\\", "/"))]
-        const { mode, type } = yield* fs.lstat(path)
-        if (type === "Directory") lines.push(`mkdir -p ${Words.join([target])}`)
-        else if (type === "SymbolicLink") {
+        const found = yield* Tree.status(path)
+        if (found.isDirectory()) lines.push(`mkdir -p ${Words.join([target])}`)
+        else if (found.isSymbolicLink()) {
           const link = yield* fs.readLink(path)
           lines.push(`mkdir -p ${Words.join([posix.dirname(target)])}; ln -sfn ${Words.join([link, target])}`)
         } else {
           yield* sandbox.write(target, yield* fs.readFile(path))
-          if ((mode & 0o100) !== 0) lines.push(`chmod +x ${Words.join([target])}`)
+          if ((found.mode & 0o100) !== 0) lines.push(`chmod +x ${Words.join([target])}`)
         }
       }).pipe(
         Effect.catchTag("PlatformError", (cause) => Effect.fail(new HarborError({ message: cause.message, cause })))

@@ -1,4 +1,4 @@
-/** A coding agent that speaks the Agent Client Protocol: asks before it runs its shell, and keeps the session's chat. */
+/** A coding agent over the Agent Client Protocol: asks before it runs its shell, and keeps the chat of its session. */
 import * as acp from "@agentclientprotocol/sdk"
 import { execSync } from "node:child_process"
 import { Readable, Writable } from "node:stream"
