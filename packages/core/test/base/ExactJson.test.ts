@@ -51,6 +51,14 @@ describe("ExactJson", () => {
     assert.deepStrictEqual(ExactJson.plain(value), ExactJson.parse(`{"a":[${text}]}`))
   })
 
+  it("makes a bigint of every integer beyond 2^53, also of one that a double holds", () => {
+    const ids = "[9007199254740991,9007199254740992,1234567890123456800,-1234567890123456800]"
+    const read = [9007199254740991, 9007199254740992n, 1234567890123456800n, -1234567890123456800n]
+    assert.deepStrictEqual(ExactJson.plain(ExactJson.parseWritten(ids)), read)
+    assert.deepStrictEqual(ExactJson.parse(ids), read)
+    assert.strictEqual(ExactJson.plain(ExactJson.decimal("1234567890123456800")), 1234567890123456800n)
+  })
+
   it("writes integers of any length", () => {
     assert.strictEqual(ExactJson.write({ id: 2512292042121000001n }), '{"id":2512292042121000001}')
     assert.strictEqual(
@@ -73,7 +81,12 @@ describe("ExactJson", () => {
       ["-0.0", "0"],
       ["0.100", "1e-1"],
       ["0.100000000000000010", "10000000000000001e-17"],
-      ["1e400", "10e399"]
+      ["1e400", "10e399"],
+      ["1234567890123456789", "1234567890123456789.0"],
+      ["1234567890123456789", "1.234567890123456789e18"],
+      ["10000000000000000000", "1e19"],
+      ["-9007199254740993", "-9007199254740993.00"],
+      [`1${"0".repeat(2000)}`, "1e2000"]
     ] as const) {
       assert.deepStrictEqual(ExactJson.parseExact(a), ExactJson.parseExact(b), `${a} ${b}`)
     }

@@ -46,11 +46,17 @@ const valueOf = (source: string): number | bigint => {
   return Number.isSafeInteger(double) || !integer.test(source) ? double : ofInteger(BigInt(source))
 }
 
-/** A number from its text: a `number` if that is written identically. */
-export const numeral = (source: string): number | Numeral => {
+/**
+ * Returns true if a `number` is written identically; never for an integer beyond 2^53, since a column of ids would
+ * otherwise be of two types.
+ */
+const isPlain = (source: string): boolean => {
   const double = Number(source)
-  return String(double) === source ? double : new Numeral(source)
+  return String(double) === source && (Number.isSafeInteger(double) || !integer.test(source))
 }
+
+/** A number from its text: a `number` if that is written identically. */
+export const numeral = (source: string): number | Numeral => (isPlain(source) ? Number(source) : new Numeral(source))
 
 /** A decimal of a column that declares its precision. */
 export class Decimal extends Numeral {
@@ -65,8 +71,7 @@ export class Decimal extends Numeral {
 }
 
 /** A decimal from its text: a `number` if that is written identically. */
-export const decimal = (source: string): number | Numeral =>
-  String(Number(source)) === source ? Number(source) : new Decimal(source)
+export const decimal = (source: string): number | Numeral => (isPlain(source) ? Number(source) : new Decimal(source))
 
 /** Runs of digits that a double may not represent. */
 const long = /\d{16}/
@@ -92,18 +97,30 @@ const decimalOf = (text: string): string => {
   return digits === "" ? "0" : `${sign}${digits.slice(0, digits.length - ending)}e${power}`
 }
 
+/** Longer integers are compared as decimals: `1e999999999` would take a gigabyte. */
+const maxIntegerDigits = 1000
+
+const exactOf = (source: string): number | bigint | Numeral => {
+  const double = Number(source)
+  const decimal = decimalOf(source)
+  const isDouble = Number.isFinite(double) && (Number.isSafeInteger(double) || !Number.isInteger(double))
+  // Minus zero is zero.
+  if (isDouble && decimalOf(String(double)) === decimal) return double === 0 ? 0 : double
+  const [digits = "", power] = decimal.split("e")
+  const zeros = Number(power)
+  return zeros >= 0 && digits.length + zeros <= maxIntegerDigits
+    ? BigInt(digits + "0".repeat(zeros))
+    : new Numeral(decimal)
+}
+
 /**
- * Like `parse`, but a number whose value a double changes (`0.10000000000000001`) is a `Numeral`: equal numbers have
- * equal values, and others do not.
+ * Like `parse`, but a number whose value a double changes (`0.10000000000000001`) is a `Numeral`, and every integer
+ * beyond 2^53 (`1e19`) a `bigint`: equal numbers have equal values, and others do not.
  */
 export const parseExact = (text: string): unknown =>
-  json.parse(text, (_, value, { source }) => {
-    if (typeof value !== "number" || source === undefined) return value
-    const one = valueOf(source)
-    const isSame = typeof one === "bigint" || (Number.isFinite(one) && decimalOf(String(one)) === decimalOf(source))
-    // Minus zero is zero.
-    return isSame ? (one === 0 ? 0 : one) : new Numeral(decimalOf(source))
-  })
+  json.parse(text, (_, value, { source }) =>
+    typeof value === "number" && source !== undefined ? exactOf(source) : value
+  )
 
 export const parseWritten = (text: string): unknown => KeyOrder.remember(text, withNumerals(text))
 
