@@ -5,7 +5,6 @@
 import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { ParquetWriter, fileWriter } from "hyparquet-writer"
 import { closeSync, createReadStream, fsyncSync, openSync } from "node:fs"
-import { createInterface } from "node:readline"
 import { parentPort, workerData } from "node:worker_threads"
 import * as Columns from "./Columns.ts"
 
@@ -20,10 +19,25 @@ type Row = { readonly [column: string]: unknown }
 
 const rowsPerGroup = 1000
 
+/** Lines end only at line feeds: Node's `readline` also splits at U+2028 and U+2029, which JSON does not escape. */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  let parts: Array<string> = []
+  for await (const chunk of createReadStream(path, { encoding: "utf8", highWaterMark: 256 * 1024 })) {
+    // With an encoding, chunks are texts.
+    const [first = "", ...others] = (chunk as string).split("\n")
+    parts.push(first)
+    for (const other of others) {
+      yield parts.join("")
+      parts = [other]
+    }
+  }
+  yield parts.join("")
+}
+
 async function* rowsOf(path: string): AsyncGenerator<Row> {
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+  for await (const line of linesOf(path)) {
     // Written by this command, one object per line.
-    if (line !== "") yield ExactJson.parseWritten(line) as Row
+    if (line.trim() !== "") yield ExactJson.parseWritten(line) as Row
   }
 }
 

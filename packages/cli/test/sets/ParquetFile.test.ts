@@ -100,6 +100,15 @@ describe("parquet files of rows", () => {
     )
   )
 
+  it.effect("hold text with any line separator that JSON does not escape", () =>
+    run(
+      Effect.gen(function* () {
+        const rows = ["one\u2028two\u2029three\u0085four", "\r\n"].map((text) => ({ text, score: 0.5 }))
+        assert.deepStrictEqual(yield* written(rows), rows)
+      })
+    )
+  )
+
   const Value = Schema.Union([Schema.String, Schema.Boolean, Schema.Null])
   const Message = Schema.Struct({
     role: Schema.String,
