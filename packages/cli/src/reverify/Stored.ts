@@ -4,6 +4,7 @@
  */
 import { Message, type RewardComponents, type SavedGroup, Trajectory } from "@atropos/core"
 import * as ContentId from "@atropos/core/base/ContentId"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { Result } from "effect"
 
 /** Rollouts that were scored together. */
@@ -43,7 +44,8 @@ const trajectoryOf = (
   { group, isEvaluation, sample }: SavedGroup.Saved,
   index: number
 ): Result.Result<Trajectory.Trajectory, string> => {
-  const messages = group.messages?.[index] ?? []
+  // Environments read numbers, also in arguments that are an object; a chat stays a chat.
+  const messages = ExactJson.plain(group.messages?.[index] ?? []) as ReadonlyArray<Message.Message>
   const last = messages.findLast(isAnswer)
   if (messages.length === 0) return Result.fail("it has no messages: it was saved without them (include_messages)")
   if (last === undefined) return Result.fail("one of its chats has no assistant message")

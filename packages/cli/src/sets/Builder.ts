@@ -5,6 +5,7 @@
  * the seed and the prompt, so no prompt is in two splits, even if rows are appended later.
  */
 import type { ScoredGroup } from "@atropos/core"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import { Result } from "effect"
 import { createHash } from "node:crypto"
 import * as Counts from "./Counts.ts"
@@ -58,7 +59,8 @@ const canonical = (value: unknown): unknown => {
 /** Identifies equal rows. */
 export const digest = (row: Layout.Row): string => {
   const content = Object.fromEntries(Object.entries(row).filter(([column]) => !Layout.scoreColumns.has(column)))
-  return hash(JSON.stringify(canonical(content))).toString("base64", 0, 15)
+  // A parquet file has 1 for 1.0.
+  return hash(ExactJson.write(canonical(ExactJson.plain(content))) ?? "").toString("base64", 0, 15)
 }
 
 export const splitOf = (prompt: string, seed: number, validationFraction: number): Split =>

@@ -1,5 +1,6 @@
 /** Splits chats into the given part and the part the model wrote (from its first turn on). */
 import { Message } from "@atropos/core"
+import * as ExactJson from "@atropos/core/base/json/ExactJson"
 
 type Chat = ReadonlyArray<Message.Message>
 
@@ -22,7 +23,7 @@ export const untilLastTurn = (chat: Chat): Chat => chat.slice(0, chat.findLastIn
 const contentOf = (content: unknown): Message.Message["content"] =>
   typeof content === "string" || Array.isArray(content) || content === null || content === undefined
     ? (content ?? null)
-    : JSON.stringify(content)
+    : (ExactJson.write(content) ?? null)
 
 /** The fields of a message kept in data sets: those chat templates know, under their names. */
 export const plain = (message: Message.Message): Message.Message => {

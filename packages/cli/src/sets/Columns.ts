@@ -27,9 +27,9 @@ export const typeOf = (value: unknown): Type => {
   return fields.size === 0 ? json : { kind: "struct", fields }
 }
 
-/** The type of a number from its text: integers beyond 64 bits are written as JSON. */
+/** The type of a number from its text: one beyond 64 bits or a double is written as JSON. */
 const kindOf = (text: string): "whole" | "long" | "number" | "json" => {
-  if (!/^-?\d+$/.test(text)) return "number"
+  if (!/^-?\d+$/.test(text)) return Number.isFinite(Number(text)) ? "number" : "json"
   if (Number.isSafeInteger(Number(text))) return "whole"
   return BigInt.asIntN(64, BigInt(text)) === BigInt(text) ? "long" : "json"
 }

@@ -22,7 +22,9 @@ export const write = (task: Task): Effect.Effect<void, CommandFailed> => {
 
 /** The rows of a parquet file; missing values are null. */
 export const read = (path: string): Stream.Stream<unknown, CommandFailed> =>
-  Stream.unwrap(Effect.map(Dataset.Dataset, (dataset) => dataset.stream(path, Schema.Unknown))).pipe(
+  Stream.unwrap(
+    Effect.map(Dataset.Dataset, (dataset) => dataset.stream(path, Schema.Unknown, { asWritten: true }))
+  ).pipe(
     Stream.provide(Dataset.layer),
     Stream.mapError(({ message }) => new CommandFailed({ message }))
   )

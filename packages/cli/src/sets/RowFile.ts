@@ -1,7 +1,7 @@
 /** Encodes rows as lines, and reads the rows of a file to append to. */
 import * as ExactJson from "@atropos/core/base/json/ExactJson"
 import * as JsonLines from "@atropos/core/data/JsonLines"
-import { Effect, Predicate, Schema, Stream } from "effect"
+import { Effect, Predicate, Stream } from "effect"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import { type Row, scoreColumns } from "./Layout.ts"
 import * as ParquetFile from "./ParquetFile.ts"
@@ -65,4 +65,4 @@ export const read = (file: string, container: Container, columns: ReadonlyArray<
   )
 }
 
-const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+const parseJson = (text: string) => Effect.try({ try: () => ExactJson.parseWritten(text), catch: (cause) => cause })

@@ -277,6 +277,33 @@ describe("sft-gen", () => {
   )
 
   test(
+    "keeps the numbers of arguments that are an object, and knows a row with them in either container",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const call = '{"id":"c","type":"function","function":{"name":"f","arguments":{"id":1234567890123456789,"x":1.0}}}'
+      const chat = `[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[${call}]}]`
+      const { file, folder } = yield* written("groups.jsonl", `{"scores":[1],"messages":[${chat}]}\n`)
+      for (const out of [`${folder}/out.jsonl`, `${folder}/out.parquet`]) {
+        const words = ["sft-gen", out, "--from", file, "--save-messages", "--dedupe"]
+        assert.strictEqual((yield* atropos(...words)).code, 0)
+        const size = (yield* fs.stat(out)).size
+        yield* atropos(...words, "--append-to-previous")
+        assert.strictEqual((yield* fs.stat(out)).size, size)
+      }
+      assert.strictEqual(yield* fs.readFileString(`${folder}/out.jsonl`), `{"messages":${chat},"score":1.0}\n`)
+      const file2 = yield* Effect.promise(() => asyncBufferFromFile(`${folder}/out.parquet`))
+      const [row] = yield* Effect.promise(() => parquetReadObjects({ file: file2 }))
+      const [, { tool_calls: calls }] = row!["messages"] as readonly [unknown, { readonly tool_calls: unknown }]
+      const found = {
+        id: "c",
+        type: "function",
+        function: { name: "f", arguments: { id: 1234567890123456789n, x: 1 } }
+      }
+      assert.deepStrictEqual(calls, [found])
+    })
+  )
+
+  test(
     "rolls an environment out until there are enough rows",
     Effect.gen(function* () {
       const { folder } = yield* written("none", "")

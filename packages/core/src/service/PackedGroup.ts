@@ -38,6 +38,8 @@ import {
   readVersionRuns,
   withLengths
 } from "./wire/PackedSections.ts"
+import * as ExactJson from "../base/json/ExactJson.ts"
+import * as ExactMessages from "./wire/ExactMessages.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"
 import type { Message } from "../trajectory/Message.ts"
@@ -147,7 +149,7 @@ const pack = (
     })
   )
   const rest = encoder.encode(
-    JSON.stringify({
+    ExactJson.write({
       messages: group.messages,
       generation_params: group.generationParams,
       overrides: RewardComponents.toOverrides(group.overrides, group.rewards),
@@ -180,7 +182,7 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
     const { shape } = opened
     if (JsonSpans.isTooDeep(opened.rest)) return yield* failed("rest", "is nested too deeply")
     const rest = yield* Result.mapError(
-      decodeRest(decoder.decode(opened.rest)),
+      Result.map(decodeRest(decoder.decode(opened.rest)), (rest) => ExactMessages.keep(rest, () => opened.rest)),
       (error) => new PackedGroupError({ field: "rest", message: error.message })
     )
     const lengths = (yield* ints(bytes, opened, "tokens.lengths")) ?? new Int32Array()

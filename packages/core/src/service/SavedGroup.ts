@@ -15,6 +15,7 @@ import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import * as Timings from "../trajectory/Timings.ts"
 import * as VersionRuns from "../trajectory/VersionRuns.ts"
 import * as TrainedLogprobs from "./TrainedLogprobs.ts"
+import * as ExactMessages from "./wire/ExactMessages.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as WireGroup from "./WireGroup.ts"
 
@@ -141,7 +142,8 @@ export const parse = (
   if (Result.isFailure(parsed)) {
     return Result.fail(`is not JSON (${parsed.failure.message} at character ${parsed.failure.position + 1})`)
   }
-  const { notFinite, value: line } = parsed.success
+  const { notFinite } = parsed.success
+  const line = ExactMessages.keep(parsed.success.value, () => new TextEncoder().encode(text))
   const sample = Predicate.isReadonlyObject(line) ? sampled(line) : undefined
   const value = sample ?? line
   if (!Predicate.isReadonlyObject(value)) return Result.fail(`is ${kindOf(value)}; expected ${expected}`)

@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
+import * as ExactJson from "../../src/base/json/ExactJson.ts"
 import * as PackedGroup from "../../src/service/PackedGroup.ts"
+import * as SavedGroup from "../../src/service/SavedGroup.ts"
+import * as WireGroup from "../../src/service/WireGroup.ts"
 import type * as ScoredGroup from "../../src/trajectory/ScoredGroup.ts"
 
 const full: ScoredGroup.ScoredGroup = {
@@ -46,6 +49,20 @@ describe("PackedGroup", () => {
     for (const group of [full, minimal]) {
       assert.deepStrictEqual(Result.getOrThrow(PackedGroup.decode(PackedGroup.encode(group))), group)
     }
+  })
+
+  it("keeps numbers and key order of arguments that are an object, from either wire", () => {
+    const call = '{"function":{"name":"f","arguments":{"id":1234567890123456789,"x":1.0,"b":1,"10":-0}}}'
+    const messages = `[[{"role":"assistant","content":null,"tool_calls":[${call}]}]]`
+    const json = `{"tokens":[[1]],"masks":[[1]],"scores":[1.0],"messages":${messages}}`
+    const { value } = Result.getOrThrow(WireGroup.parse(new TextEncoder().encode(json)))
+    const packed = PackedGroup.encode(Result.getOrThrow(WireGroup.decode(value)))
+    const group = Result.getOrThrow(PackedGroup.decode(packed))
+    for (const one of [group, Result.getOrThrow(SavedGroup.parse(json)).group]) {
+      assert.strictEqual(ExactJson.write(one.messages), messages)
+      assert.include(SavedGroup.encode(one), `"messages":${messages},`)
+    }
+    assert.deepStrictEqual(group.scores, Float64Array.of(1))
   })
 
   it("decodes from any offset, as views where the alignment allows", () => {

@@ -4,6 +4,7 @@
  * A chunk is at most a quarter of a mebibyte of numbers (a few milliseconds of work), so that the writer of a large
  * group can yield in between. The group's numbers must be finite.
  */
+import * as ExactJson from "../../base/json/ExactJson.ts"
 import type { LabelledGroup } from "./LabelledGroup.ts"
 import { maxBytes, writeFloat32, writeInteger, writeNumber } from "./NumberWriter.ts"
 
@@ -83,7 +84,7 @@ export function* pieces(group: LabelledGroup): Generator<Uint8Array<ArrayBuffer>
   }
 
   const matrix = (rows: ReadonlyArray<Numbers> | undefined) => nested(rows, row)
-  const free = (value: unknown) => text(value === undefined ? "null" : JSON.stringify(value))
+  const free = (value: unknown) => text(value === undefined ? "null" : (ExactJson.write(value) ?? "null"))
 
   yield* text('{"tokens":')
   yield* matrix(group.tokens)

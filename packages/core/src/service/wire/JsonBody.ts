@@ -1,6 +1,7 @@
 /** Reads JSON bodies like the original's server. */
 import { Result } from "effect"
 import type { Detail } from "./Detail.ts"
+import * as ExactMessages from "./ExactMessages.ts"
 import * as JsonSpans from "./JsonSpans.ts"
 import * as PythonJson from "./PythonJson.ts"
 import { WireError } from "./WireError.ts"
@@ -38,5 +39,6 @@ export const parse = (
     }
     return Result.fail(new WireError({ reason: "invalid", details: [detail] }))
   }
-  return Result.succeed({ bytes, ...parsed.success })
+  const { notFinite, value } = parsed.success
+  return Result.succeed({ bytes, notFinite, value: ExactMessages.keep(value, () => bytes) })
 }
