@@ -1,4 +1,4 @@
-/** `atropos atif` with OpenEnv's training traces: saved groups become documents, and come back as they were. */
+/** `atropos atif`: saved groups become documents of ATIF or OpenEnv's training traces, and come back as they were. */
 import { SavedGroup, type ScoredGroup, WireGroup } from "@atropos/core"
 import { notSampled } from "@atropos/core/trajectory/Trajectory"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -22,6 +22,36 @@ const groupsOf = (file: string) =>
   Effect.map(Stream.runCollect(SavedGroup.read(file)), (entries) =>
     entries.flatMap((entry) => (entry._tag === "Saved" ? [entry.group] : []))
   )
+
+describe("ATIF documents of saved groups", () => {
+  it.live("come back with the numbers and the content of a call as the model wrote them", () =>
+    Effect.gen(function* () {
+      const cwd = yield* InProcess.folder
+      const written = '{"x":1.10,"y":-0,"z":1e5,"id":1234567890123456789,"w":0.1e-7,"10":1.0}'
+      const chatOf = (content: string | null) => [
+        { role: "user", content: "a" },
+        {
+          role: "assistant",
+          content,
+          tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: written } }]
+        }
+      ]
+      const chats = [chatOf(""), chatOf(null)]
+      writeFileSync(join(cwd, "groups.jsonl"), `${JSON.stringify({ scores: [1, 0.5], messages: chats })}\n`)
+      const out = yield* InProcess.run(["atif", "groups.jsonl", "--out", "documents"])
+      assert.deepStrictEqual([out.code, out.stdout.trim()], [0, "2 documents in documents"], out.stderr)
+      const paths = [0, 1].map((at) => `documents/groups-1-${at}.json`)
+      assert.include(readFileSync(join(cwd, paths[0]!), "utf8"), written)
+      const back = yield* InProcess.run(["atif", ...paths, "--out", "back.jsonl"])
+      assert.strictEqual(back.code, 0, back.stderr)
+      const groups = yield* groupsOf(join(cwd, "back.jsonl"))
+      assert.deepStrictEqual(
+        groups.map(({ messages }) => messages?.[0]),
+        chats
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+})
 
 describe("training traces of saved groups", () => {
   it.live("are a document per sequence, and become the same sequences", () =>

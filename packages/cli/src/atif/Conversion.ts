@@ -14,16 +14,19 @@ import { CommandFailed, UsageError } from "../base/Failure.ts"
 
 /** A format of documents: ATIF, or OpenEnv's training traces. */
 export interface Format {
+  /** Names of the members that contain chats or arguments of calls, whose numbers are kept as written. */
+  readonly written: ReadonlySet<string>
   readonly ofSequence: (sequence: Atif.Sequence) => Effect.Effect<object, { readonly message: string }>
   readonly toSequences: (json: unknown) => Effect.Effect<ReadonlyArray<Atif.Sequence>, { readonly message: string }>
 }
 
 export const atif = (agent: Parameters<typeof Atif.ofSequence>[1]): Format => ({
+  written: new Set(["arguments"]),
   ofSequence: (sequence) => Atif.ofSequence(sequence, agent),
   toSequences: (json) => Effect.map(Atif.toSequence(json), (sequence) => [sequence])
 })
 
-export const trainingTrace: Format = TrainingTrace
+export const trainingTrace: Format = { ...TrainingTrace, written: new Set(["request", "response"]) }
 
 export interface Converted {
   readonly written: number
@@ -75,7 +78,7 @@ export const toDocuments = Effect.fn("Conversion.toDocuments")(function* (
               continue
             }
             const path = join(folder, `${name}-${entry.line}-${index}.json`)
-            const text = encoder.encode(`${JSON.stringify(document.success, undefined, 2)}\n`)
+            const text = encoder.encode(`${ExactJson.writeIndented(document.success)}\n`)
             yield* Effect.mapError(fs.writeFile(path, text, { flag: "wx" }), cannotWrite(path))
             written += 1
           }
@@ -103,9 +106,10 @@ export const toGroups = Effect.fn("Conversion.toGroups")(function* (
       (cause) => new UsageError({ message: `${file} cannot be read: ${Reason.of(cause)}` })
     )
     const sequences = yield* Effect.result(
-      Effect.try({ try: () => ExactJson.parse(text), catch: () => ({ message: "is not JSON" }) }).pipe(
-        Effect.flatMap(format.toSequences)
-      )
+      Effect.try({
+        try: () => ExactJson.parseKeeping(text, format.written),
+        catch: () => ({ message: "is not JSON" })
+      }).pipe(Effect.flatMap(format.toSequences))
     )
     if (Result.isFailure(sequences)) {
       passedOver.push(`${file} ${sequences.failure.message}`)

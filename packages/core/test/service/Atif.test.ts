@@ -10,7 +10,7 @@ const Turn = Schema.Struct({
   question: Schema.String,
   picture: Schema.Boolean,
   thought: Schema.optionalKey(Schema.NonEmptyString),
-  said: Schema.String,
+  said: Schema.NullOr(Schema.String),
   calls: Schema.Array(Call).check(Schema.isMaxLength(3)),
   prompt: Schema.Array(Schema.Natural).check(Schema.isMaxLength(5)),
   sampled: Schema.NonEmptyArray(Schema.Natural)
@@ -32,7 +32,7 @@ const messagesOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<Message> =>
       },
       {
         role: "assistant",
-        content: said === "" && calls.length > 0 ? null : said,
+        content: calls.length > 0 ? said : (said ?? ""),
         ...(thought !== undefined && { reasoning_content: thought }),
         ...(calls.length > 0 && {
           tool_calls: calls.map(({ arguments: value, name }, index) => ({

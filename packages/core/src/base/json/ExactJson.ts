@@ -165,15 +165,20 @@ const isExact = (key: string, value: unknown): boolean =>
   // A list named `input` is a chat, an object is the arguments of a call.
   exact.has(key) || (key === "input" && isRecord(value))
 
-const doubles = (value: unknown): unknown => {
+/** The value with doubles for numerals, except in members that must be kept. */
+const doubles = (value: unknown, keeps: (key: string, value: unknown) => boolean): unknown => {
   if (value instanceof Numeral) return Number(value.text)
-  if (Array.isArray(value)) return value.map(doubles)
+  if (Array.isArray(value)) return value.map((one) => doubles(one, keeps))
   if (!isRecord(value)) return value
   return KeyOrder.copy(
     value,
-    Object.fromEntries(Object.entries(value).map(([key, one]) => [key, isExact(key, one) ? one : doubles(one)]))
+    Object.fromEntries(Object.entries(value).map(([key, one]) => [key, keeps(key, one) ? one : doubles(one, keeps)]))
   )
 }
+
+/** Like `parseWritten` in members of these names, at any depth; all other numbers are doubles. */
+export const parseKeeping = (text: string, names: ReadonlySet<string>): unknown =>
+  doubles(parseWritten(text), (key) => names.has(key))
 
 /**
  * Parses the body of a request to a model: its parameters are doubles; tools, schemas and arguments of calls have
@@ -183,7 +188,7 @@ export const parseRequest = (text: string): unknown =>
   !hasExact.test(text)
     ? JSON.parse(text)
     : unusual.test(text)
-      ? doubles(parseWritten(text))
+      ? doubles(parseWritten(text), isExact)
       : KeyOrder.remember(text, JSON.parse(text))
 
 /** An object that JSON can represent, not bytes, a date or another instance. */
@@ -199,6 +204,10 @@ export const write = (value: unknown): string | undefined => {
   if (KeyOrder.isMoved(value)) return inOrder(value)
   return JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? json.rawJSON(String(one)) : one))
 }
+
+/** Like `write`, with two spaces a level unless JavaScript has reordered keys. */
+export const writeIndented = (value: object): string =>
+  (KeyOrder.isMoved(value) ? inOrder(value) : JSON.stringify(sendable(value), undefined, 2)) ?? "{}"
 
 const inOrder = (value: unknown): string | undefined => {
   if (Array.isArray(value)) return `[${value.map((one) => inOrder(one) ?? "null").join(",")}]`

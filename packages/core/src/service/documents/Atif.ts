@@ -121,6 +121,8 @@ export const ofSequence = Effect.fn("Atif.ofSequence")(function* (
         message: content,
         ...(typeof message.reasoning_content === "string" && { reasoning_content: message.reasoning_content }),
         ...(calls.length > 0 && { tool_calls: calls }),
+        // A message of ATIF cannot be null.
+        ...(calls.length > 0 && message.content === "" && { extra: { content: "" } }),
         ...(isExact && run !== undefined && { metrics: metricsOf(sequence, run) })
       })
     } else steps.push({ step_id, source: message.role === "user" ? "user" : "system", message: content })
@@ -162,7 +164,7 @@ const messagesOf = (step: Step): ReadonlyArray<Message> => {
     type: "function",
     function: { name: call.function_name, arguments: ExactJson.write(call.arguments) ?? "{}" }
   }))
-  const isSilent = calls.length > 0 && textOf({ role: "assistant", content }) === ""
+  const isSilent = calls.length > 0 && textOf({ role: "assistant", content }) === "" && step.extra?.["content"] !== ""
   return [
     {
       role: "assistant",

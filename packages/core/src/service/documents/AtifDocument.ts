@@ -3,7 +3,7 @@
  *
  * Reading accepts every version from 1.0 and ignores unknown keys; writing produces 1.7 with known keys only.
  */
-import { Schema } from "effect"
+import { Predicate, Schema } from "effect"
 
 /** The version written. */
 export const version = "ATIF-v1.7"
@@ -23,7 +23,8 @@ export type Content = typeof Content.Type
 export const ToolCall = Schema.Struct({
   tool_call_id: Schema.String,
   function_name: Schema.String,
-  arguments: Schema.Record(Schema.String, Schema.Unknown)
+  // Not a record, whose decoding would copy the object: its key order is recorded for the object itself.
+  arguments: Schema.declare(Predicate.isReadonlyObject)
 })
 
 const absent = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
@@ -50,7 +51,8 @@ export const Step = Schema.Struct({
   reasoning_content: absent(Schema.String),
   tool_calls: absent(Schema.Array(ToolCall)),
   observation: absent(Schema.Struct({ results: Schema.Array(ObservationResult) })),
-  metrics: absent(StepMetrics)
+  metrics: absent(StepMetrics),
+  extra: absent(Schema.Record(Schema.String, Schema.Unknown))
 })
 export type Step = typeof Step.Type
 
