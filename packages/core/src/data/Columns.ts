@@ -69,10 +69,10 @@ export const chat: Kind<ReadonlyArray<Message.Message>> = {
   }
 }
 
-/** Any value; integers beyond the range of `number` are `bigint`. */
+/** Any value; integers beyond the range of `number` are `bigint`, and other numbers beyond it are rejected. */
 export const anything: Kind<NonNullable<unknown>> = {
-  expected: "a value",
-  read: (value) => ExactJson.plain(value) ?? undefined
+  expected: "a value whose numbers a double can hold",
+  read: (value) => (ExactJson.beyondDouble(value) === undefined ? (ExactJson.plain(value) ?? undefined) : undefined)
 }
 
 /** Any value, with numbers as written (`ExactJson.Numeral`). */

@@ -184,16 +184,25 @@ const fromRows = (read: (source: string) => Stream.Stream<PlacedRow, DatasetErro
     const decode = Schema.decodeUnknownEffect(row)
     return read(source).pipe(
       Stream.mapArrayEffect(
-        Effect.forEach((placed) =>
-          decode(asWritten ? placed.value : ExactJson.plain(placed.value)).pipe(
+        Effect.forEach((placed) => {
+          const beyond = asWritten ? undefined : ExactJson.beyondDouble(placed.value)
+          if (beyond !== undefined) return Effect.fail(tooLarge(source, placed, beyond))
+          return decode(asWritten ? placed.value : ExactJson.plain(placed.value)).pipe(
             Effect.mapError((error) => misfit(source, placed, error))
           )
-        )
+        })
       )
     )
   }
   return { stream, rows: (source, row) => Stream.runCollect(stream(source, row)) }
 }
+
+const tooLarge = (source: string, { place, row, unit }: PlacedRow, written: string): DatasetError =>
+  new DatasetError({
+    source,
+    row,
+    message: `${place}, ${unit} ${row}: the number ${written.slice(0, 40)} is beyond the range of a double; write it as text`
+  })
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 

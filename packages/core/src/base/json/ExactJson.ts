@@ -144,6 +144,19 @@ export const plain = (value: unknown): unknown => {
   return entries.some(([key, one]) => one !== value[key]) ? KeyOrder.copy(value, Object.fromEntries(entries)) : value
 }
 
+/** A number of the value, as written, that is beyond the range of a double; undefined if none is. */
+export const beyondDouble = (value: unknown): string | undefined => {
+  if (value instanceof Numeral) {
+    return integer.test(value.text) || Number.isFinite(Number(value.text)) ? undefined : value.text
+  }
+  const inner = Array.isArray(value) ? value : isRecord(value) ? Object.values(value) : []
+  for (const one of inner) {
+    const found = typeof one === "object" ? beyondDouble(one) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 /** The value with a numeral for each `bigint`, for a library that calls `JSON.stringify`. */
 export const sendable = (value: unknown): unknown => {
   if (typeof value === "bigint") return new Numeral(String(value))
