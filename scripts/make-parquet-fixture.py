@@ -1,5 +1,5 @@
 """Writes packages/core/test/fixtures/parquet/: two parquet files of one small table, with the codecs and types that the hub's files have; and
-numbers.parquet, with integers and decimals that no double is.
+numbers.parquet, with integers and decimals that no double is; edges.parquet, in LZ4, with a column of nulls, null lists and structs, and times.
 
 Needs `pyarrow` (written with 26.0.1). The result is committed; run this again only to change it:
     python scripts/make-parquet-fixture.py
@@ -22,6 +22,18 @@ def main() -> None:
             for n in range(start, start + 5)
         ]
         pq.write_table(pa.Table.from_pylist(rows), FOLDER / file, compression=codec, row_group_size=2)
+    edges = pa.table(
+        {
+            "question": ["a", "b"],
+            "note": pa.array([None, None], pa.string()),
+            "list": pa.array([None, ["x"]], pa.list_(pa.string())),
+            "meta": pa.array([None, {"n": None}], pa.struct([("n", pa.int64())])),
+            "seconds": pa.array([1_000_000_000, None], pa.timestamp("ms")),
+            "nanos": pa.array([1_700_000_000_123_456_789, 1_700_000_000_123_456_788], pa.timestamp("ns")),
+            "time": pa.array([1, 2], pa.time64("us")),
+        }
+    )
+    pq.write_table(edges, FOLDER / "edges.parquet", compression="lz4")
     small, large = pa.decimal128(9, 2), pa.decimal128(38, 10)
     schema = pa.schema(
         [

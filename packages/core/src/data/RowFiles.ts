@@ -237,7 +237,7 @@ const headingProblem = (names: ReadonlyArray<string>): string | undefined => {
 const workerFile = Thread.fileBeside(import.meta.url, "parquetWorker")
 
 type WorkerAnswer =
-  | { readonly rows: ReadonlyArray<unknown>; readonly areMarked: boolean }
+  | { readonly rows: ReadonlyArray<unknown>; readonly areMarked: boolean; readonly areCut: boolean }
   | { readonly rows: null }
   | { readonly error: string }
 
@@ -251,16 +251,19 @@ const parquet = (source: string, path: string): Rows<FileSystem.FileSystem> =>
         Thread.start<"next", WorkerAnswer>(workerFile, { workerData: path }),
         (error) => failed(error.cause ?? error)
       )
-      const next = thread.ask("next").pipe(
-        Effect.mapError((error) => failed(error.cause ?? error)),
-        Effect.flatMap((answer) =>
-          "error" in answer
-            ? Effect.fail(failed(new Error(answer.error)))
-            : Effect.succeed(
-                answer.rows !== null && answer.areMarked ? answer.rows.map(ParquetDecimals.unmarked) : answer.rows
-              )
-        )
-      )
+      let isReported = false
+      const next = Effect.gen(function* () {
+        const answer = yield* Effect.mapError(thread.ask("next"), (error) => failed(error.cause ?? error))
+        if ("error" in answer) return yield* failed(new Error(answer.error))
+        if (answer.rows === null) return null
+        if (answer.areCut && !isReported) {
+          isReported = true
+          yield* Effect.logWarning(
+            `${path}: timestamps are read to the millisecond, and some have finer digits; store them as integers or text`
+          )
+        }
+        return answer.areMarked ? answer.rows.map(ParquetDecimals.unmarked) : answer.rows
+      })
       return Stream.paginate(0, (before: number) =>
         Effect.map(next, (rows) =>
           rows === null

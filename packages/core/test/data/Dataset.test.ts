@@ -176,6 +176,22 @@ describe("Dataset, files", () => {
     )
   )
 
+  it.effect("reads LZ4 parquet with columns of nulls, null lists and structs as null, and warns of cut times", () =>
+    inFolder(() =>
+      Effect.gen(function* () {
+        const said: Array<string> = []
+        const logger = Logger.layer([Logger.make(({ message }) => void said.push(String(message)))])
+        const rows = yield* rowsOf(fixture("parquet/edges.parquet"), Schema.Unknown).pipe(Effect.provide(logger))
+        const nanos = new Date(1_700_000_000_123)
+        assert.deepStrictEqual(rows, [
+          { question: "a", note: null, list: null, meta: null, seconds: new Date(1_000_000_000), nanos, time: 1 },
+          { question: "b", note: null, list: ["x"], meta: { n: null }, seconds: null, nanos, time: 2 }
+        ])
+        assert.match(said.join("\n"), /^\S*edges\.parquet: timestamps are read to the millisecond[^\n]*$/)
+      })
+    )
+  )
+
   it.effect("reads integers and decimals of parquet exactly, nested ones too", () =>
     inFolder(() =>
       Effect.gen(function* () {
