@@ -8,16 +8,15 @@
  * strings.
  */
 import { Array as Arr, Effect, FileSystem, Option, Predicate, Result, Stream } from "effect"
-import { createReadStream } from "node:fs"
 import { extname } from "node:path"
+import * as CsvFile from "./CsvFile.ts"
 import { DatasetError } from "./DatasetError.ts"
-import * as ExactJson from "../base/json/ExactJson.ts"
 import * as JsonLines from "./JsonLines.ts"
 import * as JsonPieces from "./JsonPieces.ts"
 import * as ParquetDecimals from "./ParquetDecimals.ts"
+import * as RowText from "./RowText.ts"
 import * as Reason from "../base/Reason.ts"
 import * as Thread from "../base/Thread.ts"
-import * as Nesting from "../base/json/Nesting.ts"
 import * as Utf8 from "./Utf8.ts"
 
 export interface Row {
@@ -59,12 +58,6 @@ const regular = Effect.fn("RowFiles.regular")(function* (source: string, path: s
 const unreadable = (source: string, path: string, cause: unknown): DatasetError =>
   new DatasetError({ source, message: `${path} cannot be read: ${Reason.of(cause)}`, cause })
 
-/** Deeper nesting than in any row is rejected: recursion over it would crash the process. */
-const parse = (text: string): Result.Result<unknown, unknown> =>
-  Nesting.isDeep(text)
-    ? Result.fail(new SyntaxError("nested more than 200 levels deep"))
-    : Result.try(() => ExactJson.parseWritten(text))
-
 const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
   Stream.unwrap(
     Effect.gen(function* () {
@@ -93,7 +86,7 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
         Stream.flattenArray,
         Stream.mapArrayEffect(
           Effect.forEach(({ row, text }) =>
-            Result.match(parse(text), {
+            Result.match(RowText.parse(text), {
               onSuccess: (value) => {
                 if (++rows === 1) first = value
                 return Effect.succeed<Row>({ value, row, unit: "row" })
@@ -103,7 +96,7 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
                   new DatasetError({
                     source,
                     row,
-                    message: `${path}, row ${row}: not JSON: ${Reason.of(cause)}`,
+                    message: `${path}, row ${row}: ${RowText.problem(cause)}`,
                     cause
                   })
                 )
@@ -140,12 +133,12 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
       let rows = 0
       const faults: Array<string> = []
       const rowOf = (line: JsonLines.Line): Row | undefined => {
-        const value = line._tag === "Text" ? parse(line.text) : Result.fail(line.problem)
+        const value = line._tag === "Text" ? RowText.parse(line.text) : Result.fail(line.problem)
         if (Result.isSuccess(value)) {
           rows++
           return { value: value.success, row: line.number, unit: "line" }
         }
-        const reason = line._tag === "Text" ? `not JSON: ${Reason.of(value.failure)}` : line.problem
+        const reason = line._tag === "Text" ? RowText.problem(value.failure) : line.problem
         faults.push(`${path}, line ${line.number}: ${reason}`)
         return undefined
       }
@@ -153,7 +146,7 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
         if (faults.length === 0) return Effect.void
         if (rows === 0) return Effect.fail(new DatasetError({ source, message: `no valid lines: ${faults[0]}` }))
         return Effect.logWarning(
-          `${path}: ${faults.length} of ${rows + faults.length} lines are not JSON and were skipped`
+          `${path}: ${faults.length} of ${rows + faults.length} lines are invalid and were skipped`
         )
       })
       let warnings = 0
@@ -173,66 +166,6 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
       )
     })
   )
-
-/** The output of csv-parse with `info`, and the location of its errors. */
-interface CsvRecord {
-  readonly record: { readonly [name: string]: string }
-  readonly info: { readonly lines: number }
-}
-
-const csv = (source: string, path: string): Rows =>
-  Stream.unwrap(
-    Effect.gen(function* () {
-      const { parse } = yield* Effect.promise(() => import("#csv-parse"))
-      const file = yield* Effect.acquireRelease(
-        Effect.sync(() => createReadStream(path)),
-        // Destroying the parser does not close the file it reads from.
-        (stream) => Effect.sync(() => stream.destroy())
-      )
-      // With two columns of the same name, a record has only the second.
-      let names: ReadonlyArray<string> = []
-      const columns = (heading: ReadonlyArray<string>): Array<string> => {
-        names = heading
-        return [...heading]
-      }
-      const records = parse({ bom: true, columns, info: true, skip_empty_lines: true })
-      const checked = Utf8.checked()
-      for (const one of [file, checked]) one.on("error", (error: Error) => records.destroy(error))
-      file.pipe(checked).pipe(records)
-      return Stream.fromAsyncIterable<CsvRecord, DatasetError>(records, (cause) => {
-        const line = cause instanceof Error && "lines" in cause ? Number(cause.lines) : undefined
-        return line === undefined
-          ? unreadable(source, path, cause)
-          : new DatasetError({ source, row: line, message: `${path}, line ${line}: ${Reason.of(cause)}`, cause })
-      }).pipe(
-        Stream.mapEffect(({ info, record }) => {
-          const problem = headingProblem(names)
-          return problem === undefined
-            ? Effect.succeed<Row>({ value: record, row: info.lines, unit: "line" })
-            : Effect.fail(new DatasetError({ source, row: 1, message: `${path}, line 1: ${problem}` }))
-        })
-      )
-    })
-  )
-
-const separators: ReadonlyArray<readonly [mark: string, name: string]> = [
-  [";", "semicolons"],
-  ["\t", "tabs"],
-  ["|", "bars"]
-]
-
-/** The problem with the names of a CSV's columns, if any. */
-const headingProblem = (names: ReadonlyArray<string>): string | undefined => {
-  const [only = ""] = names
-  const [, separator] = (names.length === 1 && separators.find(([mark]) => only.includes(mark))) || []
-  if (separator !== undefined) {
-    return `one column is named ${JSON.stringify(only)}: values must be separated by commas, not by ${separator}`
-  }
-  const empty = names.findIndex((name) => name.trim() === "")
-  if (empty !== -1) return `column ${empty + 1} has no name (the names are ${names.join(", ")})`
-  const twice = names.find((name, at) => names.indexOf(name) < at)
-  return twice === undefined ? undefined : `two columns are named ${JSON.stringify(twice)}: rename one of them`
-}
 
 const workerFile = Thread.fileBeside(import.meta.url, "parquetWorker")
 
@@ -281,6 +214,6 @@ const readers: { readonly [extension: string]: (source: string, path: string) =>
   ".jsonl": jsonLines,
   ".ndjson": jsonLines,
   ".json": json,
-  ".csv": csv,
+  ".csv": CsvFile.read,
   ".parquet": parquet
 }

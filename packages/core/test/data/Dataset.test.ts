@@ -255,6 +255,24 @@ describe("Dataset, files", () => {
       row: 2,
       says: "cut.json, row 2: not JSON"
     },
+    {
+      name: "twice.json",
+      text: '[{"question": "q", "answer": "a"}, {"question": "\\":", "answer": "a", "answer": "b"}]',
+      row: 2,
+      says: 'twice.json, row 2: the key "answer" is repeated'
+    },
+    {
+      name: "open.csv",
+      text: 'question,answer\nq,a\n"q,a\nq,a\nq,a\n',
+      row: 3,
+      says: "open.csv, line 3: a quote in this row is not closed"
+    },
+    {
+      name: "open-heading.csv",
+      text: 'question,"answer\nq,a\n',
+      row: 1,
+      says: "open-heading.csv, line 1: a quote in this row is not closed"
+    },
     { name: "short.csv", text: "question,answer\nq,a\nq\n", row: 3, says: "short.csv, line 3: Invalid Record Length" },
     {
       name: "empty.csv",
@@ -291,7 +309,7 @@ describe("Dataset, files", () => {
         assert.deepStrictEqual(yield* rowsOf(path, Problem).pipe(Effect.provide(logger)), problems)
         assert.match(said[0] ?? "", /skipped: .*broken\.jsonl, line 2: not JSON/)
         assert.match(said[1] ?? "", /skipped: .*broken\.jsonl, line 4: not JSON/)
-        assert.match(said[2] ?? "", /broken\.jsonl: 2 of 4 lines are not JSON and were skipped/)
+        assert.match(said[2] ?? "", /broken\.jsonl: 2 of 4 lines are invalid and were skipped/)
       })
     )
   )
@@ -365,6 +383,7 @@ describe("Dataset, files", () => {
 
   for (const [name, text, says] of [
     ["semicolons.csv", "question;answer\na;1\n", /one column is named "question;answer": .*not by semicolons/],
+    ["decimals.csv", "question;answer\na;1,5\n", /line 1: one column is named .*not by semicolons/],
     ["tabs.csv", "question\tanswer\na\t1\n", /not by tabs/],
     ["twice.csv", "question,answer,answer\na,1,2\n", /two columns are named "answer": rename one of them/],
     ["nameless.csv", "question,answer,\na,1,\n", /column 3 has no name/],
