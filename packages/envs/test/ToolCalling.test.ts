@@ -13,6 +13,8 @@ const isRight = (expected: ReadonlyArray<ToolCalls.Call>, text: string) => ToolC
 const problem = (conversations: unknown) =>
   Result.getOrElse(Result.flip(ToolCalling.itemOf(conversations, false)), () => "")
 
+const withId = (id: string) => `<tool_call>{"name":"f","arguments":{"id":${id}}}</tool_call>`
+
 describe("ToolCalling", () => {
   it("pairs the calls one to one, in any order", () => {
     assert.isTrue(isRight([rain, tea], written(tea, rain)))
@@ -28,6 +30,18 @@ describe("ToolCalling", () => {
     assert.isFalse(isRight([rain], written(call("get_weather", { city: "Oslo", days_ahead: "1" }))))
     assert.isFalse(isRight([call("f", { a: { b: [1, 2] } })], written(call("f", { a: { b: [2, 1] } }))))
     assert.isTrue(isRight([call("f", { a: { b: 1, c: 2 } })], written(call("f", { a: { c: 2, b: 1 } }))))
+  })
+
+  it("takes numbers for equal if their written values are, at any length", () => {
+    for (const [expected, id] of [
+      ["100", "1e2"],
+      ["1234567890123456789", "1234567890123456789.0"],
+      ["1234567890123456789", "1.234567890123456789e18"],
+      ["10000000000000000000", "1e19"]
+    ] as const) {
+      assert.isTrue(isRight(ToolCalls.callsOf(withId(expected)), withId(id)), id)
+    }
+    assert.isFalse(isRight(ToolCalls.callsOf(withId("1234567890123456789")), withId("1234567890123456788.0")))
   })
 
   it("a call that fits two expected ones is given to the one that needs it", () => {
