@@ -86,7 +86,11 @@ export const make: Effect.Effect<ProcessSupervisor, never, Scope.Scope> = Effect
     else Deferred.doneUnsafe(one.tooLarge, Effect.succeed(answer.bytes))
   }
 
-  const send = (what: object): void => void started().stdin.write(`${JSON.stringify(what)}\n`)
+  // The reader, `readline`, also ends a line at the separators of Unicode, which may be in a path.
+  const send = (what: object): void => {
+    const line = JSON.stringify(what).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029")
+    started().stdin.write(`${line}\n`)
+  }
   const watch = (id: string): void => {
     const { memoryBytes, pid } = known.get(id) ?? {}
     send({ watch: id, ...(memoryBytes !== undefined && { memoryBytes }), ...(pid !== undefined && { pid }) })

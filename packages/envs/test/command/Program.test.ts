@@ -36,6 +36,8 @@ const processesWith = (words: string): ReadonlyArray<string> =>
 const sleeping = (mark: string): ReadonlyArray<string> =>
   processesWith(`sleep ${mark}`).filter((line) => /^ *\d+ sleep \d+ *$/.test(line))
 
+const supervisors = () => processesWith("supervisorProcess").filter((line) => ofThisProcess(pidOf(line)))
+
 const suite = (name: string, run: Effect.Effect<unknown, unknown, FileSystem.FileSystem | Scope.Scope>) =>
   it.live(name, () => run.pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
@@ -130,11 +132,23 @@ describe("a program", () => {
   )
 
   suite(
+    "leaves the process that ends programs alive, next to a folder whose name has line separators of Unicode",
+    Effect.gen(function* () {
+      const supervisor = yield* ProcessSupervisor.make
+      yield* sh("exit 0", { supervisor })
+      const before = supervisors()
+      yield* supervisor.folder("/nowhere/one\u2028two\u2029three")
+      const { ending } = yield* sh("exit 0", { supervisor })
+      assert.deepStrictEqual(ending, { _tag: "Exited", code: 0 })
+      assert.deepStrictEqual(supervisors(), before)
+    })
+  )
+
+  suite(
     "goes on where the process that ends programs was killed, and still leaves nothing behind",
     Effect.gen(function* () {
       const mark = `63${process.pid}`
       const supervisor = yield* ProcessSupervisor.make
-      const supervisors = () => processesWith("supervisorProcess").filter((line) => ofThisProcess(pidOf(line)))
       const gate = yield* FileSystem.FileSystem.use((fs) => fs.makeTempFileScoped({ prefix: "atropos-test-" }))
       const { ending } = yield* Effect.raceFirst(
         // It ends when there is something in the file.
