@@ -14,7 +14,7 @@ interface CsvRecord {
   readonly info: { readonly lines: number }
 }
 
-export interface CsvRow {
+interface CsvRow {
   readonly value: CsvRecord["record"]
   /** The line on which it ends. */
   readonly row: number
