@@ -52,6 +52,14 @@ describe("LetterCounting's tiers", () => {
     assert.deepStrictEqual(Tiers.count(question), oneByOne)
   })
 
+  it("counts ignore case and the encoding of marks in text and letters", () => {
+    assert.deepStrictEqual(Tiers.count({ text: "Mississippi", letters: ["M", "m", "S", "x"] }), [1, 1, 4, 0])
+    assert.deepStrictEqual(
+      Tiers.count({ text: "Lo\u0308wen, H\u00d6hle", letters: ["\u00f6", "O\u0308", "o"] }),
+      [2, 2, 0]
+    )
+  })
+
   it("ask for several letters as often as they say", () => {
     assert.deepStrictEqual([share(1), share(6)], [0, 1])
     for (const [number, expected] of [

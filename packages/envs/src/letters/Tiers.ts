@@ -79,8 +79,11 @@ export const draw = (number: number, random: Random): Question => {
   return { text, letters: lettersOf(random, text, count) }
 }
 
-/** Counts of letters, ignoring case. */
+/** NFC, so that a letter and its mark are one letter however they are encoded. */
+const normalized = (text: string): string => text.normalize("NFC").toLowerCase()
+
+/** Counts of letters, ignoring case and Unicode's two forms of letters with marks. */
 export const count = ({ letters, text }: Question): ReadonlyArray<number> => {
-  const lower = text.toLowerCase()
-  return letters.map((letter) => lower.split(letter).length - 1)
+  const searched = normalized(text)
+  return letters.map((letter) => searched.split(normalized(letter)).length - 1)
 }
