@@ -1,11 +1,11 @@
 /**
- * Implements JSON Schema keywords that compare integers beyond 2^53 exactly: the library compares doubles, so that
- * 9007199254740992 would equal 9007199254740993.
+ * Implements JSON Schema keywords that compare numbers as written: the library compares doubles, so that
+ * 9007199254740992 would equal 9007199254740993, and 1.15 would be no multiple of 0.01.
  *
- * `read` returns the value with doubles and remembers which integers they represent; `const`, `enum`, bounds and
- * `uniqueItems` compare those exactly, everything else is the library's.
+ * `read` returns the value with doubles and remembers which integers beyond 2^53 they represent; `const`, `enum`,
+ * bounds and `uniqueItems` compare those exactly, `multipleOf` also decimals; everything else is the library's.
  */
-import type { Ajv, SchemaObject, ValidateFunction } from "ajv"
+import type { Ajv, ErrorObject, SchemaObject, ValidateFunction } from "ajv"
 
 /** The location of a value, as passed by the library. */
 type Place = NonNullable<Parameters<ValidateFunction>[1]>
@@ -22,8 +22,8 @@ const json = JSON as unknown as {
   ) => unknown
 }
 
-/** True if a text may contain an integer that a double cannot represent. */
-export const isLong = (text: string): boolean => /\d{16}/.test(text)
+/** True if a schema or answer may need the keywords: for an integer that a double cannot represent, or a multiple. */
+export const isNeeded = (text: string): boolean => /\d{16}|"multipleOf"/.test(text)
 
 /**
  * Parses a value to the key "" of an object, and remembers its exact integers. Throws `SyntaxError` as `JSON.parse`.
@@ -79,6 +79,25 @@ const bound =
     return !areNumbers || holds(value as number | bigint, limit as number | bigint)
   }
 
+interface Decimal {
+  readonly digits: bigint
+  readonly exponent: number
+}
+
+/** An exact integer, or the shortest decimal of a double: as written, up to 15 digits. */
+const decimalOf = (value: unknown): Decimal | undefined => {
+  if (typeof value === "bigint") return { digits: value, exponent: 0 }
+  const [match, whole = "", places = "", power = "0"] =
+    typeof value === "number" ? (/^(-?\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? []) : []
+  return match === undefined ? undefined : { digits: BigInt(whole + places), exponent: Number(power) - places.length }
+}
+
+const isMultiple = (value: Decimal, unit: Decimal): boolean => {
+  const least = Math.min(value.exponent, unit.exponent)
+  const scaled = ({ digits, exponent }: Decimal) => digits * 10n ** BigInt(exponent - least)
+  return unit.digits !== 0n && scaled(value) % scaled(unit) === 0n
+}
+
 const keywords: { readonly [keyword: string]: { readonly message: string; readonly judge: Judge } } = {
   const: {
     message: "must be equal to constant",
@@ -95,6 +114,15 @@ const keywords: { readonly [keyword: string]: { readonly message: string; readon
   maximum: { message: "must be <= the maximum", judge: bound((value, limit) => value <= limit) },
   exclusiveMinimum: { message: "must be > the minimum", judge: bound((value, limit) => value > limit) },
   exclusiveMaximum: { message: "must be < the maximum", judge: bound((value, limit) => value < limit) },
+  multipleOf: {
+    message: "must be a multiple of the number",
+    judge: (schema, keyword, { key, parent }) => {
+      const value = exact(parent, key)
+      if (typeof value !== "number" && typeof value !== "bigint") return true
+      const [multiple, unit] = [decimalOf(value), decimalOf(exact(schema, keyword))]
+      return multiple !== undefined && unit !== undefined && isMultiple(multiple, unit)
+    }
+  },
   uniqueItems: {
     message: "must NOT have duplicate items",
     judge: (schema, keyword, { key, parent }) => {
@@ -109,12 +137,15 @@ const keywords: { readonly [keyword: string]: { readonly message: string; readon
 export const install = <A extends Pick<Ajv, "removeKeyword" | "addKeyword">>(validator: A): A => {
   for (const [keyword, { judge, message }] of Object.entries(keywords)) {
     validator.removeKeyword(keyword)
-    const validate = Object.assign(
-      (_: unknown, __: unknown, schema: SchemaObject = {}, place?: Place): boolean =>
+    const validate = (_: unknown, __: unknown, schema: SchemaObject = {}, place?: Place): boolean => {
+      const isValid =
         place?.parentData === undefined ||
-        judge(schema, keyword, { parent: place.parentData, key: String(place.parentDataProperty) }),
-      { errors: [{ keyword, message, params: {} }] }
-    )
+        judge(schema, keyword, { parent: place.parentData, key: String(place.parentDataProperty) })
+      // Per call: the library clears the errors before it, and adds the location.
+      validate.errors = [{ keyword, message, params: {} }]
+      return isValid
+    }
+    validate.errors = [] as Array<Partial<ErrorObject>>
     validator.addKeyword({ keyword, validate, errors: true })
   }
   return validator

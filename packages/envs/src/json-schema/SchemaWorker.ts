@@ -34,7 +34,7 @@ const withFormats = (validator: Validator): Validator => addFormats.default(vali
 const modern = withFormats(new Ajv2020(options))
 const draft07 = withFormats(new Ajv(options))
 
-/** Exact for integers beyond 2^53. */
+/** Exact for integers beyond 2^53, and for multiples. */
 const exactModern = ExactKeywords.install(withFormats(new Ajv2020(options)))
 const exactDraft07 = ExactKeywords.install(withFormats(new Ajv(options)))
 
@@ -88,7 +88,7 @@ const validateFor = (text: string, isExact: boolean): Result.Result<Validate, st
 }
 
 const judge = ({ answer, schema }: Question): Verdict => {
-  const validate = validateFor(schema, ExactKeywords.isLong(schema) || ExactKeywords.isLong(answer))
+  const validate = validateFor(schema, ExactKeywords.isNeeded(schema) || ExactKeywords.isNeeded(answer))
   if (Result.isFailure(validate)) return { _tag: "unusable", problem: validate.failure }
   const parsed = Result.try(() => ExactKeywords.read(answer))
   if (Result.isFailure(parsed)) return { _tag: "invalid", problem: "not JSON" }

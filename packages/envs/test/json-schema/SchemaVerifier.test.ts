@@ -64,6 +64,40 @@ layer(layerWith({ workers: 1 }), { excludeTestServices: true })("SchemaVerifier"
     })
   )
 
+  it.effect("takes multiples of decimals as written, and of integers at any length", () =>
+    Effect.gen(function* () {
+      const rows: ReadonlyArray<readonly [multipleOf: string, answer: string, tag: "valid" | "invalid"]> = [
+        ...["19.99", "1.15", "4.35", "0.07", "-0.07", "0", "3", "1e3", "1.10"].map(
+          (answer) => ["0.01", answer, "valid"] as const
+        ),
+        ["0.01", "19.995", "invalid"],
+        ["0.01", "1e-7", "invalid"],
+        ["1e-7", "3e-7", "valid"],
+        ["0.1", "0.3", "valid"],
+        ["2", "9007199254740993", "invalid"],
+        ["2", "9007199254740994", "valid"],
+        ["5", "12345678901234567891", "invalid"],
+        ["0.5", "12345678901234567891", "valid"],
+        ["9007199254740993", "27021597764222979", "valid"],
+        ["9007199254740993", "27021597764222980", "invalid"],
+        ["1e-300", "1e300", "valid"],
+        ["2", "1e400", "invalid"],
+        ["2", '"1"', "valid"]
+      ]
+      const judging = yield* Verifier
+      for (const dialect of ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"])
+        for (const [unit, answer, tag] of rows) {
+          const schema = `{"$schema": "${dialect}", "properties": {"a": {"multipleOf": ${unit}}}}`
+          assert.strictEqual((yield* judging(schema, `{"a": ${answer}}`))._tag, tag, `${answer} for ${unit}`)
+        }
+      assert.deepStrictEqual(yield* judging('{"items": {"multipleOf": 0.01}}', "[1, 1.155]"), {
+        _tag: "invalid",
+        problem: "/1 must be a multiple of the number"
+      })
+      assert.strictEqual((yield* judging('{"multipleOf": 0}', "1"))._tag, "unusable")
+    })
+  )
+
   it.effect("compares integers exactly at any length", () =>
     Effect.gen(function* () {
       const rows: ReadonlyArray<readonly [schema: string, answer: string, tag: "valid" | "invalid"]> = [
