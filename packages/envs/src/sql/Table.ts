@@ -22,7 +22,7 @@ const key = (value: Value): string => {
   if (typeof value === "string") return `'${value}`
   if (typeof value === "bigint") return `#${value}`
   const nearest = Math.round(value)
-  const isInteger = Number.isFinite(value) && Math.abs(value - nearest) <= rounding * Math.max(1, Math.abs(value))
+  const isInteger = Number.isFinite(value) && Math.abs(value - nearest) <= rounding * Math.abs(value)
   return `#${isInteger ? BigInt(nearest) : Number(value.toPrecision(12))}`
 }
 
