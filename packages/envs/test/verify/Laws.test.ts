@@ -51,8 +51,8 @@ const Word = Schema.Literals([
 ])
 const Prose = Schema.Array(Word).check(Schema.isMaxLength(30))
 
-/** "the answer is wrong" behind a box takes it back. */
-const takesBack = /answer[\s*]+(?:is|isn't)/
+/** "the answer is wrong" behind a box takes it back, as does "Wrong." */
+const takesBack = /answer[\s*]+(?:is|isn't)|^[\s.:*]*wrong\s*\./
 
 describe("a box", () => {
   it.prop(

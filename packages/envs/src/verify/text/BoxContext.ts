@@ -34,7 +34,7 @@ const congruent = /≡|\\equiv|congruent/
 const hedgesAfter =
   /^(?:-ish(?![a-zA-Z])|(?:[,–—-]|\.{2,3}|…)?\s*(?:\(\s*)?(?:(?:[a-zA-Z°²³/]{1,15}\s){0,2}(?:and\/)?or\s+(?:[a-zA-Z]\s?=\s?)?[-$\\\d]|or\s+(?:so|maybe|perhaps|possibly|even|more|less|else|another|some|is|was|could|might|should|would)(?![a-zA-Z])|(?:maybe|perhaps|possibly|probably|presumably|roughly|give or take|more or less|at (?:the )?(?:least|most)(?! one))(?![a-zA-Z])|to\s+[-$\\\d]))/i
 const hedgesBefore =
-  /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either)(?![a-zA-Z])|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|(?<![a-zA-Z])(?:if|suppose|imagine|assume|pretend)(?![a-zA-Z])[^.]{1,80}\swere[\s$*:([]{1,9}$|(?<![a-zA-Z])between[\s$\\]{1,5}\d[\d.,$%\s]{0,20}and[\s$*]{1,9}$|(?<![a-zA-Z])(?:might|may|could|would) (?:think|say|guess|assume|expect|believe|conclude|be tempted)(?![a-zA-Z])|^\s*(?:suppose|imagine|pretend|let['’]s say)(?![a-zA-Z])[^,]*$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
+  /(?<![a-zA-Z])(?:maybe|perhaps|possibly|probably|presumably|potentially|either(?!\s(?:case|way|one|order|method|approach|equation|expression|formula|calculation|interpretation|scenario|direction|side|route)(?![a-zA-Z])))(?![a-zA-Z])|(?<![a-zA-Z])between[\s$*:([]{1,9}$|(?<![a-zA-Z])(?:might|may|could) be[\s$*:([]{1,9}$|(?<![a-zA-Z])(?:if|suppose|imagine|assume|pretend)(?![a-zA-Z])[^.]{1,80}\swere[\s$*:([]{1,9}$|(?<![a-zA-Z])between[\s$\\]{1,5}\d[\d.,$%\s]{0,20}and[\s$*]{1,9}$|(?<![a-zA-Z])(?:might|may|could|would) (?:think|say|guess|assume|expect|believe|conclude|be tempted)(?![a-zA-Z])|^\s*(?:suppose|imagine|pretend|let['’]s say)(?![a-zA-Z])[^,]*$|[\d})$%],?\s{0,9}(?:\\text\s?\{\s{0,9})?or(?:\s{0,9}\})?(?:\s{1,9}(?:maybe|perhaps|possibly|even))?[\s$*([]{1,9}$/i
 
 /** Directly before the box: what others answer, or an assumption. */
 const ofOthers =
@@ -96,7 +96,11 @@ const isComputedBefore = (line: string): boolean => {
   )
 }
 
-const isHedgedBefore = (line: string): boolean => {
+/** "Perhaps, " hedges the clause after it. */
+const hedgeComma = /(?<![a-zA-Z])(maybe|perhaps|possibly|probably|presumably|potentially)\s{0,3},/gi
+
+const isHedgedBefore = (written: string): boolean => {
+  const line = written.replaceAll(hedgeComma, "$1 ")
   if (ofOthers.test(line) || guessBefore.test(line)) return true
   const last = [...line.matchAll(clauseStart)].at(-1)
   return (
@@ -152,8 +156,8 @@ export const isAnswer = (
     .replaceAll(/\\(?:text|mathrm|mbox)[a-z]{0,4}\s?\{([^{}]*)\}/g, " $1 ")
     .replace(/^(?:[\s*_`"'$)\]}°]|\\?%|\\[)\],;! ])*/, "")
   if (
-    isHedgedBefore(Tongues.inEnglish(line)) ||
-    isVague(Tongues.inEnglish(line), rest) ||
+    isHedgedBefore(Tongues.beforeValue(line)) ||
+    isVague(Tongues.beforeValue(line), rest) ||
     hedgesAfter.test(Tongues.inEnglish(prose)) ||
     operatorWords.test(prose) ||
     compound.test(prose) ||

@@ -97,7 +97,7 @@ const alternative =
 export const last = (text: string): Found | undefined => {
   const found = lastGroup(text)
   if (found === undefined) return undefined
-  if (Wording.isDeniedBy(Tongues.inEnglish(text.slice(Math.max(0, found.start - 300), found.start)))) return undefined
+  if (Wording.isDeniedBy(Tongues.beforeValue(text.slice(Math.max(0, found.start - 300), found.start)))) return undefined
   const { answer, end } = found
   if (Retraction.follows(text.slice(end), answer)) return undefined
   // `\boxed{\frac{1}{2}} or 0.5`: the comparison decides if they are equivalent.

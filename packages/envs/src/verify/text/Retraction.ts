@@ -24,7 +24,7 @@ const earlier =
   "(?:my|our|the|an?)\\s+(?:first|initial|original|earlier|previous)\\s+(?:guess|attempt|thought|idea|estimate|try)"
 const extreme = "(?:(?:much|far|way)\\s+)?too\\s+(?:big|large|small|high|low)(?!\\s+(?:to|for)(?![a-zA-Z]))"
 const denying = [
-  `${isVerb}\\s+${adverbs}${extreme}`,
+  `${isVerb}\\s+${adverbs}(?:${extreme}|off\\s+by)`,
   `${isVerb}\\s+${adverbs}(?:${wrong}|${earlier})`,
   `${isVerb}\\s+${adverbs}not\\s+${right}`,
   `(?:isn['’]?t|wasn['’]?t|(?:cannot|can\\s?not|can['’]?t|could\\s?n['’]?t|could\\s+not|must\\s+not)\\s+be)\\s+${adverbs}${right}`
@@ -46,7 +46,7 @@ const own = new RegExp(
 )
 /** Like `own`, in a later clause of that sentence. */
 const clause = new RegExp(
-  `[,;]\\s{1,3}(?:but|and|however|though|yet|which)\\s(?:(?:that|this|it)\\s)?(?:${denying})(?![a-zA-Z])`,
+  `[,;]\\s{1,3}(?:but|and|however|though|yet|which)\\s(?:(?:(?:that|this|it)\\s)?(?:${denying})|(?:that|this|it)['’]s\\s${adverbs}(?:${wrong}|not\\s+${right}))(?![a-zA-Z])`,
   "i"
 )
 /** "You may think that it is 24, but it isn't." */
@@ -65,7 +65,7 @@ const interjections = new RegExp(`^[\\s*_>#("'—–-]*(?:${interjection}(?![a-z
 const pronoun = "(?:that|this|it)"
 const answerNoun =
   "(?:the\\s+above(?!\\s+(?:answer|result|value|solution|calculation|computation|box))|(?:the|this|that|my)\\s+(?:(?:above|final|previous|earlier|initial|original|last|boxed|given|first|stated)\\s+){0,2}(?:answer|result|value|solution|calculation|computation|box)(?:\\s+(?:above|i\\s+gave|in\\s+the\\s+box))?)"
-const short = `(?:${wrong}|not\\s+${right})`
+const short = `(?:${wrong}|not\\s+${right}|off\\s+by)`
 const pronounDenied = new RegExp(
   `^(?:${pronoun}\\s+(?:${denying})|${pronoun}['’]s\\s+${adverbs}${short})(?![a-zA-Z])`,
   "i"
@@ -77,7 +77,7 @@ const pronounFails = new RegExp(
 )
 const answerDenied = new RegExp(`^${answerNoun}\\s+(?:${denying})(?![a-zA-Z])`, "i")
 const admitted =
-  /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|probably|actually)\s+)?(?:made\s+(?:a|an|some)\s+(?:[a-z]+\s+)?(?:mistake|error|slip)s?|(?:was|am|were)\s+(?:wrong|mistaken)|mis(?:counted|calculated|read|understood|added|took|computed)|meant|take\s+(?:that|it)\s+back)|^i['’]m\s+(?:wrong|mistaken)|^(?:please\s+)?(?:scratch\s+that|strike\s+that|never\s?mind|correction|disregard\s+(?:that|this|the\s+above)|ignore\s+(?:that|the\s+above)|there\s+(?:is|was)\s+(?:a|an)\s+(?:[a-z]{3,12}\s+)?(?:mistake|error|slip)\s+(?:in|above)|my\s+(?:mistake|bad))(?![a-zA-Z])/i
+  /^(?:i|we)(?:['’]ve|\s+have|\s+had)?\s+(?:(?:just|clearly|probably|actually)\s+)?(?:made\s+(?:a|an|some)\s+(?:[a-z]+\s+)?(?:mistake|error|slip)s?|(?:was|am|were)\s+(?:wrong|mistaken|off\s+by)|mis(?:counted|calculated|read|understood|added|took|computed)|meant|take\s+(?:that|it)\s+back)|^i['’]m\s+(?:wrong|mistaken)|^(?:please\s+)?(?:scratch\s+that|strike\s+that|forget\s+(?:that|it|this)|never\s?mind|correction|disregard\s+(?:that|this|the\s+above)|ignore\s+(?:that|the\s+above)|there\s+(?:is|was)\s+(?:a|an)\s+(?:[a-z]{3,12}\s+)?(?:mistake|error|slip)\s+(?:in|above)|my\s+(?:mistake|bad))(?![a-zA-Z])/i
 
 /** Another value replaces the answer. */
 const replaced = new RegExp(
@@ -86,7 +86,7 @@ const replaced = new RegExp(
 )
 const insteadOf = /^(?:it|that|the\s+answer)(?:['’]s|\s+is)\s+(?:(?:actually|really)\s+)?([-$\\\d].{0,40})/is
 const meaning =
-  /^[\s$*_)\]}"']*[,—–→-]\s*(?:(?:no|wait|sorry|oops)[\s,]+)?(?:i\s+mean(?:t)?|make\s+that|or\s+rather|corrected|no|wait|sorry)[\s,:]+([-$\\\d].{0,40})/is
+  /^[\s$*_)\]}"']*(?:[,—–→-]\s*|(?=or\s+rather|i\s+mean))(?:(?:no|wait|sorry|oops)[\s,]+)?(?:i\s+mean(?:t)?|make\s+that|or\s+rather|corrected|no|wait|sorry)[\s,:]+([-$\\\d].{0,40})/is
 
 const trueAnswer =
   "(?:the|my)\\s+(?:(?:correct|actual|true|real|right|proper|new|corrected)\\s+){1,2}(?:answer|value|result|solution|number|one)"
@@ -152,10 +152,15 @@ const isOther = (value: string, answer: string): boolean => {
 
 /** ", I guess", "This is just a guess" */
 const guessed =
-  /^[\s$*_)\]}",.(—–-]*(?:(?:i|we)(?:['’]d|\swould|['’]m|\sam)?\s(?:(?:just|only)\s)?guess(?:ing)?|(?:just|only)\s(?:a\s)?guess(?:ing)?|(?:but\s)?(?:this|that|it)(?:['’]s|\sis)\s(?:(?:just|only|merely)\s)?(?:a|my)\s(?:[a-z]{3,10}\s)?guess)(?![a-zA-Z])/i
+  /^[\s$*_)\]}",.(—–-]*(?:(?:i|we)(?:['’]d|\swould|['’]m|\sam)?\s(?:(?:just|only)\s)?guess(?:ing)?|(?:just|only)\s(?:a\s)?guess(?:ing)?|(?:but\s)?(?:(?:this|that|it)(?:['’]s|\sis)|is)\s(?:(?:just|only|merely)\s)?(?:a|my)\s(?:[a-z]{3,10}\s)?guess)(?![a-zA-Z])/i
 const crossed = /^[\s$*_)\]}.,]*[❌✗✘✖🚫]/u
 /** Brackets and clauses of the answer's own sentence. */
 const afterClauses = (head: string): ReadonlyArray<string> => head.split(/[,;(]\s?|\s[—–-]\s/)
+
+const interrupts = /(?<![a-zA-Z])(?:wait|oops)(?![a-zA-Z])/i
+const negates = /(?<![a-zA-Z])(?:no|nope)(?![a-zA-Z])/i
+/** A sentence without more words: "Not quite." */
+const onlyDenies = /^(?:not\s+quite|(?:that\s+is\s+)?(?:wrong|incorrect))[\s.!]*[.!]$/i
 
 /** Max characters read after an answer, and of each sentence. */
 const reach = 20_000
@@ -193,13 +198,17 @@ const takesBack = (sentence: string, answer: string, { isCorrected, isNext }: Co
   const other = (replaced.exec(about) ?? (isCorrecting ? insteadOf.exec(about) : null))?.[1]
   if (other !== undefined && isOther(other, answer)) return true
   if (isOtherNumber(concluded.exec(about)?.[1], answer)) return true
+  if (isOtherNumber(Replacement.intended(about), answer)) return true
   if (isOtherNumber(Replacement.offered(about), answer) || fails.test(sentence)) return true
   if (lead !== "" && slipped.test(about) && !simplified.test(about)) return true
   if (lead !== "" && isOtherNumber(Replacement.concluded(about), answer)) return true
   if (isCorrecting && Replacement.corrections(about).some((one) => isOtherNumber(one, answer))) return true
   if (isCorrecting && isOtherNumber(corrected.exec(about)?.[1], answer)) return true
   if ((isCorrecting || isCorrected) && isOtherNumber(onlyValue.exec(about)?.[1], answer)) return true
-  return (isNext || isCorrecting) && (pronounDenied.test(about) || pronounFails.test(about))
+  return (
+    (isNext || isCorrecting) &&
+    (pronounDenied.test(about) || pronounFails.test(about) || onlyDenies.test(sentence.slice(lead.length).trimEnd()))
+  )
 }
 
 /** True if `after`, the text after an answer, takes it back. */
@@ -218,14 +227,21 @@ export const follows = (after: string, answer: string): boolean => {
     return true
   const concluded = Reconsideration.conclusion(near.slice(head.length))
   if (concluded !== undefined && Reconsideration.differs(concluded, answer)) return true
+  const asides = head.split(/\s[—–-]\s/).slice(1)
+  if (asides.some((one) => takesBack(one, answer, { isNext: true, isCorrected: false }))) return true
+  if (isOtherNumber(Replacement.asked(near.slice(head.length)), answer)) return true
   let lead = ""
   let isCorrected = false
-  return sentences(near.slice(head.length)).some((one, index) => {
+  const all = sentences(near.slice(head.length))
+  const isTakenBack = all.some((one, index) => {
     // "No! It is 25": an interjection belongs to the following sentence.
     const sentence = lead + one
     lead = interjections.exec(sentence)?.[0] === sentence ? `${sentence} ` : ""
-    const isTakenBack = takesBack(sentence, answer, { isNext: index === 0, isCorrected })
+    const isOther = takesBack(sentence, answer, { isNext: index === 0, isCorrected })
     isCorrected = corrects(interjections.exec(sentence)?.[0] ?? "")
-    return isTakenBack
+    return isOther
   })
+  // A text that ends in "No wait." has no answer; "Is there another? No." answers its question.
+  const isReply = /\?[\s*_$)"']{0,9}$/.test(all.at(-2) ?? "")
+  return isTakenBack || interrupts.test(lead) || (negates.test(lead) && !isReply)
 }

@@ -10,10 +10,11 @@ type Rewriting = readonly [pattern: RegExp, english: string]
 /** A pattern of whole words. */
 const words = (pattern: string): RegExp => new RegExp(`(?<![\\p{L}\\p{M}])(?:${pattern})(?![\\p{L}\\p{M}])`, "giu")
 
-const copula = "(?:es|est|ist|è|é|e|está|era|sería|seria|is|was|är|er|jest|to|là|adalah|это|было)"
+const copula =
+  "(?:es|est|ist|war|était|fue|foi|był[oa]?|è|é|e|está|era|sería|seria|is|was|är|er|jest|to|là|adalah|это|было)"
 const pronoun = "(?:eso|esto|ello|isso|isto|das|dies|es|questo|quello|ciò|c['’]|ça|cela|ce|dat|dit|det|to|это|itu|ini)"
 const wrong =
-  "(?:incorrect[ao]|erróne[ao]|equivocad[ao]|errad[ao]|incorret[ao]|incorrecte|inexacte?|fausse|faux|fals[oa]|falsch|unrichtig|inkorrekt|sbagliat[oa]|errat[oa]|onjuist|fout|felaktigt?|forkert|feil|błędn[aey]|niepoprawn[aey]|nieprawidłow[aey]|неверно|неверный|неправильно|неправильный|ошибочно|yanlış(?:tır)?)"
+  "(?:incorrect[ao]|erróne[ao]|equivocad[ao]|errad[ao]|incorret[ao]|incorrecte|inexacte?|fausse|faux|fals[oa]|falsch|unrichtig|inkorrekt|sbagliat[oa]|errat[oa]|onjuist|fout|felaktigt?|forkert|feil|błędn[aey]|niepoprawn[aey]|nieprawidłow[aey]|неверно|неверный|ошибка|неправильно|неправильный|ошибочно|yanlış(?:tır)?)"
 const answer =
   "(?:(?:la|a|die|meine|ma|mi|minha|het|mijn)\\s)?(?:respuesta|resposta|risposta|réponse|antwort|antwoord|ответ)(?:\\s(?:anterior|precedente|précédente|vorherige))?"
 const right =
@@ -23,7 +24,11 @@ const right =
 const anew =
   "reconsider(?:ando|emos|iamo)|recalcul(?:ando|emos|amos|ei|ons|iamo)|ricalcol(?:ando|iamo|o)|(?:voy\\sa|vou|vamos\\sa|deixe-me|déjame|permíteme)\\s(?:recalcular|reconsiderar|rehacer|refazer)(?:lo)?|je\\srecalcule|refaisons|reprenons|(?:ich\\s)?(?:rechne|überlege|prüfe)\\s(?:(?:es|das|ich)\\s)?(?:noch\\s?(?:ein)?mal|nochmals|erneut|neu)|(?:noch\\s?(?:ein)?mal|nochmals|erneut)\\s(?:nach)?(?:gerechnet|überlegt|berechnet)|(?:давайте\\s|давай\\s)?(?:пересчита(?:ем|ю)|переделаем|пересмотрим)|دعني\\s(?:أعيد|أراجع)|फिर\\sसे\\s(?:गणना|सोच|विचार)"
 
+/** Directly after a correcting word. */
+const afterCorrection = "(?<=(?:wait,|actually|(?<![a-z])no[,.!])[\\s,.!:]{0,6})"
+
 const rewritings: ReadonlyArray<Rewriting> = [
+  [/[¡¿]/gu, " "],
   [/[。．]|।/gu, ". "],
   [/，|、|،/gu, ", "],
   [words(anew), " let me reconsider: "],
@@ -80,6 +85,30 @@ const rewritings: ReadonlyArray<Rewriting> = [
   [words("(?:là\\s|này\\s|đó\\s)sai|(?:adalah|itu)\\ssalah"), " that is wrong "],
   [new RegExp(`(?<=^[\\s$*_,;:)—–-]{0,9})${wrong}(?![\\p{L}])`, "giu"), " that is wrong "],
   [new RegExp(`(?<=[.!?\n]\\s?)${wrong}(?=\\s?[.!])`, "giu"), " that is wrong "],
+  [
+    /(?<!没有?|不会|你|他|她|如果)(?:我们?)?(?:刚才|之前|前面)?(?:算|弄|搞|想|看|写|答|数|加|减|乘)错了?(?:题目?|数字?|条件|符号)?(?!\p{L})|(?:計算を?)?間違え(?:ました|た|ています)(?!\p{L})|計算ミス(?:です|でした|をしました)(?!\p{L})/gu,
+    " that is wrong "
+  ],
+  [
+    words(
+      `(?:${pronoun}\\s?)?(?:${copula}\\s)?(?:une\\serreur|un\\serrore?|um\\serro|ein\\sfehler|een\\sfout|ett\\sfel|en\\sfejl)(?=\\s?[.!])`
+    ),
+    " that is wrong "
+  ],
+  [
+    words("korrektur|correction|corrección|correção|correzione|correctie|исправление|поправка|korekta)(?:\\s?:"),
+    " correction: "
+  ],
+  [/(?:更正|订正|訂正|정정)\s?:/gu, " correction: "],
+  [
+    /(?<!\p{L})(?:erreur|error|errore|erro|fehler|ошибка)\s?[:!,]\s?(?=(?:c['’]est|es|das|son|è|é|это)\s[-$\\\d])/giu,
+    " wait, "
+  ],
+  [
+    words("en\\sfait|en\\srealidad|in\\srealtà|na\\sverdade|tatsächlich|на\\sсамом\\sделе|w\\srzeczywistości"),
+    " actually "
+  ],
+  [/(?:实际上|實際上|其实|実際は|実は|사실은?)(?=,|\s?[是为\d])/gu, " actually "],
   [/(?<!对)(?:这|那)?是?(?:错误的?|錯誤的?|错的|错了?|不正确的?|不正確的?|不对|不對)了?(?!\p{L})/gu, " that is wrong "],
   [
     /(?:これ)?[はが]?(?:間違い|間違って|誤り)(?:です|でした|だ|である|います)?(?!\p{L})|違(?:います|う|いました)(?!\p{L})/gu,
@@ -98,27 +127,36 @@ const rewritings: ReadonlyArray<Rewriting> = [
     words("(?:non|não|nao|nej|nei|nie|hayır|không|لا|عذر[اًا]{1,2}|انتظر|नहीं|रुको|रुकिए|माफ़\\sकीजिए)(?=\\s?[,.!;।،])"),
     " wait, "
   ],
-  [/等等|等一下|等下|待って|いや|잠깐(?:만)?|아니요?(?=[,. ])/gu, " wait, "],
+  [/等等|等一下|等下|待って|いや|いいえ|(?<!\p{L})不(?=,)|잠깐(?:만)?|아니요?(?=[,. ])/gu, " wait, "],
   [
     words(
       "(?:(?:eso|esto|isso|das|es|ça|cela|questo)\\s)?(?:debería|deberia|deveria|sollte|müsste|devrait|dovrebbe|должно)\\s(?:ser|être|essere|быть|eigentlich)?"
     ),
     " it should be "
   ],
+  [
+    new RegExp(
+      `${afterCorrection}(?:(?:c['’]est|ce\\ssont|(?:es|das)\\s(?:ist|sind)|(?:ist|sind)\\ses|es|son|è|é|sono|são|это)\\s|[是为]\\s?)(?=[-$\\\\\\d])`,
+      "giu"
+    ),
+    "it is "
+  ],
+  [/(?<=wait,[\s,.!:]{0,6}\$?-?[\d.,]{1,20}\$?\s?)(?:です|でした|だ|입니다|이에요|예요)(?!\p{L})/giu, ""],
   [/(?:它|答案)?(?:应该|應該|应当)(?:是|为|為)/gu, " it should be "],
   [
     words(
-      "no\\ses|não\\sé|nao\\sé|non\\sè|n['’]est\\spas|ist\\snicht|is\\sniet|är\\sinte|er\\sikke|nie\\sjest|to\\snie|не\\sявляется|не\\sравен|не\\sравно|bukan|không\\sphải(?:\\slà)?"
+      "no\\s(?:es|son|era|fue|sería)|n[ãa]o\\s(?:é|são|era|foi|seria)|non\\s(?:è|sono|era)|n['’]est\\spas|ne\\ssont\\spas|(?:sind|war)\\snicht|zijn\\sniet|ist\\snicht|is\\sniet|är\\sinte|er\\sikke|nie\\sjest|to\\snie|не\\sявляется|не\\sравен|не\\sравно|не\\sможет\\sбыть|bukan|không\\sphải(?:\\slà)?"
     ),
     " is not "
   ],
   [/(?<!是)(?:并)?不(?:是|等于|為|为)(?!不)/gu, " is not "],
   [words("не(?=\\s[$\\\\\\d])"), " is not "],
-  [/而是/gu, " but "],
+  [/(?<!\p{L})و?ليس(?:ت)?(?!\p{L})/gu, " is not "],
+  [/而是|(?<!\p{L})بل(?!\p{L})/gu, " but "],
   [words("sondern|sino|mais|mas|но"), " but "],
   [
     words(
-      "quizás?|tal\\svez|talvez|a\\slo\\smejor|posiblemente|probablemente|provavelmente|peut-être|probablement|forse|probabilmente|vielleicht|möglicherweise|wahrscheinlich|misschien|kanske|kanskje|måske|być\\smoże|może|возможно|может\\sбыть|наверное|вероятно|belki|mungkin|có\\slẽ"
+      "quizás?|tal\\svez|talvez|a\\slo\\smejor|posiblemente|probablemente|provavelmente|peut-être|probablement|forse|probabilmente|vielleicht|möglicherweise|wahrscheinlich|misschien|waarschijnlijk|kanske|kanskje|måske|być\\smoże|(?:może|может)(?=\\s?[,$\\d\\\\])|возможно|может\\sбыть|наверное|вероятно|belki|mungkin|có\\slẽ"
     ),
     " maybe "
   ],
@@ -155,13 +193,16 @@ const rewritings: ReadonlyArray<Rewriting> = [
 
 /** Texts that may contain one of the words: letters that English does not have, or a word that it does not. */
 const candidates =
-  /[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|posiblemente|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi|mindestens|wenigstens|zumindest|al|au|por|pelo|almeno|minstens|minst|mindst|co|en|setidaknya|hoogstens|etwa|rund|alrededor|environ|cerca|non|nej|nei|reconsiderando|reconsideremos|recalcul[a-z]{2,5}|ricalcol[a-z]{1,5}|voy|vou|vamos|deixe-me|refaisons|reprenons|nochmals?|noch|erneut|adivino|chuto|meu|meine|ongeveer|omkring|sekitar|kira)(?![a-z])|[à-ž]/iu
+  /¡|[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|pos(?:s?ib)[a-z]{4,8}|prob[a-z]{5,11}e|prova[a-z]{8}|wahrscheinlich|waarschijnlijk|misschien|kanskj?e|korrektur|corre(?:ctie|zione|ction)|sono?(?=\s[-$\\\d])|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi|mindestens|wenigstens|zumindest|al|au|por|pelo|almeno|minstens|minst|mindst|co|en|setidaknya|hoogstens|etwa|rund|alrededor|environ|cerca|non|nej|nei|reconsiderando|reconsideremos|recalcul[a-z]{2,5}|ricalcol[a-z]{1,5}|voy|vou|vamos|deixe-me|refaisons|reprenons|nochmals?|noch|erneut|adivino|chuto|meu|meine|ongeveer|omkring|sekitar|kira)(?![a-z])|[à-ž]/iu
 
 /** The text with the words of other languages in English. */
 export const inEnglish = (text: string): string =>
   candidates.test(text)
     ? rewritings.reduce((written, [pattern, english]) => written.replaceAll(pattern, english), text)
     : text
+
+/** The text directly before a value in English: some words count only before one. */
+export const beforeValue = (text: string): string => inEnglish(`${text}\\`).slice(0, -1)
 
 /** "Die Antwort ist", "答案是：", directly before a value. */
 const announcements =

@@ -109,7 +109,7 @@ const refusedClaim =
   /(?<![a-zA-Z])(?:(?:false|untrue|incorrect|wrong|not\s+(?:true|correct|right))\s+(?:that|to\s+(?:say|claim|think|conclude|assume))|can(?:not|\snot|['’]?t)\s+be\s+that|(?:there\s+is|there['’]s)\s+no\s+way|(?:i|we)\s+doubt|impossible\s+(?:that|for)|(?:do|does|did)(?:\s?n['’]?t|\s+not)\s+(?:think|believe|agree)|not\s+(?:convinced|sure|certain))(?![a-zA-Z])(?:(?!\s(?:but|so|hence|thus|therefore)\s)[^,.!?;\n])*$/i
 /** "A common wrong answer is 5", "we can rule out 5". */
 const refusedValue =
-  /(?:(?<![a-zA-Z])(?:anything\s+but|(?:rul(?:e|es|ed|ing)|cross(?:es|ed|ing)?)\s+out|mistake\s+(?:is\s+|would\s+be\s+)?to\s+[a-z]{2,20})|(?:^|[.!?:;,\n*]\s{0,3}|(?<![a-z])(?:but|and|so)\s)(?:an?|the|one|another|my)\s(?:[a-z]{3,12}\s)?(?:wrong|incorrect|mistaken|false)\s(?:answer|value|result|solution|guess|choice)\s(?:is|was|would\sbe))[\s$*:([]{1,9}$/i
+  /(?:(?<![a-zA-Z])(?:anything\s+but|instead\s+of|as\s+opposed\s+to|hardly|scarcely|(?:rul(?:e|es|ed|ing)|cross(?:es|ed|ing)?)\s+out|mistake\s+(?:is\s+|would\s+be\s+)?to\s+[a-z]{2,20})|(?:^|[.!?:;,\n*]\s{0,3}|(?<![a-z])(?:but|and|so)\s)(?:an?|the|one|another|my)\s(?:[a-z]{3,12}\s)?(?:wrong|incorrect|mistaken|false)\s(?:answer|value|result|solution|guess|choice)\s(?:is|was|would\sbe))[\s$*:([]{1,9}$/i
 const refusedRelation = /(?:\\neq?|\\not\s{0,9}=|!=|≠|<>)[\s$\\([{]{0,20}$/
 
 /**
