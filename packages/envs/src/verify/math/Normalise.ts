@@ -143,6 +143,7 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\div(?![a-zA-Z])/g, "/"],
   [/\\lvert|\\rvert|\\vert(?![a-zA-Z])/g, "|"],
   [/\^\s*([+-]?\d+)/g, "^{$1}"],
+  [/\^\s+\(/g, "^("],
   [/(?:(?<![\\a-zA-Z])sqrt|√)\s*(\d+)/g, "\\sqrt{$1}"],
   [/(?:(?<![\\a-zA-Z])sqrt|√)(?=\s*[({])/g, "\\sqrt"],
   [/(?<![\\a-zA-Z])(?=(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan)(?:\s*[({^]|\s+[\dx]))/g, "\\"],
@@ -151,12 +152,12 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/(?<![\\a-zA-Z])(?:infinity|infty|oo)(?![a-zA-Z])/g, "\\infty "]
 ]
 
-/** `\sqrt(x + 1)` is `\sqrt{x + 1}`. */
-const bracedRoots = (text: string): string => {
+/** `\sqrt(x + 1)` is `\sqrt{x + 1}`; with `command` "^", `2^(n + 1)` is `2^{n + 1}`. */
+const braced = (text: string, command: string): string => {
   let result = text
-  for (let at = result.indexOf("\\sqrt("); at >= 0; at = result.indexOf("\\sqrt(", at + 1)) {
+  for (let at = result.indexOf(`${command}(`); at >= 0; at = result.indexOf(`${command}(`, at + 1)) {
     const depth = Scan.depths(result)
-    const open = at + 5
+    const open = at + command.length
     const close = depth.findIndex((level, i) => i > open && result[i] === ")" && level === depth[open])
     if (close < 0) return result
     result = `${result.slice(0, open)}{${result.slice(open + 1, close)}}${result.slice(close + 1)}`
@@ -246,7 +247,7 @@ export const normalise = (answer: string): string => {
     .replaceAll(/(?<!\\)\\[[\]]/g, " ")
   text = withBase(withoutBracedCommas(plainTexts(unboxed(text))))
   for (const [pattern, replacement] of spelling) text = text.replaceAll(pattern, replacement)
-  text = ungrouped(withoutThousands(bracedRoots(Intervals.withHalfOpen(text))))
+  text = ungrouped(withoutThousands(braced(braced(Intervals.withHalfOpen(text), "\\sqrt"), "^")))
     .replaceAll(/\s+/g, " ")
     .trim()
   // Punctuation of the sentence around the answer.
