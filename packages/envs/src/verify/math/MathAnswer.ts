@@ -114,6 +114,8 @@ const withoutChoices = (gold: string, prediction: string): readonly [gold: strin
   return [a?.value ?? gold, b?.value ?? prediction]
 }
 
+const withHyphens = (text: string): string => text.replaceAll("\\dash", "-")
+
 /**
  * True if the prediction equals the reference, with leaves read by `read`. Both are answers as returned by `extract`:
  * LaTeX or plain text, with or without delimiters. Answers beyond the limits equal nothing.
@@ -137,6 +139,8 @@ export const equivalent = (
   const written = canonicalText(a)
   if (written === "" || b === "") return false
   if (written === canonicalText(b)) return true
+  // The reference may have a hyphen in a range.
+  if (withHyphens(written) === withHyphens(canonicalText(b))) return true
   const formula = canonicalFormula(gold)
   if (formula !== undefined && formula === canonicalFormula(prediction)) return true
   return Compare.compare(parse(a, read), parse(b, read), { ...Compare.defaultRules, ...rules })

@@ -45,8 +45,8 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   cent: ["cent", "¢"],
   "€": ["€", "euro", "EUR"],
   "£": ["£", "GBP"],
-  yuan: ["yuan", "RMB"],
-  yen: ["yen", "JPY"],
+  yuan: ["yuan", "RMB", "元"],
+  yen: ["yen", "JPY", "円"],
   "₹": ["₹", "rupee", "INR", "Rs"],
   CHF: ["CHF", "franc"],
   unit: ["unit"],
@@ -121,7 +121,7 @@ const canonicalUnit = (text: string): string | undefined => {
 }
 
 const currencyBefore = /^([+-]?)\s*(\\\$|[€£¥₹]|(?:Rs|INR|CHF|USD|EUR)(?=[.\s\d])\.?)\s*(?=[\d.\\]|-\d)/
-const currencyAfter = /(?<!\s)\s*(\\\$|[€£¥₹¢])$/
+const currencyAfter = /(?<!\s)\s*(\\\$|[€£¥₹¢円元])$/
 const degreesAfter = /(?<!\s)\s*\^\s*\\circ\s*$/
 const temperature = /(?<!\s)\s*\^\s*\\circ\s*(?=[CF]$)/
 const percentAfter =

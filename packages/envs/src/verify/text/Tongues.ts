@@ -206,7 +206,7 @@ export const beforeValue = (text: string): string => inEnglish(`${text}\\`).slic
 
 /** "Die Antwort ist", "答案是：", directly before a value. */
 const announcements =
-  /(?<!\p{L})(?:(?:la|a|die|het|de|l['’])\s?)?(?:respuesta|resposta|risposta|réponse|antwort|antwoord|svaret|ответ|odpowiedź|cevap|jawabannya)(?:\s(?:correct[ao]|corrett[ao]|finale?))?\s?(?:es|é|è|est|ist|is|är|to|adalah|:|=|—|–)(?=[\s$*:]{0,6}(?:\\?[$€£])?[-\d\\])|(?:最[终後后終])?的?(?:答案|答え|答)\s?(?:是|为|為|は|:|：|=)[:：]?(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])|정?답(?:은|:|：)(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])/giu
+  /(?<!\p{L})(?:(?:la|a|die|das|het|de|el|il|le|o|l['’])\s?)?(?:respuesta|resposta|risposta|réponse|antwort|antwoord|svaret|ответ|odpowiedź|cevap|jawabannya|ergebnis|lösung|resultado|risultato|résultat|resultaat|resultatet|результат|wynik|solución|soluzione|solução|oplossing)(?:\s(?:correct[ao]|corrett[ao]|finale?))?\s?(?:es|é|è|est|ist|lautet|beträgt|is|är|to|adalah|:|=|—|–)(?=[\s$*:]{0,6}(?:\\?[$€£])?[-\d\\])|(?:最[终後后終])?的?(?:答案|答え|答)\s?(?:是|为|為|は|:|：|=)[:：]?(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])|(?<!\p{L})(?:الجواب|الإجابة|الناتج)(?:\sالنهائية?)?\s?(?:هو|هي|:|=)(?=[\s$*:]{0,6}(?:\\?[$€£])?[-\d\\])|정?답(?:은|:|：)(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])/giu
 
 /** A word of another script behind an announced number, a unit or an ending, but no multiple: "72 个", "72です". */
 const unit =
