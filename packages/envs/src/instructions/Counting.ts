@@ -28,10 +28,10 @@ export const words = (text: string): ReadonlyArray<string> => text.split(/\s+/).
 /** A word from its first letter or digit to its last. Linear in the word's length. */
 export const bareWord = (word: string): string => /[\p{L}\p{N}](?:.*[\p{L}\p{N}])?/su.exec(word)?.[0] ?? ""
 
-const abbreviated = "Mrs|Prof|Rev|Gen|Capt|Lt|Col|Sgt|Hon|vs"
+const abbreviated = "Dr|Mr|Ms|St|Mt|Ft|Fr|Jr|Sr|Mrs|Prof|Rev|Gen|Capt|Lt|Col|Sgt|Hon|vs"
 const sentenceEnd = new RegExp(
   [
-    `(?<![\\p{L}\\p{N}_]\\.[\\p{L}\\p{N}_]\\.)(?<!\\p{Lu}\\p{Ll}\\.)(?<!(?:${abbreviated})\\.)(?<=[.?!…]["'”)\\]*]{0,3})\\s`,
+    `(?<![\\p{L}\\p{N}_]\\.[\\p{L}\\p{N}_]\\.)(?<!(?<![\\p{L}\\p{N}_])(?:(?:${abbreviated})\\.|No\\.(?=\\s\\d)))(?<=[.?!…]["'”)\\]*]{0,3})\\s`,
     `(?<=[。！？]["'”」』）]{0,3})(?!["'”」』）。！？])`
   ].join("|"),
   "u"

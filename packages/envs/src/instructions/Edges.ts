@@ -31,7 +31,7 @@ export const quotation = checker(
     instruction: () => "Put your whole answer between double quotation marks.",
     isMet: (text) => {
       const trimmed = text.trim()
-      return trimmed.length > 2 && /^["“]/.test(trimmed) && /["”]$/.test(trimmed)
+      return trimmed.length > 2 && /^["“”„«»「『]/.test(trimmed) && /["”“»«」』]$/.test(trimmed)
     }
   }
 )

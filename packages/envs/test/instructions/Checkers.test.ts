@@ -109,6 +109,11 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
       broken: ["One. Two.", ". . . . .", "e.g. this is one sentence by Dr. Who", "3.14 is one. number"]
     },
     {
+      args: quantified(3, "at least"),
+      met: ["I met Jo. I met Al. That is all.", "Is it so? No. It is not."],
+      broken: ["I met Jo. I met Al.", "St. Jo met Mr. Al. Both wait for No. 5."]
+    },
+    {
       args: quantified(1, "at most"),
       met: [
         "Mrs. Smith came at 5 p.m. today.",
@@ -320,8 +325,8 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
   validate_quotation: [
     {
       args: {},
-      met: ['"All of it."', ' "a"\n', "“All of it.”"],
-      broken: ['"', '""', '"."', '"a', 'a"', "'a'", 'He said "a"']
+      met: ['"All of it."', ' "a"\n', "“All of it.”", "„Hallo du“", "«Tout.»", "”Allt.”", "「全部」"],
+      broken: ["„Hallo du", '"', '""', '"."', '"a', 'a"', "'a'", 'He said "a"']
     }
   ],
   validate_no_commas: [
