@@ -131,7 +131,10 @@ const valueOf = (value: SqlValue): Table.Value =>
     ? value
     : Buffer.from(new Uint8Array(value as ArrayBuffer)).toString("hex")
 
-const run = (source: Source, sql: string): Result.Result<Table.Table, string> =>
+const run = (
+  source: Source,
+  sql: string
+): Result.Result<Table.Table & { readonly names: ReadonlyArray<string> }, string> =>
   Result.try({
     try: () =>
       using(open(bytesOf(source)), (database) => {
@@ -154,13 +157,12 @@ const run = (source: Source, sql: string): Result.Result<Table.Table, string> =>
           }
         })
         if (statements.length !== 1) throw new Error(`one statement is expected, not ${statements.length}`)
-        return { columns: columns.length, rows }
+        return { columns: columns.length, names: columns, rows }
       }),
     catch: reason
   })
 
 const judge = (databases: ReadonlyArray<Source>, gold: string, input: string): Verdict => {
-  const isOrdered = Table.isOrdered(gold)
   const columns: Array<number> = []
   let isCorrect = true
   for (const source of databases) {
@@ -173,7 +175,7 @@ const judge = (databases: ReadonlyArray<Source>, gold: string, input: string): V
       return { _tag: "judged", executes: false, columns: 0, isCorrect: false, problem: result.failure }
     }
     columns.push(Table.columnShare(target.success, result.success))
-    isCorrect &&= Table.areEqual(target.success, result.success, isOrdered)
+    isCorrect &&= Table.areEqual(target.success, result.success, Table.orderOf(gold, target.success.names))
   }
   return { _tag: "judged", executes: true, columns: Math.min(...columns), isCorrect }
 }

@@ -208,6 +208,10 @@ describe("SqlVerifier", () => {
       }
       const verdict = yield* judge([database], gold, "SELECT y, x FROM t")
       assert.deepStrictEqual(verdict, { _tag: "judged", executes: true, columns: 1, isCorrect: true })
+      const tied = "INSERT INTO t VALUES (1, 'c');"
+      const ranked = (query: string) => judge([database + tied], `${gold} ORDER BY x`, query)
+      assert.deepInclude(yield* ranked(`${gold} ORDER BY x, y DESC`), { isCorrect: true })
+      assert.deepInclude(yield* ranked(`${gold} ORDER BY y`), { isCorrect: false })
       const part = yield* judge([database], gold, "SELECT x, 5 FROM t")
       assert.deepStrictEqual(part, { _tag: "judged", executes: true, columns: 0.5, isCorrect: false })
     }).pipe(Effect.scoped)
@@ -271,6 +275,27 @@ describe("results", () => {
     assert.isTrue(Table.areEqual(of([9007199254740993n]), of([9007199254740993n]), false))
     assert.isFalse(Table.areEqual(of([1], [2]), of([2], [1]), true))
     assert.isTrue(Table.areEqual(of(Array(12).fill(1)), of(Array(12).fill(1)), true))
+  })
+
+  it("may break ties differently where they have the columns that the query orders by", () => {
+    const wanted = of([1, "b"], [1, "a"], [2, "c"])
+    assert.isTrue(Table.areEqual(wanted, of([1, "a"], [1, "b"], [2, "c"]), [0]))
+    assert.isTrue(Table.areEqual(wanted, of(["a", 1], ["b", 1], ["c", 2]), [0]))
+    assert.isFalse(Table.areEqual(wanted, of([2, "c"], [1, "a"], [1, "b"]), [0]))
+    assert.isFalse(Table.areEqual(wanted, of([1, "a"], [1, "a"], [2, "c"]), [0]))
+    assert.isFalse(Table.areEqual(wanted, of([1, "a"], [1, "b"], [2, "c"]), [0, 1]))
+    const names = ["x", "No.", "y", "y"]
+    const orders: ReadonlyArray<readonly [end: string, order: Table.Order]> = [
+      ["", false],
+      ["ORDER BY x", [0]],
+      ['ORDER BY "no." DESC, X asc nulls last;', [1, 0]],
+      ["ORDER BY 2, `x`", [1, 0]],
+      ...["y", "z", "lower(x)", "t.x", "x + 1", "x COLLATE NOCASE", "x LIMIT 3", "5", "0", "'x'"].map(
+        (by) => [`ORDER BY ${by}`, true] as const
+      )
+    ]
+    for (const [end, order] of orders)
+      assert.deepStrictEqual(Table.orderOf(`SELECT * FROM t ${end}`, names), order, end)
   })
 
   it("have an order where the query says so, outside of brackets, texts and comments", () => {
