@@ -86,7 +86,7 @@ const replaced = new RegExp(
 )
 const insteadOf = /^(?:it|that|the\s+answer)(?:['’]s|\s+is)\s+(?:(?:actually|really)\s+)?([-$\\\d].{0,40})/is
 const meaning =
-  /^[\s$*_)\]}"']*(?:[,—–→-]\s*|(?=or\s+rather|i\s+mean))(?:(?:no|wait|sorry|oops)[\s,]+)?(?:i\s+mean(?:t)?|make\s+that|or\s+rather|corrected|no|wait|sorry)[\s,:]+([-$\\\d].{0,40})/is
+  /^[\s$*_)\]}"']*(?:(?:[,(—–→]|-{1,2})\s*|(?=or\s+rather|i\s+mean))(?:(?:no|wait|sorry|oops)[\s,]+)?(?:i\s+mean(?:t)?|make\s+that|or\s+rather|corrected|no|wait|sorry|oops)[\s,:]+([-$\\\d].{0,40})/is
 
 const trueAnswer =
   "(?:the|my)\\s+(?:(?:correct|actual|true|real|right|proper|new|corrected)\\s+){1,2}(?:answer|value|result|solution|number|one)"
@@ -152,7 +152,7 @@ const isOther = (value: string, answer: string): boolean => {
 
 /** ", I guess", "This is just a guess" */
 const guessed =
-  /^[\s$*_)\]}",.(—–-]*(?:(?:i|we)(?:['’]d|\swould|['’]m|\sam)?\s(?:(?:just|only)\s)?guess(?:ing)?|(?:just|only)\s(?:a\s)?guess(?:ing)?|(?:but\s)?(?:(?:this|that|it)(?:['’]s|\sis)|is)\s(?:(?:just|only|merely)\s)?(?:a|my)\s(?:[a-z]{3,10}\s)?guess)(?![a-zA-Z])/i
+  /^[\s$*_)\]}",.(—–-]*(?:(?:i|we)(?:['’]d|\swould|['’]m|\sam)?\s(?:(?:just|only)\s)?guess(?:ing)?|(?:just|only)\s(?:a\s)?guess(?:ing)?|(?:but\s)?(?:(?:this|that|it)(?:['’]s|\sis)|is)\s(?:(?:just|only|merely)\s)?(?:a|my)\s(?:[a-z]{3,10}\s)?guess)(?![a-zA-Z])(?!\s(?:that|which)\s)/i
 const crossed = /^[\s$*_)\]}.,]*[❌✗✘✖🚫]/u
 /** Brackets and clauses of the answer's own sentence. */
 const afterClauses = (head: string): ReadonlyArray<string> => head.split(/[,;(]\s?|\s[—–-]\s/)

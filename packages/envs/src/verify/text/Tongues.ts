@@ -12,9 +12,10 @@ const words = (pattern: string): RegExp => new RegExp(`(?<![\\p{L}\\p{M}])(?:${p
 
 const copula =
   "(?:es|est|ist|war|était|fue|foi|był[oa]?|è|é|e|está|era|sería|seria|is|was|är|er|jest|to|là|adalah|это|было)"
-const pronoun = "(?:eso|esto|ello|isso|isto|das|dies|es|questo|quello|ciò|c['’]|ça|cela|ce|dat|dit|det|to|это|itu|ini)"
+const pronoun =
+  "(?:eso|esto|ello|isso|isto|das|dies|es|questo|quello|ciò|c['’]|ça|cela|ce|dat|dit|det|to|это|bu|itu|ini)"
 const wrong =
-  "(?:incorrect[ao]|erróne[ao]|equivocad[ao]|errad[ao]|incorret[ao]|incorrecte|inexacte?|fausse|faux|fals[oa]|falsch|unrichtig|inkorrekt|sbagliat[oa]|errat[oa]|onjuist|fout|felaktigt?|forkert|feil|błędn[aey]|niepoprawn[aey]|nieprawidłow[aey]|неверно|неверный|ошибка|неправильно|неправильный|ошибочно|yanlış(?:tır)?)"
+  "(?:incorrect[ao]|erróne[ao]|equivocad[ao]|errad[ao]|incorret[ao]|incorrecte|inexacte?|fausse|faux|fals[oa]|falsch|unrichtig|inkorrekt|sbagliat[oa]|errat[oa]|onjuist|fout|fel(?:aktigt?)?|forkert|feil|błąd|błędn[aey]|niepoprawn[aey]|nieprawidłow[aey]|неверно|неверный|ошибка|неправильно|неправильный|ошибочно|yanlış(?:tır)?)"
 const answer =
   "(?:(?:la|a|die|meine|ma|mi|minha|het|mijn)\\s)?(?:respuesta|resposta|risposta|réponse|antwort|antwoord|ответ)(?:\\s(?:anterior|precedente|précédente|vorherige))?"
 const right =
@@ -119,15 +120,15 @@ const rewritings: ReadonlyArray<Rewriting> = [
   [words("değil(?:dir)?"), " is not correct "],
   [
     words(
-      "espera|espere|perdón|attends|attendez|pardon|warte|moment|nein|aspetta|scusa|desculpe|ops|oups|ups|hoppla|ой|подождите|подожди|стоп|нет|bekle|tunggu|khoan"
+      "espera|espere|perdón|attends|attendez|pardon|warte|moment|aspetta|scusa|desculpe|ops|oups|ups|hoppla|ой|подождите|подожди|стоп|bekle|tunggu|khoan"
     ),
     " wait, "
   ],
-  [
-    words("(?:non|não|nao|nej|nei|nie|hayır|không|لا|عذر[اًا]{1,2}|انتظر|नहीं|रुको|रुकिए|माफ़\\sकीजिए)(?=\\s?[,.!;।،])"),
-    " wait, "
-  ],
-  [/等等|等一下|等下|待って|いや|いいえ|(?<!\p{L})不(?=,)|잠깐(?:만)?|아니요?(?=[,. ])/gu, " wait, "],
+  [words("(?:عذر[اًا]{1,2}|انتظر|रुको|रुकिए|माफ़\\sकीजिए)(?=\\s?[,.!;।،])"), " wait, "],
+  [words("nein|нет|(?:non|não|nao|nee|nej|nei|nie|hayır|không|tidak|لا|नहीं)(?=\\s?[,.!;।،])"), " no, "],
+  [/नहीं\sहै(?![\p{L}\p{M}])/gu, " is not correct "],
+  [/等等|等一下|等下|待って|잠깐(?:만)?/gu, " wait, "],
+  [/いや|いいえ|(?<!\p{L})不(?=,)|아니요?(?=[,. ])/gu, " no, "],
   [
     words(
       "(?:(?:eso|esto|isso|das|es|ça|cela|questo)\\s)?(?:debería|deberia|deveria|sollte|müsste|devrait|dovrebbe|должно)\\s(?:ser|être|essere|быть|eigentlich)?"
@@ -136,12 +137,12 @@ const rewritings: ReadonlyArray<Rewriting> = [
   ],
   [
     new RegExp(
-      `${afterCorrection}(?:(?:c['’]est|ce\\ssont|(?:es|das)\\s(?:ist|sind)|(?:ist|sind)\\ses|es|son|è|é|sono|são|это)\\s|[是为]\\s?)(?=[-$\\\\\\d])`,
+      `${afterCorrection}(?:(?:c['’]est|ce\\ssont|(?:es|das)\\s(?:ist|sind)|(?:ist|sind)\\ses|es|son|è|é|sono|são|это|to|het\\sis|det\\s(?:är|er)|là|الجواب(?:\\sهو)?)\\s|[是为]\\s?)(?=[-$\\\\\\d])`,
       "giu"
     ),
     "it is "
   ],
-  [/(?<=wait,[\s,.!:]{0,6}\$?-?[\d.,]{1,20}\$?\s?)(?:です|でした|だ|입니다|이에요|예요)(?!\p{L})/giu, ""],
+  [/(?<=(?:wait|no),[\s,.!:]{0,6}\$?-?[\d.,]{1,20}\$?\s?)(?:です|でした|だ|입니다|이에요|예요)(?!\p{L})/giu, ""],
   [/(?:它|答案)?(?:应该|應該|应当)(?:是|为|為)/gu, " it should be "],
   [
     words(
@@ -193,7 +194,7 @@ const rewritings: ReadonlyArray<Rewriting> = [
 
 /** Texts that may contain one of the words: letters that English does not have, or a word that it does not. */
 const candidates =
-  /¡|[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|pos(?:s?ib)[a-z]{4,8}|prob[a-z]{5,11}e|prova[a-z]{8}|wahrscheinlich|waarschijnlijk|misschien|kanskj?e|korrektur|corre(?:ctie|zione|ction)|sono?(?=\s[-$\\\d])|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi|mindestens|wenigstens|zumindest|al|au|por|pelo|almeno|minstens|minst|mindst|co|en|setidaknya|hoogstens|etwa|rund|alrededor|environ|cerca|non|nej|nei|reconsiderando|reconsideremos|recalcul[a-z]{2,5}|ricalcol[a-z]{1,5}|voy|vou|vamos|deixe-me|refaisons|reprenons|nochmals?|noch|erneut|adivino|chuto|meu|meine|ongeveer|omkring|sekitar|kira)(?![a-z])|[à-ž]/iu
+  /¡|[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|pos(?:s?ib)[a-z]{4,8}|prob[a-z]{5,11}e|prova[a-z]{8}|wahrscheinlich|waarschijnlijk|misschien|kanskj?e|korrektur|corre(?:ctie|zione|ction)|sono?(?=\s[-$\\\d])|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi|mindestens|wenigstens|zumindest|al|au|por|pelo|almeno|minstens|minst|mindst|co|en|setidaknya|hoogstens|etwa|rund|alrededor|environ|cerca|non|nee|nej|nei|tidak|reconsiderando|reconsideremos|recalcul[a-z]{2,5}|ricalcol[a-z]{1,5}|voy|vou|vamos|deixe-me|refaisons|reprenons|nochmals?|noch|erneut|adivino|chuto|meu|meine|ongeveer|omkring|sekitar|kira)(?![a-z])|[à-ž]/iu
 
 /** The text with the words of other languages in English. */
 export const inEnglish = (text: string): string =>
