@@ -24,15 +24,15 @@ interface Grown {
 }
 
 interface Line {
-  readonly count: number
   readonly grown: ReadonlyArray<Grown>
-  readonly rewards: Rewards
+  /** Its conversations: the number of sequences of each, and its rewards. */
+  readonly conversations: ReadonlyArray<{ readonly count: number; readonly rewards: Rewards }>
   /** The tokenizer of the ids, if known. */
   readonly tokenizer?: Gateway.Session["tokenizer"]
 }
 
 /** A session in its state when its process ended. */
-export type Unfinished = Pick<Gateway.Session, "id" | "recording" | "rewards" | "tokenizer">
+export type Unfinished = Pick<Gateway.Session, "id" | "conversations" | "tokenizer">
 
 export interface OpenSessions {
   readonly write: (session: Unfinished) => Effect.Effect<void, { readonly message: string }>
@@ -137,27 +137,28 @@ const after = (before: Trajectory.Trajectory | undefined, grown: Grown): Traject
 /** Rebuilds the session from the lines of a file. */
 export const read = (id: string, text: string): Unfinished => {
   let sequences: ReadonlyArray<Trajectory.Trajectory> = []
-  let rewards: Rewards = []
+  let conversations: Line["conversations"] = []
   let tokenizer: Line["tokenizer"]
   for (const one of text.split("\n")) {
     // Written by our own process; only the last line may be truncated.
     const line = Result.try(() => JSON.parse(one) as Line)
     if (Result.isFailure(line)) break
-    const next = sequences.slice(0, line.success.count)
+    conversations = line.success.conversations
+    const next = sequences.slice(
+      0,
+      conversations.reduce((sum, { count }) => sum + count, 0)
+    )
     for (const grown of line.success.grown) next[grown.at] = after(sequences[grown.at], grown)
     sequences = next
-    rewards = line.success.rewards
     tokenizer = line.success.tokenizer
   }
-  return {
-    id,
-    ...(tokenizer && { tokenizer }),
-    rewards: Effect.succeed(rewards),
-    recording: Effect.succeed({
-      sequences: sequences.map((trajectory, sequence) => ({ sequence, trajectory })),
-      leftOut: []
-    })
-  }
+  const recorded = sequences.map((trajectory, sequence) => ({ sequence, trajectory }))
+  let at = 0
+  const parts = conversations.map(({ count, rewards }) => ({
+    recording: { sequences: recorded.slice(at, (at += count)), leftOut: [] },
+    rewards
+  }))
+  return { id, ...(tokenizer && { tokenizer }), conversations: Effect.succeed(parts) }
 }
 
 export const make = Effect.fn("OpenSessions.make")(function* (recording: string) {
@@ -169,12 +170,16 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
   const sizes = new Map<string, number>()
 
   const write = Effect.fnUntraced(function* (session: Unfinished) {
-    const { sequences } = yield* session.recording
-    const rewards = yield* session.rewards
+    const conversations = yield* session.conversations
+    const sequences = conversations.flatMap(({ recording }) => recording.sequences)
     const known = written.get(session.id)
     const grown = sequences.flatMap(({ trajectory }, at) => grownOf(trajectory, known?.[at], at) ?? [])
     const { tokenizer } = session
-    const line: Line = { count: sequences.length, grown, rewards, ...(tokenizer && { tokenizer }) }
+    const line: Line = {
+      grown,
+      conversations: conversations.map(({ recording, rewards }) => ({ count: recording.sequences.length, rewards })),
+      ...(tokenizer && { tokenizer })
+    }
     if (known === undefined) yield* fs.makeDirectory(folder, { recursive: true })
     const file = fileOf(session.id)
     const text = `${JSON.stringify(line)}\n`

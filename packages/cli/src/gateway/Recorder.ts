@@ -61,6 +61,12 @@ interface Tally {
   leftOut: number
 }
 
+/** The sessions whose lines are in a file. */
+interface Known {
+  readonly scored: Set<string>
+  readonly unscored: Set<string>
+}
+
 const cannot = (file: string) => (cause: unknown) =>
   new UsageError({ message: `--record: cannot write to ${file}: ${Reason.of(cause)}` })
 
@@ -91,42 +97,42 @@ export const make = Effect.fn("Recorder.make")(function* (
   const waiting = new Set<string>()
   const oneByOne = yield* Semaphore.make(1)
 
-  const record = Effect.fnUntraced(function* (session: OpenSessions.Unfinished) {
+  /** `known`: the files that have the session's lines already. */
+  const record = Effect.fnUntraced(function* (session: OpenSessions.Unfinished, known: Known) {
     const recorded = yield* Recorded.of(session, score)
-    switch (recorded._tag) {
-      case "Silent":
-        return
-      case "LeftOut":
-        tally.leftOut += 1
-        return yield* Effect.logWarning("session not recorded", { session: session.id, reason: recorded.reason })
-      case "Scored":
-        yield* scored.append(recorded.lines)
-        tally.scored += 1
-        return
-      case "Unscored":
-        yield* (yield* unscored).append(recorded.lines)
-        tally.unscored += 1
+    for (const reason of recorded.leftOut) {
+      tally.leftOut += 1
+      yield* Effect.logWarning("conversation not recorded", { session: session.id, reason })
+    }
+    if (recorded.scored.length > 0 && !known.scored.has(session.id)) {
+      yield* scored.append(recorded.scored)
+      tally.scored += recorded.scored.length
+      known.scored.add(session.id)
+    }
+    if (recorded.unscored.length > 0 && !known.unscored.has(session.id)) {
+      yield* (yield* unscored).append(recorded.unscored.flat())
+      tally.unscored += recorded.unscored.length
+      known.unscored.add(session.id)
     }
   })
 
   const left = yield* Effect.mapError(open.left, cannot(OpenSessions.folderOf(path)))
   if (left.length > 0) {
-    const known = new Set<string>()
-    for (const file of [path, unscoredPath]) yield* sessionsOf(file, known)
+    const known = { scored: yield* sessionsOf(path), unscored: yield* sessionsOf(unscoredPath) }
     for (const session of left) {
-      if (!known.has(session.id)) yield* Effect.mapError(record(session), cannot(path))
+      yield* Effect.mapError(record(session, known), cannot(path))
       yield* Effect.mapError(open.remove(session.id), cannot(path))
     }
     yield* Console.log(`recorded sessions left open by an earlier process: ${left.length}`)
   }
 
-  /** Already recorded, even if removing their open-session file failed. */
-  const written = new Set<string>()
+  /** Already recorded, even if the rest of them or removing their open-session file failed. */
+  const written: Known = { scored: new Set(), unscored: new Set() }
   const ended = Effect.fnUntraced(function* (session: OpenSessions.Unfinished) {
-    if (!written.has(session.id)) yield* record(session)
-    written.add(session.id)
+    yield* record(session, written)
     yield* open.remove(session.id)
-    written.delete(session.id)
+    written.scored.delete(session.id)
+    written.unscored.delete(session.id)
   })
 
   /** Oldest first; stops at the first failure. */
@@ -179,16 +185,18 @@ export const make = Effect.fn("Recorder.make")(function* (
   return recorder
 })
 
-/** Adds the ids of the sessions in a file to `known`. */
-const sessionsOf = Effect.fnUntraced(function* (file: string, known: Set<string>) {
+/** The ids of the sessions in a file. */
+const sessionsOf = Effect.fnUntraced(function* (file: string) {
+  const known = new Set<string>()
   const fs = yield* FileSystem.FileSystem
-  if (!(yield* Effect.orElseSucceed(fs.exists(file), () => false))) return
+  if (!(yield* Effect.orElseSucceed(fs.exists(file), () => false))) return known
   yield* Stream.runForEach(JsonLines.read(file), (line) =>
     Effect.sync(() => {
       const id = line._tag === "Text" ? /"session":"([\da-f]{16})"/.exec(line.text)?.[1] : undefined
       if (id !== undefined) known.add(id)
     })
   ).pipe(Effect.mapError(cannot(file)))
+  return known
 })
 
 const summary = (

@@ -26,8 +26,8 @@ const listOf = (id: string) => ({ object: "list", data: [modelOf(id)], has_more:
 
 const failure = OpenAiFailure.write
 
-const reported = Effect.fnUntraced(function* (session: OpenSession, body: unknown) {
-  yield* session.report(yield* Reported.decode(body, session.answers()))
+const reported = Effect.fnUntraced(function* (session: OpenSession, body: unknown, answer?: string) {
+  yield* session.report(yield* Reported.decode(body, session.answers()), answer)
   return HttpServerResponse.jsonUnsafe({ session: session.id, rewards: (yield* session.rewards).length })
 })
 
@@ -54,22 +54,17 @@ export const endpoints: ReadonlyArray<Endpoint<OpenSession>> = [
 ]
 
 /**
- * Reports the reward of a conversation without its own URL: `answer` is the id of any answer in it.
+ * Reports the reward of a conversation without its own URL: `answer` is the id of an answer that it alone has.
  *
  *     { "answer": "chatcmpl-…", "reward": 1 }
  */
 export const rewardByAnswer = Effect.fnUntraced(function* (conversations: Conversations, limitBytes: number) {
   const body = yield* Body.read(limitBytes)
-  const { answer, ...rest } = Predicate.isReadonlyObject(body) ? body : {}
-  const session = typeof answer === "string" ? conversations.answeredBy(answer) : undefined
-  if (session === undefined) {
-    return yield* new Failure({
-      reason: "invalid",
-      param: "answer",
-      message: "answer: expected the id of an answer of an open conversation"
-    })
-  }
-  return yield* reported(session, rest)
+  const { answer: id, ...rest } = Predicate.isReadonlyObject(body) ? body : {}
+  const { answer, keep, session } = yield* conversations.rated(typeof id === "string" ? id : "")
+  const response = yield* reported(session, rest, answer)
+  keep()
+  return response
 })
 
 /** The error for an unknown endpoint, listing the known ones. */

@@ -19,10 +19,11 @@ import * as AnswerMemory from "./AnswerMemory.ts"
 import * as Failures from "./Failures.ts"
 import type { Limits } from "./Limits.ts"
 import type { Message } from "../../trajectory/Message.ts"
-import type { ReportedReward, SessionCounts, SessionOptions } from "./Session.ts"
+import type { ReportedReward, Session, SessionCounts, SessionOptions } from "./Session.ts"
 import { SequenceLimit } from "../../inference/sequences/SequenceLimit.ts"
 import * as PromptLimit from "./PromptLimit.ts"
 import * as PromptTokens from "./PromptTokens.ts"
+import * as ReportedRewards from "./ReportedRewards.ts"
 import * as RequestCounts from "./RequestCounts.ts"
 import * as ResolvedRequest from "./ResolvedRequest.ts"
 import * as SharedChats from "./SharedChats.ts"
@@ -56,7 +57,9 @@ export interface OpenSession extends ChatHandler {
   readonly contextLength: number | undefined
   /** The ids of the answers so far, by their numbers; choices of one request share one id. */
   readonly answers: () => ReadonlyArray<string>
-  readonly report: (reward: ReportedReward) => Effect.Effect<void, Failure>
+  /** `answer`: its id, if the reward is that of its conversation alone. */
+  readonly report: (reward: ReportedReward, answer?: string) => Effect.Effect<void, Failure>
+  readonly conversations: Session["conversations"]
   readonly rewards: Effect.Effect<ReadonlyArray<ReportedReward>>
   readonly counts: Effect.Effect<SessionCounts>
   readonly messages: Effect.Effect<ReadonlyArray<Message>>
@@ -101,7 +104,7 @@ export const make = (input: Options): OpenSession => {
   const memory = AnswerMemory.make(limits.answersKept)
   const chats = SharedChats.make()
   const ids: Array<string> = []
-  const rewards: Array<ReportedReward> = []
+  const reported = ReportedRewards.make()
   const counted = RequestCounts.make()
   const failures: Array<InferenceError> = []
   let requests = 0
@@ -189,19 +192,22 @@ export const make = (input: Options): OpenSession => {
     countTokens: (request) =>
       Effect.andThen(PromptLimit.check(bounds, request), PromptTokens.count(input.tokenizer, request)),
     answers: () => ids,
-    report: (reward) =>
+    conversations: reported.conversations(tracked),
+    report: (reward, answer) =>
       Effect.suspend(() => {
-        if (rewards.length >= limits.rewardsPerSession) {
-          const message = `this session has reported ${rewards.length} rewards, the maximum`
+        const { length } = reported.all()
+        if (length >= limits.rewardsPerSession) {
+          const message = `this session has reported ${length} rewards, the maximum`
           return Effect.fail(new Failure({ reason: "tooLarge", message }))
         }
-        rewards.push(reward)
+        // Choices of one request share an id.
+        reported.add(reward, answer === undefined ? [] : [...ids.keys()].filter((turn) => ids[turn] === answer))
         return Effect.andThen(
           Effect.map(Clock.currentTimeMillis, (now) => void (lastUsed = now)),
           input.onChange
         )
       }),
-    rewards: Effect.sync(() => rewards.slice()),
+    rewards: Effect.sync(reported.all),
     counts: Effect.map(tracked.counts, (relations) => ({ ...relations, ...counted.all() })),
     messages: Effect.sync(() => longest),
     failures: Effect.sync(() => failures.slice()),

@@ -28,6 +28,12 @@ export interface ReportedReward {
   readonly turn?: number
 }
 
+/** A conversation of a session, with the rewards that count for it. */
+export interface Conversation {
+  readonly recording: Recording
+  readonly rewards: ReadonlyArray<ReportedReward>
+}
+
 /** Number of requests by their relation to earlier ones. */
 export interface SessionCounts {
   readonly extended: number
@@ -67,6 +73,8 @@ export interface Session {
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
   /** Like `trajectories`, with the answers that each one trains, and exclusions with their reasons. */
   readonly recording: Effect.Effect<Recording, InferenceError>
+  /** The session as its conversations; only rewards that were reported by the id of an answer divide it. */
+  readonly conversations: Effect.Effect<ReadonlyArray<Conversation>, InferenceError>
   readonly messages: Effect.Effect<ReadonlyArray<Message>>
   readonly rewards: Effect.Effect<ReadonlyArray<ReportedReward>>
   readonly counts: Effect.Effect<SessionCounts>

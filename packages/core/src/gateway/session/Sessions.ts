@@ -213,6 +213,7 @@ const handle = (
   ...(tokenizer && { tokenizer }),
   trajectories: open.tracked.trajectories,
   recording: open.tracked.recording,
+  conversations: open.conversations,
   messages: open.messages,
   rewards: open.rewards,
   counts: open.counts,

@@ -27,14 +27,17 @@ const isIntended = ({ reason }: LeftOut): boolean => reason === "abandoned" || r
  */
 export const ofPaths = <P, A>(
   tips: ReadonlyArray<SessionTree.Answer<P, A>>,
-  sequencesOf: (tip: SessionTree.Answer<P, A>) => ReadonlyArray<RecordedSequence> | Fault
+  sequencesOf: (tip: SessionTree.Answer<P, A>) => ReadonlyArray<RecordedSequence> | Fault,
+  /** True if the ends were selected: none of them counts as abandoned. */
+  areSelected = false
 ): Recording => {
   const sequences: Array<RecordedSequence> = []
   const others: Array<RecordedSequence> = []
   const leftOut: Array<LeftOut> = []
   for (const tip of tips) {
     const { sequence } = tip
-    const made = Paths.isAbandoned(tip) ? { reason: "abandoned" as const, message: Paths.abandoned } : sequencesOf(tip)
+    const isAbandoned = !areSelected && Paths.isAbandoned(tip)
+    const made = isAbandoned ? { reason: "abandoned" as const, message: Paths.abandoned } : sequencesOf(tip)
     if ("reason" in made) leftOut.push({ sequence, ...made })
     else {
       sequences.push(...made.slice(-1))

@@ -10,6 +10,7 @@ import { Clock, Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"
 import type { ChatRequest, Choice, InferenceError, Recording, TextRequest, TrackedSession } from "../wire/Inference.ts"
 import type { Message } from "../../trajectory/Message.ts"
+import * as Branches from "../session/Branches.ts"
 import * as Recordings from "./Recordings.ts"
 import * as Relation from "../session/Relation.ts"
 import * as Sampling from "../../trajectory/Sampling.ts"
@@ -137,6 +138,13 @@ export const make = ({
     chat,
     complete,
     recording,
+    branches: (rated) =>
+      Effect.sync(() =>
+        Branches.of(tree, rated).map(({ ends, rated }) => ({
+          recording: recordingOf(tokenizer, ends, true),
+          rated
+        }))
+      ),
     trajectories: Recordings.trajectories(backend.server, recording),
     counts: Effect.sync(() => ({ ...counts })),
     get contextLength() {
@@ -147,19 +155,24 @@ export const make = ({
   }
 }
 
-const recordingOf = (tokenizer: TokenizerShape | undefined, tips: ReadonlyArray<TextAnswer>): Recording => {
+const recordingOf = (
+  tokenizer: TokenizerShape | undefined,
+  tips: ReadonlyArray<TextAnswer>,
+  areSelected?: boolean
+): Recording => {
   const trained = new Set<TextAnswer>()
-  return Recordings.ofPaths(tips, (tip) => {
+  const sequencesOf = (tip: TextAnswer) => {
     const path = SessionTree.pathOf(tip)
     const fresh = path.filter((answer) => answer.data.isTrained && !trained.has(answer))
     if (fresh.length === 0 && !tip.data.isTrained) return Recordings.untrained
     const ends = fresh.filter((answer, at) => !fresh.slice(at + 1).some((later) => isAlike(answer, later)))
     const made = ends.map((end) => trajectoryOf(tokenizer, end, fresh))
     const unmasked = made.find(Result.isFailure)
-    if (unmasked !== undefined) return { reason: "unmasked", message: unmasked.failure.message }
+    if (unmasked !== undefined) return { reason: "unmasked" as const, message: unmasked.failure.message }
     fresh.forEach((answer) => trained.add(answer))
     return made.filter(Result.isSuccess).map(({ success: trajectory }) => ({ sequence: tip.sequence, trajectory }))
-  })
+  }
+  return Recordings.ofPaths(tips, sequencesOf, areSelected)
 }
 
 const isAlike = (a: TextAnswer, b: TextAnswer): boolean =>

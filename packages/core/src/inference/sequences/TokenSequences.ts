@@ -34,9 +34,14 @@ type Links = ReturnType<typeof TokenTree.links>
 /** The position up to which each answer is already trained. */
 type Trained = Map<TokenTree.TokenAnswer, number>
 
-export const recording = (tokenizer: TokenizerShape, tips: ReadonlyArray<TokenTree.TokenAnswer>): Recording => {
+/** `areSelected`: as of `Recordings.ofPaths`. */
+export const recording = (
+  tokenizer: TokenizerShape,
+  tips: ReadonlyArray<TokenTree.TokenAnswer>,
+  areSelected?: boolean
+): Recording => {
   const trained: Trained = new Map()
-  return Recordings.ofPaths(tips, (tip) => {
+  const sequencesOf = (tip: TokenTree.TokenAnswer) => {
     const links = TokenTree.links(tip)
     const ends = endsOf(links, trained)
     if (ends.length === 0) return Recordings.untrained
@@ -45,7 +50,8 @@ export const recording = (tokenizer: TokenizerShape, tips: ReadonlyArray<TokenTr
     if (fault !== undefined) return fault
     for (const { answer, kept } of links) trained.set(answer, Math.max(kept, trained.get(answer) ?? 0))
     return made
-  })
+  }
+  return Recordings.ofPaths(tips, sequencesOf, areSelected)
 }
 
 /** The links at which the sequences of a path end, one for each way of sampling that is still untrained. */

@@ -31,6 +31,7 @@ import type { Setting } from "../format/OutputFormat.ts"
 import type { Message } from "../../trajectory/Message.ts"
 import * as SamplingSettings from "../../trajectory/SamplingSettings.ts"
 import * as PromptEncoder from "../tokenizer/PromptEncoder.ts"
+import * as Branches from "../session/Branches.ts"
 import * as Recordings from "./Recordings.ts"
 import * as Relation from "../session/Relation.ts"
 import * as SequenceLimit from "./SequenceLimit.ts"
@@ -163,6 +164,13 @@ export const make = (options: Options): TrackedSession => {
     chat,
     complete,
     recording,
+    branches: (rated) =>
+      Effect.sync(() =>
+        Branches.of(tree, rated).map(({ ends, rated }) => ({
+          recording: TokenSequences.recording(tokenizer, ends, true),
+          rated
+        }))
+      ),
     trajectories: Recordings.trajectories(server, recording),
     counts: Effect.sync(() => ({ ...counts })),
     get contextLength() {

@@ -193,6 +193,11 @@ export interface Recording {
   readonly leftOut: ReadonlyArray<LeftOut>
 }
 
+export interface RecordedBranch {
+  readonly recording: Recording
+  readonly rated: ReadonlyArray<number>
+}
+
 /**
  * A session on one server that records every call's exact ids and logprobs: a later call that extends an earlier one
  * reuses its tokens. See `TrackedSequences`.
@@ -207,6 +212,8 @@ export interface TrackedSession {
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
   /** Like `trajectories`, with exclusions and their reasons. */
   readonly recording: Effect.Effect<Recording, InferenceError>
+  /** The conversations that branch in the session, with the rated answers (`Choice.turn`) of each: see `Branches`. */
+  readonly branches: (rated: ReadonlySet<number>) => Effect.Effect<ReadonlyArray<RecordedBranch>>
   /** Numbers of requests so far, by their relation to earlier ones. */
   readonly counts: Effect.Effect<Relations>
   /** Max tokens of a prompt and its answer on the server, once known. */
