@@ -9,7 +9,7 @@ import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 const waiting = Effect.fnUntraced(function* (waitAtStaleness: number | null, environments = 1) {
   const store = yield* TrajectoryStore.TrajectoryStore
   const run = runName()
-  const announced = { ...spec(run, 16), waitAtStaleness }
+  const announced = { ...spec(run, 16), startingStep: 0, waitAtStaleness }
   yield* store.registerRun(announced)
   yield* store.start(run)
   for (let i = 0; i < environments; i++) yield* store.registerEnvironment(run, environment(`e${i}`))
@@ -69,14 +69,17 @@ export const waits = (it: StoreTests): void => {
       assert.strictEqual(yield* needed, 7)
       yield* store.ack(first)
       assert.strictEqual(yield* needed, 7)
-      // It goes back to a checkpoint, whose version is older.
+      // It goes back to a checkpoint, whose version is older; a sampler without any of its weights is no help.
       const second = (yield* claimed(store, run))!
       yield* store.nack(second)
-      assert.isUndefined(yield* needed)
+      assert.strictEqual(yield* needed, 0)
       yield* store.trained({ ...(yield* claimed(store, run))!, policyVersion: 6 })
       assert.strictEqual(yield* needed, 6)
       yield* store.registerRun(announced)
       assert.isUndefined(yield* needed)
+      // One that resumes loads its weights into samplers before it trains.
+      yield* store.registerRun({ ...announced, startingStep: 6 })
+      assert.strictEqual(yield* needed, 0)
     })
   )
 

@@ -67,7 +67,9 @@ export const make = Effect.fnUntraced(function* (
             and acked_at is null
           returning run_id
         )
-        update run set policy_version = null from returned where run.id = returned.run_id
+        -- Any that a trainer loaded: it may go back to a checkpoint, whose version is older.
+        update run set policy_version = case when policy_version is not null then 0 end
+        from returned where run.id = returned.run_id
         returning run.name`
     )
     notifications.counted(name)

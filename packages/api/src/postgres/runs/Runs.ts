@@ -23,22 +23,24 @@ export const make = Effect.fnUntraced(function* (
       const advantages =
         spec.advantages === undefined || spec.advantages === null ? null : JSON.stringify(spec.advantages)
       const { waitAtStaleness = null } = spec
+      // It may begin at an older version than the last trainer had reached; if it resumes, it loads its weights first.
+      const version = spec.startingStep > 0 ? 0 : null
       const rows = yield* sql<{ run: Rows.RunJson }>`
       insert into run (
         name, created_at, is_registered, batch_size, max_token_length, starting_step, num_steps, checkpoint_dir,
         save_checkpoint_interval, wandb_group, wandb_project, advantages,
-        wait_at_staleness
+        wait_at_staleness, policy_version
       ) values (
         ${spec.name}, ${now}, true, ${spec.batchSize}, ${spec.maxTokenLength}, ${spec.startingStep}, ${spec.numSteps},
         ${spec.checkpointDir}, ${spec.saveCheckpointInterval}, ${spec.wandbGroup}, ${spec.wandbProject}, ${advantages}::json,
-        ${waitAtStaleness}::int
+        ${waitAtStaleness}::int, ${version}::bigint
       )
       on conflict (name) where ended_at is null do update set
         is_registered = true, batch_size = excluded.batch_size, max_token_length = excluded.max_token_length,
         starting_step = excluded.starting_step, num_steps = excluded.num_steps, checkpoint_dir = excluded.checkpoint_dir,
         save_checkpoint_interval = excluded.save_checkpoint_interval, wandb_group = excluded.wandb_group,
         wandb_project = excluded.wandb_project, advantages = excluded.advantages,
-        wait_at_staleness = excluded.wait_at_staleness, policy_version = null
+        wait_at_staleness = excluded.wait_at_staleness, policy_version = ${version}::bigint
       where not run.is_registered
       returning to_json(run) as run`
       if (rows[0] !== undefined) {
@@ -46,12 +48,12 @@ export const make = Effect.fnUntraced(function* (
         return Rows.toRun(rows[0].run)
       }
       // Other fields are unchanged. The current trainer announces its rule, and may extend the run: environments stop
-      // at the run's number of steps. It may begin at an older policy version than the last one had reached.
+      // at the run's number of steps.
       const updated = yield* sql`
         update run set num_steps = greatest(num_steps, ${spec.numSteps}), advantages = coalesce(${advantages}::json, advantages),
-          wait_at_staleness = ${waitAtStaleness}::int, policy_version = null
+          wait_at_staleness = ${waitAtStaleness}::int, policy_version = ${version}::bigint
         where name = ${spec.name} and ended_at is null and (
-          num_steps < ${spec.numSteps} or policy_version is not null or wait_at_staleness is distinct from ${waitAtStaleness}::int
+          num_steps < ${spec.numSteps} or policy_version is distinct from ${version}::bigint or wait_at_staleness is distinct from ${waitAtStaleness}::int
           or advantages::text is distinct from coalesce(${advantages}::json, advantages)::text
         )
         returning id`

@@ -42,7 +42,8 @@ export interface Adapters {
   ) => Effect.Effect<A, InferenceError>
   /**
    * Fetches the list now: later requests use no adapter older than the newest one loaded before this call, nor one of
-   * an older policy version than `atLeast`, if that is known. Versions of different trainers are not compared.
+   * an older policy version than `atLeast` (0: of any that a trainer loaded), if that is known. Versions of different
+   * trainers are not compared.
    */
   readonly refresh: (atLeast?: number) => Effect.Effect<void>
   readonly floor: Floor
@@ -50,33 +51,46 @@ export interface Adapters {
 
 /** The oldest weights that requests may use. Versions of different trainers are not compared. */
 export interface Floor {
-  /** Notes the name of the server's weights: a floor set from now on is a version of their trainer. */
-  readonly saw: (name: string) => void
-  readonly require: (version: number) => void
+  /**
+   * Notes the name of the server's weights, undefined if it has only those it was started with: a floor set from now on
+   * is a version of their trainer.
+   */
+  readonly saw: (name: string | undefined) => void
+  /** Absent: any weights may be used, also those that no trainer loaded. */
+  readonly require: (version: number | undefined) => void
+  readonly isSet: () => boolean
   /** The version to wait for, if these weights, or unnamed ones, are older than that. */
   readonly missing: (name: string | undefined) => number | undefined
 }
 
+/** No name has this stem: what is loaded next comes from the trainer that runs now. */
+const nothing = ""
+
 const makeFloor = (): Floor => {
   let seen: string | undefined
-  let floor = { version: 0, stem: seen }
+  let floor: { readonly version: number; readonly stem: string | undefined } | undefined
   return {
-    saw: (name) => void (seen = WeightLabel.parse(name).stem),
-    require: (version) => void (floor = { version, stem: seen }),
+    saw: (name) => {
+      seen = name === undefined ? nothing : WeightLabel.parse(name).stem
+      // Set before anything was known of the server.
+      if (name === undefined && floor !== undefined) floor = { ...floor, stem: floor.stem ?? nothing }
+    },
+    require: (version) => void (floor = version === undefined ? undefined : { version, stem: seen }),
+    isSet: () => floor !== undefined,
     missing: (name) => {
-      const { policyVersion = floor.version, stem } =
-        name === undefined ? { ...floor, policyVersion: 0 } : WeightLabel.parse(name)
+      if (floor === undefined || name === undefined) return floor?.version
+      const { policyVersion = floor.version, stem } = WeightLabel.parse(name)
       return policyVersion < floor.version && stem === (floor.stem ?? stem) ? floor.version : undefined
     }
   }
 }
 
-/** For a server that serves only its model, whose weights a trainer may replace (`WeightVersions`). */
+/** For a server that chooses its weights itself: a trainer may replace them (`WeightVersions`, `LoadedPolicies`). */
 export const makeNone = (): Adapters => {
   const floor = makeFloor()
   return {
     asking: (ask) => ask(undefined),
-    refresh: (atLeast = 0) => Effect.sync(() => floor.require(atLeast)),
+    refresh: (atLeast) => Effect.sync(() => floor.require(atLeast)),
     floor
   }
 }
@@ -191,7 +205,7 @@ export const make = Effect.fn("Adapters.make")(function* (
         yield* fresh
       }
     }),
-    refresh: (atLeast = 0) =>
+    refresh: (atLeast) =>
       Effect.suspend(() => {
         required = begun + 1
         floor.require(atLeast)

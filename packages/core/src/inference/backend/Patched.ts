@@ -12,6 +12,7 @@ import * as Sampling from "../../trajectory/Sampling.ts"
 import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"
+import * as LoadedPolicies from "./LoadedPolicies.ts"
 import * as OpenAi from "./OpenAi.ts"
 import * as Positions from "../wire/Positions.ts"
 import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
@@ -36,11 +37,15 @@ const decodePrompted = decode(Prompted)
 
 export const make = Effect.fn("Patched.make")(function* (options: OpenAi.Options) {
   const { identity, settings, transport } = options
-  const openAi = yield* OpenAi.make(options)
+  const { adapters: given = Adapters.makeNone() } = options
+  const adapters =
+    identity.kind === "policy" && settings.adapterPrefix === null
+      ? LoadedPolicies.make(settings, transport, given)
+      : given
+  const openAi = yield* OpenAi.make({ ...options, adapters })
   const { server } = openAi
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
-  const adapters = options.adapters ?? Adapters.makeNone()
   const generate = (inputIds: ReadonlyArray<number>, body: { readonly [key: string]: unknown }) =>
     adapters.asking((adapter) =>
       transport

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Sampling, ServerManager, ServerSettings, Tokenizer } from "@atropos/core"
-import { Effect, Layer, References, Schema } from "effect"
+import { Effect, Exit, Fiber, Layer, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as Waits from "../../base/Waits.ts"
 import * as Adapters from "../../../src/inference/backend/Adapters.ts"
+import * as LoadedPolicies from "../../../src/inference/backend/LoadedPolicies.ts"
 import * as Transport from "../../../src/inference/wire/Transport.ts"
 import * as TestServer from "../TestServer.ts"
 
@@ -254,6 +255,88 @@ describe("adapter_prefix", () => {
       )
       yield* managing(server.url, (manager) =>
         Effect.map(until(manager, "policy-v4"), ([, version]) => assert.strictEqual(version, 6))
+      )
+    })
+  )
+})
+
+/** An `atropos policy` that a trainer loads policies into; its answers state the newest version. */
+const policyWith = (loaded: Array<string>) =>
+  TestServer.make(
+    ({ method }) => {
+      const model = { object: "model", owned_by: "atropos" }
+      return method === "GET"
+        ? {
+            json: {
+              object: "list",
+              data: [
+                { ...model, id: "base", parent: null, policy_version: 0 },
+                ...loaded.map((id) => ({ ...model, id, parent: "base", policy_version: 0 }))
+              ]
+            }
+          }
+        : TestServer.chatReply(["hello"], { policy_version: loaded.length })
+    },
+    { isProbed: true }
+  )
+
+describe("atropos policy without adapter_prefix", () => {
+  it.live("uses the model itself only until a trainer has loaded weights, and waits for them after a restart", () =>
+    Effect.gen(function* () {
+      const loaded: Array<string> = []
+      const server = yield* policyWith(loaded)
+      const settings = ServerSettings.server.complete({ baseUrl: `${server.url}/v1` })
+      const transport = yield* Transport.make
+      const none = Adapters.makeNone()
+      const adapters = LoadedPolicies.make(settings, transport, none)
+      const asking = adapters.asking(Effect.succeed)
+      const refusal = Effect.map(Effect.flip(asking), ({ message, reason }) => `${reason}: ${message}`)
+      // No trainer has published yet.
+      yield* none.refresh()
+      assert.isUndefined(yield* asking)
+      assert.isEmpty(server.asked)
+      // A service that still knows the last version of a trainer, and a server that was restarted.
+      yield* none.refresh(12)
+      assert.match(
+        yield* refusal,
+        /^overloaded: .* has only the weights it was started with: waiting for the trainer to load version 12/
+      )
+      // It resumed from an older checkpoint.
+      loaded.push("policy-run-v10")
+      yield* Waits.until("the weights of the trainer", Effect.exit(asking), Exit.isSuccess)
+      yield* none.refresh(11)
+      assert.match(yield* refusal, /has only policy-run-v10: waiting for the trainer to load version 11/)
+      loaded.push("policy-run-v11")
+      yield* Waits.until("the next weights", Effect.exit(asking), Exit.isSuccess)
+      // Any weights that a trainer loaded.
+      yield* none.refresh(0)
+      assert.isUndefined(yield* asking)
+      loaded.splice(0)
+      yield* Waits.until("the restart", Effect.exit(asking), Exit.isFailure)
+      assert.match(yield* refusal, /waiting for the trainer to load version 0 or newer/)
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
+  )
+
+  it.effect("is asked through the manager for no answer of older weights", () =>
+    Effect.gen(function* () {
+      const server = yield* policyWith([])
+      yield* managing(
+        server.url,
+        (manager) =>
+          Effect.gen(function* () {
+            assert.deepStrictEqual(yield* asked(manager), ["hello", 0])
+            yield* manager.refresh(1)
+            const waiting = yield* Effect.forkChild(asked(manager))
+            const lists = () => server.asked.filter(({ path }) => path === "/v1/models").length
+            const before = lists()
+            yield* Waits.until("a look at its models", Effect.sync(lists), (count) => count > before)
+            yield* Fiber.interrupt(waiting)
+            assert.lengthOf(
+              server.asked.filter(({ method }) => method === "POST"),
+              1
+            )
+          }),
+        { adapterPrefix: null }
       )
     })
   )
