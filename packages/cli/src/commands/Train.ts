@@ -1,5 +1,4 @@
 /** `atropos train`: runs the trainer against a trajectory service. */
-import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as StopOn from "@atropos/trainer/run/StopOn"
 import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
@@ -18,11 +17,6 @@ import * as Train from "../train/Train.ts"
 import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "train"
-
-const rewardOf = Option.match({
-  onNone: () => "none",
-  onSome: ({ rewardMean }: StepMetrics) => rewardMean.toFixed(3)
-})
 
 export const make: MakeCommand = () =>
   Effect.succeed({
@@ -51,16 +45,9 @@ export const make: MakeCommand = () =>
           if (TorchRun.isAsked(settings)) yield* TorchRun.check(settings)
           const metrics = yield* Metrics.make(input.metrics, file.sections["metrics"])
           const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, input }, "seq_len")
-          const { cards, first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)
+          const { cards, folder, lines } = yield* Train.run(settings, metrics, isSeqLenGiven)
           yield* Console.log("")
-          yield* Console.log(
-            Summary.print([
-              ["steps", steps === 0 ? "none: the checkpoint already contains all steps" : String(steps)],
-              ["mean reward", `${rewardOf(first)} at the start, ${rewardOf(last)} at the end`],
-              ...HealthLines.of(cards),
-              ["checkpoints", folder]
-            ])
-          )
+          yield* Console.log(Summary.print([...lines, ...HealthLines.of(cards), ["checkpoints", folder]]))
         }).pipe(Effect.mapError(Services.toFailure))
     ).pipe(
       Command.withExamples([

@@ -96,9 +96,17 @@ const skippedOf = (steps: ReadonlyArray<StepMetrics>): ReadonlyArray<string> => 
     steps.length === 1 ? `skipped (${why})` : `${count} of the last ${steps.length} steps skipped (${why})`
   return [
     ...(first === undefined ? [] : [skipped(idle.length, whyNothing(first))]),
-    ...(broken.length === 0 ? [] : [skipped(broken.length, "NaN or infinite loss or gradient")])
+    ...(broken.length === 0 ? [] : [skipped(broken.length, notFinite)])
   ]
 }
+
+/** Why a step changed no weights, without its share of truncated answers or advice; undefined if it changed them. */
+export const reasonSkipped = (metrics: StepMetrics): string | undefined => {
+  if (metrics.skipped === null) return undefined
+  return metrics.skipped === "nonFinite" ? notFinite : whyNothing(metrics).split(/[:,]/)[0]
+}
+
+const notFinite = "NaN or infinite loss or gradient"
 
 const whyNothing = ({
   constantGroups,

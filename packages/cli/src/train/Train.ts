@@ -13,7 +13,6 @@ import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as ServiceTraining from "@atropos/trainer/run/ServiceTraining"
-import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as TorchEngine from "@atropos/trainer/torch/TorchEngine"
 import * as Trainer from "@atropos/trainer/run/Trainer"
 import { suitedLearningRate, type TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
@@ -30,6 +29,7 @@ import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
 import * as RunActivity from "./RunActivity.ts"
 import * as MemoryCheck from "./MemoryCheck.ts"
+import * as StepSummary from "./StepSummary.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 import * as TorchPlan from "./TorchPlan.ts"
 import * as TorchRun from "./TorchRun.ts"
@@ -37,9 +37,8 @@ import * as TrainPlan from "./TrainPlan.ts"
 import * as Watch from "./Watch.ts"
 
 export interface Trained {
-  readonly steps: number
-  readonly first: Option.Option<StepMetrics>
-  readonly last: Option.Option<StepMetrics>
+  /** For the closing summary. */
+  readonly lines: ReadonlyArray<readonly [string, string]>
   readonly folder: string
   readonly cards: ReadonlyArray<Health.Card>
 }
@@ -167,7 +166,8 @@ export const run = Effect.fn("Train.run")(
       ...(Option.isSome(token) && { token: token.value })
     })
     yield* watch.follow(yield* RunActivity.ofService({ url: trainer.atroposUrl, run: trainer.run, token }))
-    const outcome = yield* ServiceTraining.steps(made, {
+    const summary = StepSummary.make()
+    yield* ServiceTraining.steps(made, {
       settings,
       owner: "atropos train",
       ...(onBatch && { onBatch })
@@ -175,19 +175,11 @@ export const run = Effect.fn("Train.run")(
       LongStep.reported({ done, total: trainer.trainingSteps }),
       Stream.tap(board.step),
       Stream.tap(() => watch.step),
-      Stream.runFold(
-        () => ({ steps: 0, first: Option.none<StepMetrics>(), last: Option.none<StepMetrics>() }),
-        ({ first }, metrics) => ({
-          // Not counted individually: a step that an engine lost with its weights is repeated.
-          steps: metrics.step - done,
-          first: Option.orElseSome(first, () => metrics),
-          last: Option.some(metrics)
-        })
-      ),
+      Stream.runForEach((metrics) => Effect.sync(() => summary.add(metrics))),
       watch.ending,
       Effect.provide(Layer.provideMerge(watch.over(Metrics.layer(metrics, target)), client))
     )
-    return { ...outcome, folder: resolve(trainer.savePath), cards: watch.cards() } satisfies Trained
+    return { lines: summary.lines(), folder: resolve(trainer.savePath), cards: watch.cards() } satisfies Trained
   },
   Effect.scoped,
   (effect, { trainer }, metrics) =>

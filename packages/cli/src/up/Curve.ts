@@ -1,5 +1,6 @@
 /** Summarises a run of `up`: rewards per step, and the held-out items before and after. */
 import { Evaluation } from "@atropos/core"
+import { early, windowOf } from "../base/RewardWindow.ts"
 
 export interface Curve {
   readonly rewards: ReadonlyArray<number>
@@ -24,15 +25,6 @@ export interface SolvedBy extends Solved {
   readonly environment: string
 }
 
-/** Window for averaging rewards, as in the viewer: shorter if there are too few steps for two windows. */
-export const windowOf = ({ length }: ReadonlyArray<number>): number => Math.max(1, Math.min(10, Math.floor(length / 2)))
-
-const meanOf = (rewards: ReadonlyArray<number>): number => (rewards.length === 0 ? 0 : Evaluation.mean(rewards))
-
-export const recent = (rewards: ReadonlyArray<number>): number => meanOf(rewards.slice(-windowOf(rewards)))
-
-export const early = (rewards: ReadonlyArray<number>): number => meanOf(rewards.slice(0, windowOf(rewards)))
-
 /** The best window mean, and the last step of that window, counted from the curve's first. */
 export const best = (rewards: ReadonlyArray<number>): { readonly value: number; readonly step: number } => {
   const window = windowOf(rewards)
@@ -44,6 +36,7 @@ export const best = (rewards: ReadonlyArray<number>): { readonly value: number; 
   return found
 }
 
+export { early, recent, windowOf } from "../base/RewardWindow.ts"
 export { of as sparkline } from "../base/Sparkline.ts"
 
 export const showSolved = ({ correct, items, measure }: Solved): string =>

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as ProgressFigures from "../../src/train/ProgressFigures.ts"
+import * as StepSummary from "../../src/train/StepSummary.ts"
 import * as Curve from "../../src/up/Curve.ts"
 import { step } from "./Steps.ts"
 
@@ -84,4 +85,28 @@ describe("the rewards of a run summed up", () => {
       assert.closeTo(mean(step), value, 1e-9)
     }
   )
+
+  it("sums up the steps that changed nothing, and why, and means of steps as its start and end", () => {
+    const summary = StepSummary.make()
+    for (let number = 1; number <= 4; number++) summary.add(step(number, { rewardMean: number / 10 }))
+    assert.deepStrictEqual(summary.lines(), [
+      ["steps", "4"],
+      ["mean reward", "0.150 at the start, 0.350 at the end (means of 2 steps)"]
+    ])
+    for (const number of [5, 6, 8]) summary.add(step(number, { skipped: "nothingToTrain", staleDropped: 8 }))
+    summary.add(step(7, { skipped: "nonFinite" }))
+    assert.deepInclude(summary.lines(), [
+      "skipped",
+      "4 of 8 steps (all sequences too old: steps 5-6, 8; NaN or infinite loss or gradient: step 7)"
+    ])
+    // Repeated after an engine lost its weights.
+    summary.add(step(7))
+    assert.include(summary.lines()[1]![1], "3 of 8 steps")
+    const idle = StepSummary.make()
+    idle.add(step(13, { skipped: "nothingToTrain", staleDropped: 8 }))
+    assert.deepInclude(idle.lines(), [
+      "skipped",
+      "1 of 1 steps (all sequences too old: step 13); this run changed no weights"
+    ])
+  })
 })
