@@ -61,9 +61,6 @@ export const open = Effect.fn("Session.open")(function* (
   const path = yield* Path.Path
   const tokenizer = yield* Effect.serviceOption(Tokenizer)
   const { settings } = environment
-  const { batchSize, connection, totalSteps } = yield* register(client, name, settings)
-  const registration = connection.registration()
-
   const folder = yield* StateFolder.pathOf(options.spoolDirectory, name)
   yield* StateFolder.hold(folder).pipe(
     Effect.mapError((cause) =>
@@ -77,6 +74,9 @@ export const open = Effect.fn("Session.open")(function* (
         : failing(name, "state")(cause)
     )
   )
+  // Only now: an environment that was refused would stay connected at the service.
+  const { batchSize, connection, totalSteps } = yield* register(client, name, settings)
+  const registration = connection.registration()
   const progress = yield* Progress.open({
     client,
     environment,

@@ -898,8 +898,15 @@ describe("Rollout", () => {
       const environment = yield* numbers()
       const options = { spoolDirectory: yield* folder }
       const running = yield* start(environment, client, options)
-      const second = yield* launch(environment, client, options)
+      let registrations = 0
+      const counted = {
+        ...client,
+        registerEnvironment: (spec: Parameters<typeof client.registerEnvironment>[0]) =>
+          Effect.tap(client.registerEnvironment(spec), () => Effect.sync(() => registrations++))
+      }
+      const second = yield* launch(environment, counted, options)
       const error = yield* Effect.flip(finish(second))
+      assert.strictEqual(registrations, 0)
       assert.strictEqual(error.reason, "state")
       assert.include(
         error.message,
