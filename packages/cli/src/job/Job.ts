@@ -8,44 +8,11 @@
 import { Environment } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
-import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
+import { Cause, Clock, Effect, Exit, Option, Semaphore, type Stream } from "effect"
 import { CommandFailed, type Failure } from "../base/Failure.ts"
+import * as ItemFeed from "./ItemFeed.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
-
-/**
- * Hands a job's items to its workers one at a time, each with its index; items finished by an earlier run are skipped.
- */
-interface NumberedItem<Item> {
-  readonly index: number
-  readonly item: Item
-}
-
-/** The next item, none at the end; `items` begin at the cursor's frontier. */
-const makeItemFeed = Effect.fn("ItemFeed.make")(function* <Item, E, R>(
-  items: Stream.Stream<Item, E, R>,
-  cursor: Pick<Cursor.Cursor, "frontier" | "isFinished">
-) {
-  const pull = yield* Stream.toPull(items)
-  const pulling = yield* Semaphore.make(1)
-  let chunk: ReadonlyArray<Item> = []
-  let at = 0
-  let nextIndex = cursor.frontier()
-  const next: Effect.Effect<Option.Option<NumberedItem<Item>>, E, R> = Effect.gen(function* () {
-    for (;;) {
-      while (at < chunk.length) {
-        const item = chunk[at++]!
-        const index = nextIndex++
-        if (!cursor.isFinished(index)) return Option.some({ item, index })
-      }
-      const more = yield* Pull.catchDone(pull, () => Effect.succeed([]))
-      if (more.length === 0) return Option.none()
-      chunk = more
-      at = 0
-    }
-  }).pipe(pulling.withPermits(1))
-  return next
-})
 
 export interface ItemResult<Line = string> {
   readonly lines: ReadonlyArray<Line>
@@ -126,6 +93,13 @@ const reasonOf = (cause: Cause.Cause<unknown>): string => {
   return Cause.isTimeoutError(error) ? "took longer than env.worker_timeout" : Reason.of(error)
 }
 
+/** For an error of the items themselves, once those taken before it are finished. */
+const endedByItems = (cause: Cause.Cause<unknown>, path: string | undefined) =>
+  new CommandFailed({
+    message: `${reasonOf(cause)}. ${path === undefined ? "No group was finished" : `Finished groups are in ${path}`}`,
+    cause
+  })
+
 export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: JobOptions<Item, Line, E, R>) {
   const {
     file,
@@ -161,7 +135,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return file.append(lines, { cursor: cursor.save(), tally })
   }).pipe(writing.withPermits(1), Effect.uninterruptible)
 
-  const next = yield* makeItemFeed(items(cursor.frontier()), cursor)
+  const { failure, next } = yield* ItemFeed.make(items(cursor.frontier()), cursor)
   const remaining = Math.max(0, target - tally.items)
   // One ticket per missing result: a worker without one waits until a failure returns its ticket, or until the end.
   const tickets = yield* Semaphore.make(Number.isFinite(remaining) ? remaining : Number.MAX_SAFE_INTEGER)
@@ -171,7 +145,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return tickets.release(1)
   })
 
-  const settle = Effect.fnUntraced(function* ({ index, item }: NumberedItem<Item>, result: ItemResult<Line>) {
+  const settle = Effect.fnUntraced(function* ({ index, item }: ItemFeed.NumberedItem<Item>, result: ItemResult<Line>) {
     const now = yield* Clock.currentTimeMillis
     failuresInARow = 0
     tally = { ...Tally.add(tally, result.tally), millis: millisBefore + now - started }
@@ -228,11 +202,10 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
 
   yield* Effect.all(
     Array.from({ length: Math.min(workers, remaining) }, () => worker),
-    {
-      concurrency: "unbounded",
-      discard: true
-    }
+    { concurrency: "unbounded", discard: true }
   ).pipe(Effect.ensuring(Effect.ignore(flush)))
+  const broken = failure()
+  if (broken !== undefined) return yield* endedByItems(broken, isFruitful(tally) ? file.path : undefined)
   if (failures > 0 && tally.items === itemsBefore) {
     return yield* new CommandFailed({ message: `all ${failures} items failed: ${reasons.join("; ")}` })
   }

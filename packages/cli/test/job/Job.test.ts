@@ -15,6 +15,7 @@ interface Run {
   readonly target?: number
   readonly count?: number
   readonly workers?: number
+  readonly items?: (cursor: number) => Stream.Stream<number, NoLuck>
   readonly roll?: (item: number) => Effect.Effect<Job.ItemResult, NoLuck>
 }
 
@@ -27,6 +28,7 @@ const result = (item: number): Job.ItemResult => ({
 /** One run of the numbers 0, 1, …, as a command does it: find the file, go on from its checkpoint. */
 const run = Effect.fnUntraced(function* ({
   count = 1000,
+  items = (cursor) => Stream.range(cursor, count - 1),
   path,
   roll = (item) => Effect.succeed(result(item)),
   target,
@@ -35,7 +37,7 @@ const run = Effect.fnUntraced(function* ({
   const destination = yield* Destination.find(path, madeBy, { resume: true })
   const file = yield* ResumableFile.open(destination.path, madeBy, destination.checkpoint)
   const outcome = yield* Job.run({
-    items: (cursor) => Stream.range(cursor, count - 1),
+    items,
     label: String,
     roll,
     workers,
@@ -253,6 +255,22 @@ describe("Job", () => {
       assert.deepStrictEqual(yield* linesOf(path), [0, 2])
       assert.deepStrictEqual(yield* linesOf(next.path), [0, 1, 2])
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("finishes and keeps what was taken before its items ended with an error, and goes on from there", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const gone = new NoLuck({ message: "database gone" })
+      const items = (cursor: number) => Stream.concat(Stream.range(cursor, 4), Stream.fail(gone))
+      const failed = yield* Effect.flip(
+        run({ path, items, workers: 8, roll: (item) => Effect.as(Effect.yieldNow, result(item)) })
+      )
+      assert.include(failed.message, "database gone")
+      assert.include(failed.message, `Finished groups are in ${path}`)
+      assert.deepStrictEqual(yield* linesOf(path), [0, 1, 2, 3, 4])
+      yield* run({ path, count: 7 })
+      assert.deepStrictEqual(yield* linesOf(path), [0, 1, 2, 3, 4, 5, 6])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.effect("fails where there are no items", () =>
