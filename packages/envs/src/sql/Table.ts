@@ -120,9 +120,7 @@ const term =
  * them, or limits the rows, so that its choice among ties is a part of the result.
  */
 export const orderOf = (sql: string, names: ReadonlyArray<string>): Order => {
-  const terms = ordering(sql)
-    ?.replace(/\s*;\s*$/, "")
-    .split(",")
+  const terms = ordering(sql)?.trimEnd().replace(/;$/, "").split(",")
   if (terms === undefined) return false
   const columns = terms.map((one) => {
     const [, position, ...named] = term.exec(one) ?? []
