@@ -49,6 +49,7 @@ export const reasons: { readonly [reason: string]: string } = {
   no_tokens: "the group came without tokens (--text-from messages, or --save-messages)",
   nothing_written: "the mask or the chat contains no model output",
   template_misfit: "the chat template does not render the prompt as a prefix of the whole",
+  template_omits: "the chat template does not write all of the chat: tool calls, results, system messages or reasoning",
   prompts_differ: "the two sequences answer different prompts",
   same_completion: "the two completions are the same",
   unclear_mask: "the mask omits turns, and it is unclear which (--tokenizer counts the tokens of each)",

@@ -28,6 +28,25 @@ export interface Rendering {
    * if the prompt is not a prefix of the whole. `isCut`: the last one has no end-of-sequence token.
    */
   readonly turns: (trained: ReadonlyArray<number>, length: number, isCut: boolean) => Turned | undefined
+  /** True if the template writes all of the first `length` messages, except reasoning before the last of them. */
+  readonly isComplete: (length: number) => boolean
+}
+
+const changed = "\u{1F50E}changed"
+
+/** Copies of a message, each with one thing changed that its text must show. */
+const variants = (message: Message.Message, isLast: boolean): ReadonlyArray<Message.Message> => {
+  const { content, reasoning_content: reasoning = "", tool_calls: calls = [] } = message
+  return [
+    ...(Array.isArray(content) || typeof content !== "string" || content.trim() === ""
+      ? []
+      : [Object.assign({}, message, { content: changed })]),
+    ...(isLast && reasoning.trim() !== "" ? [Object.assign({}, message, { reasoning_content: changed })] : []),
+    ...calls.map((call, at) => {
+      const renamed = Object.assign({}, call, { function: { ...call.function, name: "changed" } })
+      return Object.assign({}, message, { tool_calls: calls.with(at, renamed) })
+    })
+  ]
 }
 
 export const make = (tokenizer: Tokenizer.TokenizerShape, chat: ReadonlyArray<Message.Message>): Rendering => {
@@ -80,8 +99,22 @@ export const make = (tokenizer: Tokenizer.TokenizerShape, chat: ReadonlyArray<Me
     return segments
   }
 
+  const isComplete = (length: number): boolean => {
+    const shown = plain.slice(0, length)
+    const text = render(length, false)
+    return shown.every((message, at) =>
+      variants(message, at === length - 1).every((variant) => {
+        const other = Result.try(() =>
+          tokenizer.applyChatTemplate(shown.with(at, variant), { addGenerationPrompt: false })
+        )
+        return Result.isFailure(other) || other.success !== text
+      })
+    )
+  }
+
   return {
     extents,
+    isComplete,
     turns: (trained, length, isCut) => {
       const prompt = render(trained[0]!, true)
       const full = render(length, false)

@@ -25,6 +25,11 @@ const meanOf = (counts: Counts.Counts): number | null => {
 const byCount = (dropped: Counts.Counts["dropped"]): ReadonlyArray<readonly [string, number]> =>
   Object.entries(dropped).sort(([, a], [, b]) => b - a)
 
+const meaningOf = (reason: string, { tokenizer }: Report["options"]): string => {
+  const meaning = Counts.reasons[reason] ?? reason
+  return reason.startsWith("template_") && typeof tokenizer === "string" ? `${meaning} (${tokenizer})` : meaning
+}
+
 /** Path of the report; `a.jsonl` and `a.parquet` have separate ones. */
 export const pathOf = (out: string): string => `${out}.report.json`
 
@@ -40,10 +45,7 @@ export const json = ({ command, counts, faults, files, options, source, wanted: 
     groups: { read: groups, used: groupsUsed },
     sequences: { read: sequences },
     dropped: Object.fromEntries(
-      byCount(counts.dropped).map(([reason, sequences]) => [
-        reason,
-        { sequences, meaning: Counts.reasons[reason] ?? reason }
-      ])
+      byCount(counts.dropped).map(([reason, sequences]) => [reason, { sequences, meaning: meaningOf(reason, options) }])
     ),
     unreadable_lines: { count: counts.faults, first: faults },
     files
@@ -51,7 +53,7 @@ export const json = ({ command, counts, faults, files, options, source, wanted: 
   return `${JSON.stringify(value, null, 2)}\n`
 }
 
-export const table = ({ counts, files, source }: Omit<Report, "command" | "options" | "faults" | "wanted">): string => {
+export const table = ({ counts, files, options, source }: Omit<Report, "command" | "faults" | "wanted">): string => {
   const { groups, groupsUsed, scores, sequences, severalTurns } = counts
   const mean = meanOf(counts)
   const pairs: Array<readonly [string, string]> = [
@@ -74,6 +76,6 @@ export const table = ({ counts, files, source }: Omit<Report, "command" | "optio
   if (counts.faults > 0) pairs.push(["unreadable", `${count(counts.faults)} lines, skipped`])
   const dropped = byCount(counts.dropped)
   if (dropped.length === 0) return Table.pairs(pairs)
-  const rows = dropped.map(([reason, sequences]) => [reason, count(sequences), Counts.reasons[reason] ?? ""])
+  const rows = dropped.map(([reason, sequences]) => [reason, count(sequences), meaningOf(reason, options)])
   return `${Table.pairs(pairs)}\n\n${Table.columns(["not kept", "sequences", "reason"], rows)}`
 }

@@ -9,7 +9,14 @@ import * as TokenText from "./TokenText.ts"
 import * as Turns from "./Turns.ts"
 
 /** Why a sequence cannot be a sample of this form. */
-export type Reason = "no_messages" | "no_tokens" | "nothing_written" | "too_long" | "template_misfit" | "unclear_mask"
+export type Reason =
+  | "no_messages"
+  | "no_tokens"
+  | "nothing_written"
+  | "too_long"
+  | "template_misfit"
+  | "template_omits"
+  | "unclear_mask"
 
 interface Scored {
   readonly index: number
@@ -132,7 +139,7 @@ const fromMessages = ({ masks, messages, overrides }: ScoredGroup.ScoredGroup, f
 
 /**
  * Renders a chat as text through the chat template; fails if the template renders the prompt differently when more
- * messages follow.
+ * messages follow, or omits a part of the chat.
  */
 const textOf = (
   { completion: written, index, prompt: input, score, trained }: ChatSample,
@@ -145,6 +152,7 @@ const textOf = (
     isCut
   )
   if (turns === undefined) return Result.fail("template_misfit")
+  if (!rendering.isComplete(input.length + written.length)) return Result.fail("template_omits")
   const { prompt, segments, whole } = turns
   return Result.succeed({
     _tag: "Text",

@@ -57,6 +57,16 @@ const bare = (...chats: ReadonlyArray<ReadonlyArray<Message.Message>>): ScoredGr
 })
 const assistant = (content: string): Message.Message => ({ role: "assistant", content })
 
+/** A template that writes these roles, and calls if named. */
+const roles = (kept: ReadonlyArray<string>) => (chat: ReadonlyArray<unknown>) =>
+  (chat as ReadonlyArray<Message.Message>)
+    .flatMap(({ content, role, tool_calls: calls = [] }) =>
+      kept.includes(role)
+        ? [`${role}: ${JSON.stringify(content)}`, kept.includes("calls") ? JSON.stringify(calls) : ""]
+        : []
+    )
+    .join("\n")
+
 describe("rows of several turns", () => {
   it("take for the prompt what stands before the first turn that the mask gives to the model", () => {
     assert.deepStrictEqual(sft("trl", messages), { prompt: [...example, asked], completion: kept("2."), score: 1 })
@@ -155,6 +165,25 @@ describe("rows of groups without tokens", () => {
       maxTokens: 100
     })
     assert.deepStrictEqual(misfit, Result.fail("template_misfit"))
+    const plain: ReadonlyArray<Message.Message> = [
+      { role: "system", content: "Be brief." },
+      asked,
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", content: "2", tool_call_id: "c1" },
+      assistant("2.")
+    ]
+    const all = ["system", "user", "assistant", "tool", "calls"]
+    const tagOf = (kept: ReadonlyArray<string>, chat = plain) =>
+      Sample.ofGroup(bare(chat), {
+        form: { ...through, tokenizer: { ...Tokenizer.bytes, applyChatTemplate: roles(kept) } },
+        maxTokens: 100
+      }).map((one) => (Result.isFailure(one) ? one.failure : one.success._tag))
+    assert.deepStrictEqual(tagOf(all), ["Text"])
+    for (const role of ["system", "tool", "calls"]) {
+      assert.deepStrictEqual(tagOf(all.filter((one) => one !== role)), ["template_omits"], role)
+    }
+    const thoughtful = [asked, { role: "assistant", content: "2.", reasoning_content: "One more than one." }]
+    assert.deepStrictEqual(tagOf(all, thoughtful), ["template_omits"])
   })
 })
 
