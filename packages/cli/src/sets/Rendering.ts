@@ -36,7 +36,8 @@ const changed = "\u{1F50E}changed"
 
 /** Copies of a message, each with one thing changed that its text must show. */
 const variants = (message: Message.Message, isLast: boolean): ReadonlyArray<Message.Message> => {
-  const { content, reasoning_content: reasoning = "", tool_calls: calls = [] } = message
+  const { content, reasoning_content, tool_calls: calls = [] } = message
+  const reasoning = reasoning_content ?? ""
   return [
     ...(Array.isArray(content) || typeof content !== "string" || content.trim() === ""
       ? []
