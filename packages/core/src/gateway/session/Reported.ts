@@ -29,7 +29,10 @@ export const decode = Effect.fnUntraced(function* (body: unknown, ids: ReadonlyA
   const foreign = Object.keys(body).find((key) => !known.has(key))
   if (foreign !== undefined) return yield* wrong(foreign, `unknown key: ${right}`)
   const { reward, rewards, turn } = body
-  if ((reward === undefined) === (rewards === undefined)) {
+  if (reward !== undefined && rewards !== undefined) {
+    return yield* wrong("reward", `either "reward" or "rewards", not both: ${right}`)
+  }
+  if (reward === undefined && rewards === undefined) {
     return yield* wrong("reward", `"reward" or "rewards" is required: ${right}`)
   }
   const components = yield* reward === undefined ? componentsOf(rewards) : componentsOf({ reward }, "")
@@ -69,6 +72,7 @@ const turnOf = Effect.fnUntraced(function* (turn: unknown, ids: ReadonlyArray<st
 })
 
 const describeValue = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? "nothing"
+  // JSON has no infinity: a number beyond float64 would read as null.
+  const text = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? "nothing")
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
