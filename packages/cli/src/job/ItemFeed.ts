@@ -3,7 +3,7 @@
  * An error of the items ends them, so that those taken before it can be finished.
  */
 import type * as Cursor from "@atropos/core/rollout/state/Cursor"
-import { Cause, Effect, Option, Pull, Semaphore, Stream } from "effect"
+import { Cause, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
 
 export interface NumberedItem<Item> {
   readonly index: number
@@ -20,18 +20,7 @@ export const make = Effect.fn("ItemFeed.make")(function* <Item, E, R>(
   let chunk: ReadonlyArray<Item> = []
   let at = 0
   let nextIndex = cursor.frontier()
-  let failure: Cause.Cause<E> | undefined
-  const more = Effect.suspend(() =>
-    failure === undefined ? Pull.catchDone(pull, () => Effect.succeed([])) : Effect.succeed([])
-  ).pipe(
-    Effect.catchCauseIf(
-      (cause) => !Cause.hasInterruptsOnly(cause),
-      (cause) => {
-        failure = cause
-        return Effect.succeed([])
-      }
-    )
-  )
+  let failure: Cause.Cause<unknown> | undefined
   const next: Effect.Effect<Option.Option<NumberedItem<Item>>, never, R> = Effect.gen(function* () {
     for (;;) {
       while (at < chunk.length) {
@@ -39,9 +28,15 @@ export const make = Effect.fn("ItemFeed.make")(function* <Item, E, R>(
         const index = nextIndex++
         if (!cursor.isFinished(index)) return Option.some({ item, index })
       }
-      const read = yield* more
-      if (read.length === 0) return Option.none()
-      chunk = read
+      if (failure !== undefined) return Option.none()
+      const read = yield* Effect.exit(Pull.catchDone(pull, () => Effect.succeed([])))
+      if (Exit.isFailure(read)) {
+        if (Cause.hasInterruptsOnly(read.cause)) return yield* Effect.interrupt
+        failure = read.cause
+        return Option.none()
+      }
+      if (read.value.length === 0) return Option.none()
+      chunk = read.value
       at = 0
     }
   }).pipe(pulling.withPermits(1))
