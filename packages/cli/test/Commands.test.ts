@@ -183,6 +183,19 @@ describe("commands", () => {
       const { code, stderr } = yield* atropos("process", ...env, "--env.group_size", "0")
       assert.strictEqual(code, 2)
       assert.include(stderr, "--env.group_size: expected a value greater than 0, got 0")
+      for (const [setting, value, problem] of [
+        ["total_steps", "0", "--env.total_steps: expected -1 or a value greater than 0, got 0"],
+        ["total_steps", "-5", "--env.total_steps: expected -1 or a value greater than 0, got -5"],
+        // Without a run that has a number of steps it would not end.
+        ["total_steps", "-1", "env.total_steps: process needs a number of groups greater than 0, got -1"],
+        ["max_num_workers", "0", "--env.max_num_workers: expected -1 or a value greater than 0, got 0"],
+        ["batch_size", "-2", "--env.batch_size: expected -1 or a value greater than 0, got -2"],
+        ["max_batches_offpolicy", "-1", "--env.max_batches_offpolicy: expected a value"]
+      ] as const) {
+        const refused = yield* atropos("process", ...env, `--env.${setting}=${value}`)
+        assert.notStrictEqual(refused.code, 0, setting)
+        assert.include(refused.stderr, problem)
+      }
     }).pipe(Effect.provide(layer))
   )
 

@@ -3,7 +3,7 @@ import { Console, Effect } from "effect"
 import { Flag } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
-import { CommandFailed } from "../base/Failure.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Summary from "../job/Summary.ts"
 import * as Process from "../process/Process.ts"
 import * as EnvironmentCommand from "./EnvironmentCommand.ts"
@@ -72,6 +72,11 @@ export const make = EnvironmentCommand.make({
   metricsMode: { file: false },
   handle: (settings, { html, resume }, metrics) =>
     Effect.gen(function* () {
+      if (settings.common.totalSteps < 1) {
+        return yield* new UsageError({
+          message: `env.total_steps: process needs a number of groups greater than 0, got ${settings.common.totalSteps}`
+        })
+      }
       const path = settings.common.dataPathToSaveGroups ?? defaultPath(settings.selected.environment.environmentName)
       const result = yield* Process.run({ path, resume }).pipe(
         Effect.provide(

@@ -9,11 +9,15 @@ import { field, fromFields, type Settings } from "../base/Settings.ts"
 import { SamplingSettings } from "../trajectory/SamplingSettings.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
+/** The original's -1 for "unset". */
+const positiveOrUnset = Schema.Int.check(
+  Schema.makeFilter((value: number) => value === -1 || value > 0 || "expected -1 or a value greater than 0")
+)
 
 export const commonFields = {
   groupSize: field(positive, 4, "rollouts per item; also the group size announced to the service"),
   maxNumWorkers: field(
-    Schema.Int,
+    positiveOrUnset,
     -1,
     "items rolled out concurrently; -1 means max_num_workers_per_node times the number of inference servers"
   ),
@@ -26,7 +30,7 @@ export const commonFields = {
     "what training rollouts do during an evaluation: pause (STOP_TRAIN), slow down to eval_limit_ratio (LIMIT_TRAIN), or continue (NONE)"
   ),
   evalLimitRatio: field(
-    Schema.Finite,
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
     0.5,
     "share of workers left for training during an evaluation, with LIMIT_TRAIN"
   ),
@@ -50,9 +54,9 @@ export const commonFields = {
     {},
     'weights of reward components in a score, by name, for example {"format": 0.2}; others: 1'
   ),
-  batchSize: field(Schema.Int, -1, "sequences per batch, if the service does not set one"),
+  batchSize: field(positiveOrUnset, -1, "sequences per batch, if the service does not set one"),
   maxBatchesOffpolicy: field(
-    Schema.Int,
+    Schema.Natural,
     3,
     "max queued batches before new rollouts pause; 0: roll out only while the queue is empty"
   ),
@@ -68,7 +72,7 @@ export const commonFields = {
   ),
   rolloutServerUrl: field(Schema.String, "http://localhost:8000", "URL of the trajectory service"),
   totalSteps: field(
-    Schema.Int,
+    positiveOrUnset,
     1000,
     "trainer steps to run for; -1: the run's number of steps. With process: groups to roll out"
   ),
@@ -83,7 +87,7 @@ export const commonFields = {
     "name announced to the service, and prefix of the Weights & Biases run name; if unset, the environment's name"
   ),
   numRolloutsToKeep: field(
-    Schema.Int,
+    Schema.Natural,
     32,
     "most recent groups to keep in the train/rollouts table (Weights & Biases and TensorBoard)"
   ),
