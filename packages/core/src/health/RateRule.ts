@@ -22,6 +22,8 @@ const rises = 0.3
 const times = 2
 const nats = 0.5
 const lost = 0.25
+/** At this truncated share the few answers that end by themselves decide the reward: its changes mean nothing. */
+const mostlyTruncated = 0.9
 
 const means = ({ steps, values }: Values, from: number) => {
   const at = steps.findIndex((step) => step >= from)
@@ -78,6 +80,11 @@ const lossOf = (recorded: Series.Recorded): Break | undefined => {
   return { from, message: `the reward was ${written(start)} over the first ${window} steps and is ${written(now)} now` }
 }
 
+const isTruncatedFromStart = (recorded: Series.Recorded): boolean => {
+  const { values } = seriesOf(recorded, trainer, "batch/truncated_fraction")
+  return values.length > 0 && Series.mean(values.subarray(0, window)) >= mostlyTruncated
+}
+
 const rateAt = (recorded: Series.Recorded, step: number): string => {
   const { steps, values } = seriesOf(recorded, trainer, "train/lr")
   const at = Math.max(0, steps.findIndex((one) => one >= step) - 1)
@@ -86,9 +93,9 @@ const rateAt = (recorded: Series.Recorded, step: number): string => {
 
 export const learningRate: Rule = {
   title: "Learning rate too high",
-  words: `in one step truncation rose by ${percent(rises)} of the answers, or entropy to ${times} times its value and by ${nats} nats, for ${fewest} steps or more, while the reward fell to half or less; or the reward of the last ${window} steps is significantly below ${percent(lost)} of that of the first ${window} and was never above it, and entropy or truncation changed abruptly in the first ${2 * window} steps; and the grader did not change`,
+  words: `in one step truncation rose by ${percent(rises)} of the answers, or entropy to ${times} times its value and by ${nats} nats, for ${fewest} steps or more, while the reward fell to half or less; or the reward of the last ${window} steps is significantly below ${percent(lost)} of that of the first ${window} and was never above it, and entropy or truncation changed abruptly in the first ${2 * window} steps; and the grader did not change, nor were ${percent(mostlyTruncated)} of the answers of the first ${window} steps truncated`,
   judge: (recorded): ReadonlyArray<Omit<Finding, "rule">> => {
-    if (GraderRules.grader.judge(recorded).length > 0) return []
+    if (GraderRules.grader.judge(recorded).length > 0 || isTruncatedFromStart(recorded)) return []
     const broken = breakOf(recorded)
     const reward = seriesOf(recorded, trainer, "reward/mean")
     const rewards = broken && means(reward, broken.from)

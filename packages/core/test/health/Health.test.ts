@@ -118,6 +118,21 @@ describe("Health", () => {
     )
   })
 
+  it("finds no learning rate too high where hardly an answer ended by itself from the start", () => {
+    const judged = (truncated: number) =>
+      names({
+        trainer: {
+          "reward/mean": course(40, (step) => (step <= 10 ? 0.04 : 0.004)),
+          "reward/std": course(40, () => 0.1),
+          "batch/sequences": course(40, () => 128),
+          "batch/truncated_fraction": course(40, () => truncated),
+          "grpo/entropy": course(40, (step) => (step <= 10 ? 0.2 : 1.5))
+        }
+      })
+    assert.include(judged(0.2), "learning_rate")
+    assert.notInclude(judged(0.99), "learning_rate")
+  })
+
   it("tells a component that is had by length from one that is earned", () => {
     const lengths = course(60, (step) => 50 + 3 * step)
     const thorough = course(60, (step) => (50 + 3 * step) / 400 + noise(step))
