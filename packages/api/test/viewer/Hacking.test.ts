@@ -191,6 +191,32 @@ describe("Signs", () => {
       })
     )
     assert.deepStrictEqual(titles(cut), [])
+    // With one whole answer in each group but the last of a step's twenty, hardly any can be compared.
+    const withWhole = (rest: number) =>
+      stepsOf(40, (step) =>
+        Array.from({ length: 20 }, (_, place) => {
+          const one = row(step, place, [1, 0, 0, 0], [20 + step, 30, 64, 64], ["a", "b", "c", `${step}${place}`])
+          return { ...one, figures: { ...one.figures, truncated: place === 19 ? 0.5 : rest } }
+        })
+      )
+    assert.isFalse(Signs.isJudged(withWhole(0.75)))
+    assert.isTrue(Signs.isJudged(withWhole(0.5)))
+  })
+
+  it("name no step where groups have none", () => {
+    const files = stepsOf(30, (step) => [
+      row(
+        step,
+        0,
+        [0, 0, 1, 1],
+        [10 + 3 * step, 11 + 3 * step, 12 + 3 * step, 13 + 3 * step],
+        ["a", "b", "c", `${step}`]
+      )
+    ]).map((one) => ({ ...one, step: null }))
+    const [found] = Signs.find(Signs.tableOf(files), false)
+    assert.strictEqual(found?.title, "Longer answers score higher")
+    assert.include(found!.message, "In the last 10 parts of math, ")
+    assert.notInclude(found!.message, "since step")
   })
 
   it("see nothing where scores are alike, nothing is read yet, or nobody knows steps", () => {

@@ -175,10 +175,10 @@ const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; read
   const style = usePlotStyle()
   const [range, setRange] = useState<PageView["range"]>(null)
   const table = useMemo(() => Signs.tableOf(rows), [rows])
-  const found = useMemo(() => Signs.find(table), [table])
   const pairs = useMemo(() => Signs.pairs(rows, 600), [rows])
   const metrics = useMemo(() => StaticMetrics.make(run, table), [run, table])
   const hasSteps = rows.some(({ step }) => step !== null)
+  const found = useMemo(() => Signs.find(table, hasSteps), [table, hasSteps])
   const view: PageView = { others: [], axis: "step", smoothing: 0, isLogX: false, isLogY: false, range }
   const address = (sign: Signs.Sign, environment: string | null, from: number, to: number) =>
     Guilty.address(run, {
@@ -190,7 +190,13 @@ const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; read
   return (
     <>
       {found.length === 0 ? (
-        isDone && <p>No signs: reward correlates with neither length nor repetition.</p>
+        isDone && (
+          <p>
+            {Signs.isJudged(rows)
+              ? "No signs: reward correlates with neither length nor repetition."
+              : "Too few answers to judge: only groups with two or more untruncated answers and different scores count."}
+          </p>
+        )
       ) : (
         <ul className="findings" aria-label="Signs">
           {found.map(({ environment, from, message, sign, title, to }) => (

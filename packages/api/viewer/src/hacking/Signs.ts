@@ -46,6 +46,24 @@ export const tableOf = (rows: ReadonlyArray<Wire.RolloutRow>): MetricTable.Metri
   )
 }
 
+/** Min share of the answers that must be comparable: of fewer, correlations are chance. */
+const judged = 0.1
+
+/**
+ * True if some environment has enough steps whose answers can be compared. Truncated ones cannot, nor can those of a
+ * step with equal scores.
+ */
+export const isJudged = (rows: ReadonlyArray<Wire.RolloutRow>): boolean => {
+  const { steps } = SignSteps.collect(rows)
+  return [...new Set(steps.map(({ source }) => source))].some((name) => {
+    const own = steps.filter(({ source }) => source === name)
+    const compared = own.filter((step) => SignSteps.tieOf(step) !== undefined)
+    const answers = own.reduce((total, { lengths }) => total + lengths.length, 0)
+    const comparable = compared.reduce((total, { ownLengths }) => total + ownLengths.length, 0)
+    return compared.length >= Health.window && comparable >= judged * answers
+  })
+}
+
 export interface Found {
   readonly sign: Sign
   readonly title: string
@@ -161,7 +179,8 @@ export const rulesInWords = [
 const meanOfLast = ({ values }: { readonly values: Float64Array }): number =>
   values.length === 0 ? 0 : Health.mean(values.subarray(-Health.window))
 
-export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
+/** `hasSteps` false: the rows are of equal parts of the groups, whose numbers are not shown. */
+export const find = (table: MetricTable.MetricTable, hasSteps = true): ReadonlyArray<Found> =>
   rules.flatMap(({ isMet, message, sign, title }) =>
     table.sourcesOf(metrics[sign]).flatMap((source) => {
       const series = Health.finite(table.points(source, metrics[sign]))
@@ -183,7 +202,7 @@ export const find = (table: MetricTable.MetricTable): ReadonlyArray<Found> =>
           environment: source === SignSteps.unnamed ? null : source,
           from: found.from,
           to: found.to,
-          message: `In the last ${Health.window} steps${who}, ${message({ ...known, now: found.now })} (since step ${found.from}).`
+          message: `In the last ${Health.window} ${hasSteps ? "steps" : "parts"}${who}, ${message({ ...known, now: found.now })}${hasSteps ? ` (since step ${found.from})` : ""}.`
         }
       ]
     })

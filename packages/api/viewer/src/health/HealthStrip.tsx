@@ -6,6 +6,7 @@ import { Link } from "wouter"
 import { Ago } from "../ui/Ago.tsx"
 import { plural } from "../ui/Format.ts"
 import { servicePath } from "../route/Location.ts"
+import { useHasSteps } from "../state/useHasSteps.ts"
 import * as Guilty from "./Guilty.ts"
 import type { Finding } from "./useHealth.ts"
 import "./health.css"
@@ -18,6 +19,7 @@ interface HealthStripProps {
 }
 
 export const HealthStrip = ({ at, findings, run }: HealthStripProps) => {
+  const hasSteps = useHasSteps()
   const cards = Health.cards(findings)
   const broken = cards.filter(({ cause }) => cause.severity === "broken").length
   const suspect = cards.length - broken
@@ -48,7 +50,7 @@ export const HealthStrip = ({ at, findings, run }: HealthStripProps) => {
                 <p>{cause.message}</p>
                 <Consequences findings={consequences} />
               </div>
-              <Ways run={run} finding={cause} />
+              {hasSteps(run) && <Ways run={run} finding={cause} />}
             </li>
           ))}
         </ul>
