@@ -50,6 +50,16 @@ const variants = (message: Message.Message, isLast: boolean): ReadonlyArray<Mess
   ]
 }
 
+/** What is known of templates, by the shape of a chat: which parts there are decides, not their text. */
+const known = new WeakMap<Tokenizer.TokenizerShape, Map<string, boolean>>()
+
+const shapeOf = (messages: ReadonlyArray<Message.Message>): string =>
+  messages
+    .map(({ content, reasoning_content: reasoning, role, tool_calls: calls = [] }) =>
+      [role, typeof content === "string" && content.trim() !== "", (reasoning ?? "").trim() !== "", calls.length].join()
+    )
+    .join(";")
+
 export const make = (tokenizer: Tokenizer.TokenizerShape, chat: ReadonlyArray<Message.Message>): Rendering => {
   const plain = chat.map(Chat.plain)
   const render = (count: number, addGenerationPrompt: boolean): string | undefined =>
@@ -102,9 +112,18 @@ export const make = (tokenizer: Tokenizer.TokenizerShape, chat: ReadonlyArray<Me
 
   const isComplete = (length: number): boolean => {
     const shown = plain.slice(0, length)
-    const text = render(length, false)
+    const shapes = known.get(tokenizer) ?? new Map<string, boolean>()
+    known.set(tokenizer, shapes)
+    const shape = shapeOf(shown)
+    const own = shapes.get(shape) ?? isWritten(shown)
+    shapes.set(shape, own)
+    return own
+  }
+
+  const isWritten = (shown: ReadonlyArray<Message.Message>): boolean => {
+    const text = render(shown.length, false)
     return shown.every((message, at) =>
-      variants(message, at === length - 1).every((variant) => {
+      variants(message, at === shown.length - 1).every((variant) => {
         const other = Result.try(() =>
           tokenizer.applyChatTemplate(shown.with(at, variant), { addGenerationPrompt: false })
         )
