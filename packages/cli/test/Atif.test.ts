@@ -4,7 +4,7 @@ import { notSampled } from "@atropos/core/trajectory/Trajectory"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as InProcess from "./InProcess.ts"
 import * as SampleGroups from "./sets/SampleGroups.ts"
@@ -92,6 +92,7 @@ describe("training traces of saved groups", () => {
       const without = yield* InProcess.run(["atif", "plain.jsonl", "--out", "traces", ...format])
       assert.strictEqual(without.code, 1)
       assert.match(without.stderr, /plain\.jsonl, line 1, sequence 0: .*logprob/)
+      assert.isFalse(existsSync(join(cwd, "traces")))
       writeFileSync(join(cwd, "odd.json"), '{"steps": []}')
       const odd = yield* InProcess.run(["atif", "odd.json", "--out", "back.jsonl", ...format])
       assert.strictEqual(odd.code, 1)

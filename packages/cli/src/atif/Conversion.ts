@@ -59,7 +59,6 @@ export const toDocuments = Effect.fn("Conversion.toDocuments")(function* (
 ) {
   const fs = yield* FileSystem.FileSystem
   const { basename, extname, join } = yield* Path.Path
-  yield* Effect.mapError(fs.makeDirectory(folder, { recursive: true }), cannotWrite(folder))
   const passedOver: Array<string> = []
   let written = 0
   for (const file of files) {
@@ -76,6 +75,9 @@ export const toDocuments = Effect.fn("Conversion.toDocuments")(function* (
             if (Result.isFailure(document)) {
               passedOver.push(`${at}, sequence ${index}: ${document.failure.message}`)
               continue
+            }
+            if (written === 0) {
+              yield* Effect.mapError(fs.makeDirectory(folder, { recursive: true }), cannotWrite(folder))
             }
             const path = join(folder, `${name}-${entry.line}-${index}.json`)
             const text = encoder.encode(`${ExactJson.writeIndented(document.success)}\n`)

@@ -3,6 +3,7 @@ import { Auth, Database, ObjectStore, PgTrajectoryStore, S3, TrajectoryService }
 import { Console, Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
+import * as Heartbeat from "../base/Heartbeat.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
@@ -11,22 +12,24 @@ import type { MakeCommand } from "./CliCommand.ts"
 const name: string = "api"
 
 /** Prints the address of the service and the location of its data. */
-const announce = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const { address } = yield* HttpServer.HttpServer
-    const { kind, location } = yield* Database.Database
-    const url = HttpServer.formatAddress(address)
-    const where = kind === "pglite" ? `embedded Postgres in ${location}` : `Postgres at ${location}`
-    yield* Console.log(`trajectory service at ${url} (${where})`)
-    const objects = yield* ObjectStore.ObjectStore
-    if (objects !== undefined) {
-      yield* Console.log(`payloads of ${objects.threshold} stored bytes and more in ${objects.location}`)
-    }
-    yield* Console.log(
-      `viewer at ${url}/ui, API documentation at ${url}/v1/docs, metrics at ${url}/metrics; Ctrl-C stops the service, its data is kept`
-    )
-  })
-)
+const announce = (onStarted: () => void) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      onStarted()
+      const { address } = yield* HttpServer.HttpServer
+      const { kind, location } = yield* Database.Database
+      const url = HttpServer.formatAddress(address)
+      const where = kind === "pglite" ? `embedded Postgres in ${location}` : `Postgres at ${location}`
+      yield* Console.log(`trajectory service at ${url} (${where})`)
+      const objects = yield* ObjectStore.ObjectStore
+      if (objects !== undefined) {
+        yield* Console.log(`payloads of ${objects.threshold} stored bytes and more in ${objects.location}`)
+      }
+      yield* Console.log(
+        `viewer at ${url}/ui, API documentation at ${url}/v1/docs, metrics at ${url}/metrics; Ctrl-C stops the service, its data is kept`
+      )
+    })
+  )
 
 export const make: MakeCommand = () =>
   Effect.succeed({
@@ -53,16 +56,19 @@ export const make: MakeCommand = () =>
         ),
         metrics: Metrics.telemetryFlags
       },
-      ({ allowInsecure, host, metrics, port }) =>
-        announce.pipe(
+      ({ allowInsecure, host, metrics, port }) => {
+        let starting: string | undefined = "starting the service, its database the first time"
+        return announce(() => (starting = undefined)).pipe(
           Layer.provide(TrajectoryService.serve({ host, port, allowInsecure })),
           Layer.provide([PgTrajectoryStore.layer, Auth.layerConfig]),
           Layer.provideMerge(S3.layerConfig),
           Layer.provide(Database.layerConfig),
           Layer.launch,
+          Heartbeat.during(() => starting),
           Metrics.tracedBy(metrics, "atropos-api"),
           Effect.mapError(Services.toFailure)
         )
+      }
     ).pipe(
       Command.withExamples([
         { command: "atropos api", description: "embedded Postgres in .atropos (set ATROPOS_DATA_DIR to move it)" },

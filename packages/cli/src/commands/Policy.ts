@@ -2,6 +2,7 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
+import * as Listening from "@atropos/core/http/Listening"
 import * as LocalPath from "@atropos/core/base/system/LocalPath"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
 import { OutputFormat } from "@atropos/core"
@@ -16,6 +17,7 @@ import { Console, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { UsageError } from "../base/Failure.ts"
+import * as Heartbeat from "../base/Heartbeat.ts"
 import * as BundledModel from "../config/BundledModel.ts"
 import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Flags from "../config/Flags.ts"
@@ -29,9 +31,10 @@ const name: string = "policy"
 
 const lora = Flags.fromFields("lora.", TrainerSettings.lora.fields)
 
-const announce = (model: string, device: DeviceKind, swaps: boolean) =>
+const announce = (model: string, device: DeviceKind, swaps: boolean, onStarted: () => void) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
+      onStarted()
       const { address } = yield* HttpServer.HttpServer
       const url = HttpServer.formatAddress(address)
       yield* Console.log(
@@ -76,7 +79,12 @@ const located = Effect.fnUntraced(function* (model: Model.Model) {
   })
 })
 
-const serve = Effect.fn("policy.serve")(function* (options: Options) {
+const serve = Effect.fn("policy.serve")((options: Options) => {
+  let starting: string | undefined = `loading ${options.model}`
+  return load(options, () => (starting = undefined)).pipe(Heartbeat.during(() => starting))
+})
+
+const load = Effect.fnUntraced(function* (options: Options, onStarted: () => void) {
   const { adapter, allowInsecure, device, host, port } = options
   const quantize = options.quantize === "none" ? undefined : options.quantize
   if (quantize !== undefined && device !== "cpu") {
@@ -85,6 +93,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
     })
   }
   yield* Pretrained.check(options.model)
+  yield* Listening.check({ host, port })
   const place = BundledModel.located(options.model)
   const serving = ServingMemory.choose(options, device)
   const check = ServingMemory.check(options.model, {
@@ -120,7 +129,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
     tokens: yield* BearerTokens.configured(PolicyServer.tokensSetting),
     readAdapter: yield* PolicyLayers.readAdapter(model)
   })
-  return yield* announce(model.name, device, model.adapter !== undefined).pipe(
+  return yield* announce(model.name, device, model.adapter !== undefined, onStarted).pipe(
     Layer.provide(server),
     Layer.provide(PolicyLayers.layerEngine(model, { device, settings })),
     Layer.launch

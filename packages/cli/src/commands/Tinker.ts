@@ -1,6 +1,7 @@
 /**
  * `atropos tinker`: serves a model over Tinker's API, for training and sampling with the official SDK, until stopped.
  */
+import * as Listening from "@atropos/core/http/Listening"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
@@ -12,6 +13,7 @@ import * as TinkerServer from "@atropos/trainer/tinker/server/TinkerServer"
 import { Console, Effect, Layer, Option, Path } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
+import * as Heartbeat from "../base/Heartbeat.ts"
 import * as BundledModel from "../config/BundledModel.ts"
 import * as EngineFlags from "../config/EngineFlags.ts"
 import * as Flags from "../config/Flags.ts"
@@ -26,9 +28,10 @@ const name: string = "tinker"
 
 const limits = Flags.fromFields("", ServerSettings.settings.fields)
 
-const announce = (names: ReadonlyArray<string>, device: DeviceKind, folder: string) =>
+const announce = (names: ReadonlyArray<string>, device: DeviceKind, folder: string, onStarted: () => void) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
+      onStarted()
       const { address } = yield* HttpServer.HttpServer
       const url = HttpServer.formatAddress(address)
       yield* Console.log(
@@ -56,9 +59,15 @@ interface Options extends ServingMemory.Given {
   readonly limits: Record<string, Option.Option<unknown>>
 }
 
-const serve = Effect.fn("tinker.serve")(function* (options: Options) {
+const serve = Effect.fn("tinker.serve")((options: Options) => {
+  let starting: string | undefined = `loading ${options.model}`
+  return load(options, () => (starting = undefined)).pipe(Heartbeat.during(() => starting))
+})
+
+const load = Effect.fnUntraced(function* (options: Options, onStarted: () => void) {
   const { allowInsecure, device, host, port, threads } = options
   const { basename, resolve } = yield* Path.Path
+  yield* Listening.check({ host, port })
   const settings = yield* ServerSettings.settings.decode(Flags.provided(options.limits))
   const serving = ServingMemory.choose(options, device)
   const loaded = yield* PretrainedModel.load(BundledModel.located(options.model), {
@@ -92,7 +101,7 @@ const serve = Effect.fn("tinker.serve")(function* (options: Options) {
     allowInsecure,
     keys: yield* TinkerServer.keys
   })
-  return yield* announce(names, device, folder).pipe(
+  return yield* announce(names, device, folder, onStarted).pipe(
     Layer.provide(server),
     Layer.provide(OrtWorker.layer({ device, threads })),
     Layer.launch

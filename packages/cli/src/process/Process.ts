@@ -12,6 +12,7 @@ import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
 import * as ResumableFile from "../job/ResumableFile.ts"
 import * as Tally from "../job/Tally.ts"
+import * as Heartbeat from "../base/Heartbeat.ts"
 import * as Progress from "../base/Progress.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as Rolls from "./Rolls.ts"
@@ -80,6 +81,7 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
 
   const rolls = yield* Rolls.make
   const metrics = yield* ProcessMetrics.make(environment, { modelName: servers.modelName, before })
+  let isFirst = true
   const result = yield* Job.run({
     items: environment.work,
     label: ({ label }) => label,
@@ -94,9 +96,12 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
     target,
     file,
     from: destination.checkpoint,
-    onProgress: (tally) => progress.update(tally.items, detail(tally)),
+    onProgress: (tally) => {
+      isFirst = false
+      return progress.update(tally.items, detail(tally))
+    },
     isFruitful: ({ kept }) => kept > 0
-  })
+  }).pipe(Heartbeat.during(() => (isFirst ? "rolling out the first items" : undefined)))
   return {
     ...result,
     destination,

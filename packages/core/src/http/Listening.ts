@@ -37,10 +37,20 @@ const advice: { readonly [code: string]: string } = {
   ENOTFOUND: "host not found: use 127.0.0.1 for local access only, 0.0.0.0 for all interfaces"
 }
 
-const listenError = ({ host, port }: Options, { cause }: HttpServerError.ServeError): ListenError => {
+type Address = Pick<Options, "host" | "port">
+
+const listenError = ({ host, port }: Address, { cause }: Pick<HttpServerError.ServeError, "cause">): ListenError => {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
   return new ListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? Reason.of(cause)}`, cause })
 }
+
+/** Fails if an address is not available now, before anything slow that serves there is begun. */
+export const check = (address: Address): Effect.Effect<void, ListenError> =>
+  Effect.callback((resume) => {
+    const server = createServer()
+    server.once("error", (cause) => resume(Effect.fail(listenError(address, { cause }))))
+    server.listen(address, () => server.close(() => resume(Effect.void)))
+  })
 
 export const layer = (server: Server, options: Options) =>
   NodeHttpServer.layer(() => server, options).pipe(

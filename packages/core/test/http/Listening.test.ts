@@ -14,6 +14,8 @@ describe("Listening", () => {
       const taken = yield* Effect.flip(listen("127.0.0.1", port))
       assert.strictEqual(taken._tag, "ListenError")
       assert.include(taken.message, `cannot listen on 127.0.0.1:${port}: the port is in use`)
+      assert.deepStrictEqual(yield* Effect.flip(Listening.check({ host: "127.0.0.1", port })), taken)
+      yield* Listening.check({ host: "127.0.0.1", port: 0 })
       const elsewhere = yield* Effect.flip(listen("192.0.2.1", 0))
       assert.include(elsewhere.message, "cannot listen on 192.0.2.1:0: this machine does not have that address")
     }).pipe(Effect.scoped)

@@ -26,9 +26,8 @@ export const faultOf = (value: unknown): string | undefined => {
   if (typeof value === "number") return RewardComponents.isUsable(value) ? undefined : RewardComponents.unusable(value)
   const fault = RewardComponents.faultOfScore(value)
   if (fault !== undefined) return `is not a reward: ${fault}`
-  return RewardComponents.isRewards(value)
-    ? undefined
-    : "has a component that is NaN, infinite or beyond the range of float32 (3.4e38)"
+  const unusable = Object.entries(value as RewardComponents.Rewards).find(([, one]) => !RewardComponents.isUsable(one))
+  return unusable && `has the component ${JSON.stringify(unusable[0])}, which ${RewardComponents.unusable(unusable[1])}`
 }
 
 /** A seat of a rollout: the reward of one of its sessions, and its comparison group. */

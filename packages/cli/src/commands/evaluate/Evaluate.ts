@@ -58,9 +58,9 @@ const ofFiles = Effect.fn("evaluate.ofFiles")(function* (files: ReadonlyArray<st
       )
   }
   if (found.score !== undefined) {
-    const rows = Object.entries(found.rewards).map(([component, figure]) => figureRow(`reward ${component}`, figure))
+    const rows = Object.entries(found.rewards).map(([component, figure]) => figureRow(`component ${component}`, figure))
     yield* Console.log(
-      Table.columns(["metric", "mean", "± stderr", "range"], [figureRow("score", found.score), ...rows])
+      Table.columns(["metric", "mean", "± stderr", "range of means"], [figureRow("score", found.score), ...rows])
     )
     yield* Console.log("")
   }
