@@ -242,6 +242,6 @@ export const follows = (after: string, answer: string): boolean => {
     return isOther
   })
   // A text that ends in "No wait." has no answer; "Is there another? No." answers its question.
-  const isReply = /\?[\s*_$)"']{0,9}$/.test(all.at(-2) ?? "")
+  const isReply = /\?[\s*_$)"']{0,9}$/.test(all.at(-2) ?? near.slice(0, head.length + 1))
   return isTakenBack || interrupts.test(lead) || (negates.test(lead) && !isReply)
 }
