@@ -109,9 +109,6 @@ const ordering = (sql: string): string | undefined => {
   return found
 }
 
-/** True if a query orders its rows. */
-export const isOrdered = (sql: string): boolean => ordering(sql) !== undefined
-
 const term =
   /^\s{0,9}(?:(\d{1,4})|"([^"]{1,200})"|`([^`]{1,200})`|\[([^\]]{1,200})\]|([a-z_]\w{0,200}))(?:\s{1,9}(?:asc|desc))?(?:\s{1,9}nulls\s{1,9}(?:first|last))?\s{0,9}$/i
 

@@ -299,13 +299,13 @@ describe("results", () => {
   })
 
   it("have an order where the query says so, outside of brackets, texts and comments", () => {
-    assert.isTrue(Table.isOrdered("select x from t\nORDER  BY x desc limit 3"))
+    assert.isTrue(Table.orderOf("select x from t\nORDER  BY x desc limit 3", ["x"]))
     for (const sql of [
       "select * from (select x from t order by x)",
       "select ' order by ' from t",
       'select "order by" from t -- order by x',
       "select x over (order by y) from t"
     ])
-      assert.isFalse(Table.isOrdered(sql), sql)
+      assert.isFalse(Table.orderOf(sql, ["x"]), sql)
   })
 })
