@@ -8,6 +8,8 @@ import * as Atropos from "./Atropos.ts"
 import * as Ports from "../../../core/test/base/Ports.ts"
 
 const env = ["--env", Bin.myEnvironment]
+/** With a tokenizer: the output is opened before a server answers. */
+const server = ["--env.tokenizer_name", "bytes", "--openai.base_url"]
 
 describe("an output", () => {
   for (const [verb, output] of [
@@ -19,7 +21,7 @@ describe("an output", () => {
         const fs = yield* FileSystem.FileSystem
         const cwd = yield* InProcess.folder
         const dead = yield* Ports.hangingUp
-        const first = yield* Atropos.start([verb, ...env, "--openai.base_url", `${dead}/v1`], { cwd })
+        const first = yield* Atropos.start([verb, ...env, ...server, `${dead}/v1`], { cwd })
         yield* first.says("waiting for an inference server")
         const words = [verb, ...env, "--testing", "--env.total_steps", "5"]
         const { code, stderr } = yield* InProcess.run(words)

@@ -257,7 +257,7 @@ describe("Job", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("finishes and keeps what was taken before its items ended with an error, and goes on from there", () =>
+  it.effect("finishes and keeps what was taken before its items ended with an error, and continues from there", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const gone = new NoLuck({ message: "database gone" })

@@ -1,6 +1,6 @@
 /**
  * Gives a coding agent its task over the Agent Client Protocol (https://agentclientprotocol.com, version 1) instead of
- * as an argument, and speaks for the user in further turns. A process of its own does it (`acpProcess`), which the
+ * as an argument, and speaks for the user in further turns. A separate process does it (`acpProcess`), which the
  * agent's limits cover too; the agent alone may be confined.
  */
 import { fileURLToPath } from "node:url"

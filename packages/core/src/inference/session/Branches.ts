@@ -4,8 +4,8 @@
  *
  * Chats that continue the same answer differently are separate conversations. One that rewrites the history of another
  * (its messages quote the other's last answer) is the same conversation, and so are the inner sequences of a chat
- * whose template rewrites earlier turns. A rated answer that several conversations share ends one of its own; none of
- * them has its reward. Abandoned answers are no conversation unless they are rated.
+ * whose template rewrites earlier turns. A rated answer that several conversations share is a conversation by itself;
+ * none of them has its reward. Abandoned answers are no conversation unless they are rated.
  */
 import * as Paths from "./Paths.ts"
 import * as SameMessage from "./SameMessage.ts"
