@@ -71,7 +71,7 @@ describe("atropos policy", () => {
       }
       yield* fs.writeFileString(`${cwd}/m.gguf`, "GGUF")
       for (const given of [`${cwd}/m.gguf`, cwd]) {
-        const { stderr } = yield* InProcess.run(["policy", "--model", given])
+        const { stderr } = yield* InProcess.run(["policy", "--model", given, "--port", "0"])
         assert.match(stderr, /GGUF file.*, which is not supported: give the safetensors folder/)
         assert.include(stderr, "llama-server -m FILE")
       }
@@ -81,7 +81,7 @@ describe("atropos policy", () => {
   it.live("says what is wrong with a model in one line", () =>
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
-      const { code, stderr } = yield* InProcess.run(["policy", "--model", cwd])
+      const { code, stderr } = yield* InProcess.run(["policy", "--model", cwd, "--port", "0"])
       assert.strictEqual(code, 2)
       assert.include(stderr, "config.json")
       assert.notInclude(stderr, "    at ")

@@ -134,8 +134,8 @@ describe("Terminal", () => {
         [[evil]],
         [["view", `${evil}.jsonl`, "--html", `${evil}.html`]],
         [["view", evil]],
-        [["policy", "--model", "model"]],
-        [["policy", "--model", evil]],
+        [["policy", "--model", "model", "--port", "0"]],
+        [["policy", "--model", evil, "--port", "0"]],
         [["api"], { DATABASE_URL: evil }]
       ]
       const outcomes = yield* Effect.forEach(runs, ([words, env = {}]) =>

@@ -57,7 +57,7 @@ describe("a model that cannot fit", () => {
           assert.include(little.stderr, "safetensors")
         }
       }
-      const wrong = yield* InProcess.run(["policy", "--model", "./half", "--kv-memory-megabytes", "0"])
+      const wrong = yield* InProcess.run(["policy", "--model", "./half", "--kv-memory-megabytes", "0", "--port", "0"])
       assert.strictEqual(wrong.code, 2)
       assert.include(wrong.stderr, '--kv-memory-megabytes: expected at least 1, got "0"')
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
