@@ -329,8 +329,12 @@ describe("defineAgent", () => {
       const scored = defineAgent({ name: "empty", items: () => ["a"], run: ask, score: () => ({}) })({ groupSize: 2 })
       const refused = yield* within(scored, (environment) => Effect.flip(first(environment)))
       assert.match(refused.message, /score gave an object with no keys, which is not a reward: it names no component/)
-      const score = () => ({ right: 1, brief: Number.NaN })
-      const partly = defineAgent({ name: "partly", items: () => ["a"], run: ask, score })({ groupSize: 2 })
+      const partly = defineAgent({
+        name: "partly",
+        items: () => ["a"],
+        run: ask,
+        score: () => ({ right: 1, brief: Number.NaN })
+      })({ groupSize: 2 })
       const named = yield* within(partly, (environment) => Effect.flip(first(environment)))
       assert.match(named.message, /"brief", which is NaN/)
     })

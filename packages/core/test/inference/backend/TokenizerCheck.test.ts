@@ -84,7 +84,7 @@ const ask = (served: Served, own: Tokenizer.TokenizerShape) =>
 const found = (...urls: ReadonlyArray<string>) =>
   ServedTokenizer.find(
     urls.map((url) => ({ baseUrl: `${url}/v1` })),
-    { slurm: false, serverWait: 60 }
+    false
   )
 
 const comparable: ReadonlyArray<readonly [what: string, served: Omit<Served, "tokenizer">]> = [
@@ -160,20 +160,6 @@ describe("the tokenizer of a server", () => {
     )
   }
 
-  it.live("is waited for while no server can be reached", () =>
-    Effect.gen(function* () {
-      let requests = 0
-      const models = { data: [{ id: "tiny", tokenizer: TokenizerIdentity.of(bytes) }] }
-      const server = yield* TestServer.make(() => (++requests === 1 ? { status: 503, json: {} } : { json: models }), {
-        isProbed: true
-      })
-      assert.strictEqual((yield* found(server.url)).tokenizer._tag, "Some")
-      assert.strictEqual(requests, 2)
-      const away = [{ baseUrl: `${yield* TestServer.nobody}/v1` }]
-      assert.isTrue((yield* ServedTokenizer.find(away, { slurm: false, serverWait: 0 })).isAway)
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
   it.live("is found by its name, if a server names it", () =>
     Effect.gen(function* () {
       const plain = yield* serve({ owner: "vllm", has: [], tokenizer: bytes })
@@ -185,7 +171,7 @@ describe("the tokenizer of a server", () => {
       assert.strictEqual(tokenizer._tag, "None")
       assert.lengthOf(failures, 1)
       assert.include(failures[0], gone)
-      const bare = yield* ServedTokenizer.find([{ baseUrl: gone }], { slurm: false, serverWait: 60 })
+      const bare = yield* ServedTokenizer.find([{ baseUrl: gone }], false)
       assert.include(bare.failures[0], `OpenAI-compatible servers use /v1: ${gone}/v1`)
     }).pipe(Effect.provide(NodeServices.layer))
   )
