@@ -4,8 +4,8 @@
  */
 import { Predicate, Result } from "effect"
 import * as ExactJson from "../base/json/ExactJson.ts"
-import * as JsonKeys from "../base/json/JsonKeys.ts"
 import * as Nesting from "../base/json/Nesting.ts"
+import * as RepeatedKeys from "../base/json/RepeatedKeys.ts"
 import * as Reason from "../base/Reason.ts"
 
 class RepeatedKey {
@@ -23,26 +23,12 @@ const keysIn = (value: unknown): number => {
   return all.reduce((sum: number, one) => sum + keysIn(one), all.length)
 }
 
-const repeatedIn = (text: string): string | undefined => {
-  let repeated: string | undefined
-  JsonKeys.scan(
-    text,
-    () => new Set<string>(),
-    (keys, key) => {
-      if (keys.has(key)) repeated = key
-      keys.add(key)
-      return repeated !== undefined
-    }
-  )
-  return repeated
-}
-
 export const parse = (text: string): Result.Result<unknown, unknown> => {
   if (Nesting.isDeep(text)) return Result.fail(new SyntaxError("nested more than 200 levels deep"))
   const value = Result.try(() => ExactJson.parseWritten(text))
   if (Result.isFailure(value)) return value
   // Only a text with more colons behind quotes than keys can repeat one: the scan takes longer than parsing.
-  const repeated = (text.match(/"\s*:/g)?.length ?? 0) > keysIn(value.success) ? repeatedIn(text) : undefined
+  const repeated = (text.match(/"\s*:/g)?.length ?? 0) > keysIn(value.success) ? RepeatedKeys.find(text) : undefined
   return repeated === undefined ? value : Result.fail(new RepeatedKey(repeated))
 }
 
