@@ -81,7 +81,7 @@ try {
   ])
   console.log(answer)
 } catch (cause) {
-  // Its output closes before its exit code is known.
+  // Its output closes before its exit code is known; one that only closes its output is ended.
   if (agent.stdout.readableEnded) setTimeout(() => agent.kill("SIGKILL"), 1000).unref()
   const reason: unknown = agent.stdout.readableEnded ? await ended.catch((own: unknown) => own) : cause
   console.error(reason instanceof Error ? reason.message : reason)

@@ -97,6 +97,16 @@ const script =
     return `<tool_call>\n${JSON.stringify(call)}\n</tool_call>`
   }
 
+/** Why the answers of its shell show that it does not work; undefined if it does. */
+const shellProblem = ({ shell }: Runnable, messages: ReadonlyArray<Message.Message>): string | undefined => {
+  if (shell === undefined) return messages.length === 0 ? "it asked the model nothing" : undefined
+  const results = messages.filter(({ role }) => role === "tool").map(Message.text)
+  if (results.some((text) => text.includes(word))) return undefined
+  return results.length === 0
+    ? `it made no call of its tool ${shell.tool}`
+    : `its tool ${shell.tool} does not work here: ${results.join("\n").slice(-500)}`
+}
+
 const dryRun = Effect.fnUntraced(function* ({ agent, line, settings, supervisor }: Options) {
   const Library = yield* Effect.promise(() => import("@atropos/core/gateway/Gateway"))
   const servers = Layer.provide(ServerManager.layerScripted(script(agent)), Tokenizer.layerBytes)
@@ -112,7 +122,6 @@ const dryRun = Effect.fnUntraced(function* ({ agent, line, settings, supervisor 
   const ended = yield* Effect.timeoutOption(Effect.result(attempt.use(session, [session])), runSeconds * 1000)
   const refusal = yield* session.lastFailure
   const messages = yield* session.messages
-  const results = messages.filter(({ role }) => role === "tool").map(Message.text)
   const failed =
     refusal !== undefined
       ? `a request was refused: ${refusal}`
@@ -120,15 +129,7 @@ const dryRun = Effect.fnUntraced(function* ({ agent, line, settings, supervisor 
         ? `it did not end in ${runSeconds} seconds`
         : Result.isFailure(ended.value)
           ? ended.value.failure.message
-          : agent.shell === undefined
-            ? messages.length === 0
-              ? "it asked the model nothing"
-              : undefined
-            : results.length === 0
-              ? `it made no call of its tool ${agent.shell.tool}`
-              : results.some((text) => text.includes(word))
-                ? undefined
-                : `its tool ${agent.shell.tool} does not work here: ${results.join("\n").slice(-500)}`
+          : shellProblem(agent, messages)
   if (failed !== undefined) {
     return yield* problem(agent, `a trial with scripted answers failed: ${failed} (--env.try_agent false skips it)`)
   }
