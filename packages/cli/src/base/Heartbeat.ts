@@ -41,6 +41,16 @@ export const during =
       return yield* Effect.ensuring(effect, Fiber.interrupt(fiber))
     })
 
+/** Reports until `run` calls `onStarted`, for what then runs until it is stopped. */
+export const untilStarted = <A, E, R>(
+  what: string,
+  run: (onStarted: () => void) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    let starting: string | undefined = what
+    return during(() => starting)(run(() => (starting = undefined)))
+  })
+
 /** Reports while an interrupted operation ends, for example saves a checkpoint. */
 export const whileStopping = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.gen(function* () {

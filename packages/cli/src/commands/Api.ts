@@ -56,19 +56,16 @@ export const make: MakeCommand = () =>
         ),
         metrics: Metrics.telemetryFlags
       },
-      ({ allowInsecure, host, metrics, port }) => {
-        let starting: string | undefined = "starting the service, its database the first time"
-        return announce(() => (starting = undefined)).pipe(
-          Layer.provide(TrajectoryService.serve({ host, port, allowInsecure })),
-          Layer.provide([PgTrajectoryStore.layer, Auth.layerConfig]),
-          Layer.provideMerge(S3.layerConfig),
-          Layer.provide(Database.layerConfig),
-          Layer.launch,
-          Heartbeat.during(() => starting),
-          Metrics.tracedBy(metrics, "atropos-api"),
-          Effect.mapError(Services.toFailure)
-        )
-      }
+      ({ allowInsecure, host, metrics, port }) =>
+        Heartbeat.untilStarted("starting the service (first run: setting up its database)", (onStarted) =>
+          announce(onStarted).pipe(
+            Layer.provide(TrajectoryService.serve({ host, port, allowInsecure })),
+            Layer.provide([PgTrajectoryStore.layer, Auth.layerConfig]),
+            Layer.provideMerge(S3.layerConfig),
+            Layer.provide(Database.layerConfig),
+            Layer.launch
+          )
+        ).pipe(Metrics.tracedBy(metrics, "atropos-api"), Effect.mapError(Services.toFailure))
     ).pipe(
       Command.withExamples([
         { command: "atropos api", description: "embedded Postgres in .atropos (set ATROPOS_DATA_DIR to move it)" },

@@ -79,10 +79,9 @@ const located = Effect.fnUntraced(function* (model: Model.Model) {
   })
 })
 
-const serve = Effect.fn("policy.serve")((options: Options) => {
-  let starting: string | undefined = `loading ${options.model}`
-  return load(options, () => (starting = undefined)).pipe(Heartbeat.during(() => starting))
-})
+const serve = Effect.fn("policy.serve")((options: Options) =>
+  Heartbeat.untilStarted(`loading ${options.model}`, (onStarted) => load(options, onStarted))
+)
 
 const load = Effect.fnUntraced(function* (options: Options, onStarted: () => void) {
   const { adapter, allowInsecure, device, host, port } = options

@@ -59,10 +59,9 @@ interface Options extends ServingMemory.Given {
   readonly limits: Record<string, Option.Option<unknown>>
 }
 
-const serve = Effect.fn("tinker.serve")((options: Options) => {
-  let starting: string | undefined = `loading ${options.model}`
-  return load(options, () => (starting = undefined)).pipe(Heartbeat.during(() => starting))
-})
+const serve = Effect.fn("tinker.serve")((options: Options) =>
+  Heartbeat.untilStarted(`loading ${options.model}`, (onStarted) => load(options, onStarted))
+)
 
 const load = Effect.fnUntraced(function* (options: Options, onStarted: () => void) {
   const { allowInsecure, device, host, port, threads } = options

@@ -81,27 +81,28 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
 
   const rolls = yield* Rolls.make
   const metrics = yield* ProcessMetrics.make(environment, { modelName: servers.modelName, before })
-  let isFirst = true
-  const result = yield* Job.run({
-    items: environment.work,
-    label: ({ label }) => label,
-    roll: (work) =>
-      rolls(work).pipe(
-        Effect.tap(({ groups }) => metrics.rolled(groups)),
-        Effect.map(written),
-        Effect.withSpan(Trace.roots.item, { root: true, attributes: { "item.label": work.label.slice(0, 200) } })
-      ),
-    workers: Math.max(1, Concurrency.maximumWorkers(settings, servers.serverCount)),
-    timeoutSeconds: settings.workerTimeout,
-    target,
-    file,
-    from: destination.checkpoint,
-    onProgress: (tally) => {
-      isFirst = false
-      return progress.update(tally.items, detail(tally))
-    },
-    isFruitful: ({ kept }) => kept > 0
-  }).pipe(Heartbeat.during(() => (isFirst ? "rolling out the first items" : undefined)))
+  const result = yield* Heartbeat.untilStarted("rolling out the first items", (onStarted) =>
+    Job.run({
+      items: environment.work,
+      label: ({ label }) => label,
+      roll: (work) =>
+        rolls(work).pipe(
+          Effect.tap(({ groups }) => metrics.rolled(groups)),
+          Effect.map(written),
+          Effect.withSpan(Trace.roots.item, { root: true, attributes: { "item.label": work.label.slice(0, 200) } })
+        ),
+      workers: Math.max(1, Concurrency.maximumWorkers(settings, servers.serverCount)),
+      timeoutSeconds: settings.workerTimeout,
+      target,
+      file,
+      from: destination.checkpoint,
+      onProgress: (tally) => {
+        onStarted()
+        return progress.update(tally.items, detail(tally))
+      },
+      isFruitful: ({ kept }) => kept > 0
+    })
+  )
   return {
     ...result,
     destination,

@@ -243,8 +243,7 @@ export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
     steps: options.trainer.trainer.trainingSteps,
     fresh: options.fresh
   })
-  let starting: string | undefined = "starting the service"
-  return yield* train({ ...options, runFolder, onStarted: () => (starting = undefined) }).pipe(
-    Heartbeat.during(() => starting)
+  return yield* Heartbeat.untilStarted("starting the service", (onStarted) =>
+    train({ ...options, runFolder, onStarted })
   )
 }, Effect.mapError(Services.toFailure))
