@@ -61,6 +61,8 @@ export interface Submission extends Envelope {
 /** A stored run. `registered` is false for a run that only has early data (parked until a trainer registers). */
 export interface Run extends TrajectoryApi.Run {
   readonly id: number
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
 }
 
 /** An environment without its current report and statistics. */
@@ -112,6 +114,8 @@ export interface TrajectoryStoreShape extends Telemetry {
    * rule of advantages, the staleness bound, and a larger number of steps.
    */
   readonly registerRun: (spec: TrajectoryApi.RunSpec) => Effect.Effect<Run, StoreError>
+  /** Creates a run for a trainer to register later; none if there is one of this name. */
+  readonly createRun: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
   readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
   /** Returns true if the run exists; needs no reload while only submissions and claims continue. */
   readonly hasRun: (name: string) => Effect.Effect<boolean, StoreError>

@@ -13,6 +13,7 @@ import {
   S3,
   TrajectoryClientInProcess,
   TrajectoryService,
+  TrajectoryStore,
   ViewerPage
 } from "@atropos/api"
 import type * as Health from "@atropos/core/health/Health"
@@ -74,16 +75,16 @@ interface Chosen extends UpOptions {
   readonly onStarted: () => void
 }
 
-/** The store on the configured database, and the HTTP service over it, whose page opens the run. */
+/** The store on the configured database. */
+const store = PgTrajectoryStore.layer.pipe(Layer.provide(S3.layerConfig), Layer.provideMerge(Database.layerConfig))
+
+/** The HTTP service over the store, whose page opens the run. */
 const service = (options: Pick<Chosen, "runFolder" | "host" | "port">) =>
   TrajectoryService.serve(options).pipe(
     // The port may be taken, for example by `atropos api`: any other port will do for the viewer.
     Layer.catchTag("ListenError", () => TrajectoryService.serve({ ...options, port: 0 })),
     Layer.provide(Layer.succeed(ViewerPage.Opens, options.runFolder.name)),
-    Layer.provideMerge(PgTrajectoryStore.layer),
-    Layer.provide(S3.layerConfig),
-    Layer.provide(Auth.layerConfig),
-    Layer.provideMerge(Database.layerConfig)
+    Layer.provide(Auth.layerConfig)
   )
 
 /** Models from scratch are small: a single CPU thread is fastest. */
@@ -235,15 +236,21 @@ export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
   // A mistake in the loss file is reported before anything starts.
   yield* LossFile.ofSettings(options.trainer.loss)
   yield* Console.log("starting the service (first run: setting up its database, a few seconds)")
-  const runFolder = yield* RunFolder.choose({
-    root: ".atropos/up",
-    environment: options.settings.map(({ selected }) => selected.environment.environmentName).join("-"),
-    identity: Identity.make(options),
-    ofToday: Identity.ofToday,
-    steps: options.trainer.trainer.trainingSteps,
-    fresh: options.fresh
-  })
   return yield* Heartbeat.untilStarted("starting the service", (onStarted) =>
-    train({ ...options, runFolder, onStarted })
+    Effect.provide(
+      Effect.gen(function* () {
+        const runFolder = yield* RunFolder.choose({
+          root: ".atropos/up",
+          environment: options.settings.map(({ selected }) => selected.environment.environmentName).join("-"),
+          identity: Identity.make(options),
+          ofToday: Identity.ofToday,
+          steps: options.trainer.trainer.trainingSteps,
+          fresh: options.fresh,
+          store: yield* TrajectoryStore.TrajectoryStore
+        })
+        return yield* train({ ...options, runFolder, onStarted })
+      }),
+      store
+    )
   )
 }, Effect.mapError(Services.toFailure))

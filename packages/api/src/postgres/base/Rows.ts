@@ -25,6 +25,7 @@ export const toInt = (value: number | bigint): number =>
 export interface RunJson {
   readonly id: number
   readonly name: string
+  readonly created_at: string
   readonly is_registered: boolean
   readonly is_started: boolean
   readonly batch_size: number
@@ -42,6 +43,7 @@ export interface RunJson {
 
 export const toRun = (row: RunJson): Run => ({
   id: row.id,
+  createdAt: Date.parse(row.created_at),
   name: row.name,
   registered: row.is_registered,
   started: row.is_started,

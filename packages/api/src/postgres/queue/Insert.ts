@@ -12,6 +12,7 @@ import { StoreError } from "../../store/TrajectoryStore.ts"
 import type { Notifications } from "../base/Notifications.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import type { RunView, RunStateCache } from "../base/RunStateCache.ts"
+import * as UnregisteredRun from "../base/UnregisteredRun.ts"
 import type { Item } from "./InsertColumns.ts"
 import * as InsertMixed from "./InsertMixed.ts"
 import * as InsertQueued from "./InsertQueued.ts"
@@ -34,17 +35,10 @@ export const make = Effect.fnUntraced(function* (
   const insertQueued = yield* InsertQueued.make(cache)
   const insertMixed = yield* InsertMixed.make(cache)
 
-  const createUnregistered = (name: string, now: Date) => sql`
-    insert into run (
-      name, created_at, is_registered, batch_size, max_token_length, starting_step, num_steps, checkpoint_dir,
-      save_checkpoint_interval, wandb_group, wandb_project
-    ) values (${name}, ${now}, false, -1, -1, 0, -1, '', -1, '', '')
-    on conflict (name) where ended_at is null do nothing`
-
   const currentView = Effect.fnUntraced(function* (name: string, now: Date) {
     const { view } = yield* runStates.recent(name)
     if (view !== undefined) return view
-    yield* createUnregistered(name, now)
+    yield* UnregisteredRun.create(sql, name, now)
     runStates.invalidate(name)
     return yield* runStates.get(name)
   })

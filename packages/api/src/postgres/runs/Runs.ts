@@ -7,8 +7,12 @@ import * as Failure from "../base/Failure.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import * as Rows from "../base/Rows.ts"
 import { viewOf, type RunStateCache } from "../base/RunStateCache.ts"
+import * as UnregisteredRun from "../base/UnregisteredRun.ts"
 
-export type Runs = Pick<TrajectoryStoreShape, "registerRun" | "run" | "hasRun" | "runs" | "start" | "reset">
+export type Runs = Pick<
+  TrajectoryStoreShape,
+  "registerRun" | "createRun" | "run" | "hasRun" | "runs" | "start" | "reset"
+>
 
 export const make = Effect.fnUntraced(function* (
   runStates: RunStateCache,
@@ -65,6 +69,12 @@ export const make = Effect.fnUntraced(function* (
     Failure.orStoreError
   )
 
+  const createRun: Runs["createRun"] = Effect.fn("PgTrajectoryStore.createRun")(function* (name) {
+    const created = yield* UnregisteredRun.create(sql, name, new Date(yield* Clock.currentTimeMillis))
+    if (created !== undefined) notifications.changed(name)
+    return Option.map(Option.fromNullishOr(created), Rows.toRun)
+  }, Failure.orStoreError)
+
   const runs: Runs["runs"] = sql<{ run: Rows.RunJson }>`
     select to_json(run) as run from run where ended_at is null order by id`.pipe(
     Effect.map((rows): ReadonlyArray<Run> => rows.map(({ run }) => Rows.toRun(run))),
@@ -102,6 +112,7 @@ export const make = Effect.fnUntraced(function* (
 
   return {
     registerRun,
+    createRun,
     run: (name) =>
       runStates.get(name).pipe(
         Effect.map((view) => Option.map(Option.fromNullishOr(view), ({ run }) => run)),
