@@ -57,7 +57,7 @@ export interface EnvironmentLayer<A, E, R> {
   readonly fromEncoded: (settings: unknown) => Layer.Layer<Environment, E | Schema.SchemaError, R>
 }
 
-export { field } from "./base/Settings.ts"
+export { field, nonNegative } from "./base/Settings.ts"
 export const settings = EnvironmentSettings.make
 
 /**

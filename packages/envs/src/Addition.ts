@@ -12,7 +12,7 @@ export const settings = Environment.settings({
   seed: Environment.field(Schema.Int, 0, "random seed for the sums"),
   digits: Environment.field(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 })), 2, "digits of each number"),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 256, "held-out sums per evaluation"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts")
+  temperature: Environment.field(Environment.nonNegative, 1, "sampling temperature for training rollouts")
 })
 
 /** The vocabulary of this task. */

@@ -76,7 +76,7 @@ export const settings = Environment.settings({
     "largest number in a step"
   ),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out problems per evaluation"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
+  temperature: Environment.field(Environment.nonNegative, 1, "sampling temperature for training rollouts"),
   // The vocabulary of `npm start` needs no download.
   tokenizerName: Environment.field(
     Schema.String,

@@ -32,8 +32,8 @@ export const settings = Environment.settings({
     "evaluation rows: a data set on the hub, or a file"
   ),
   seed: Environment.field(Schema.Int, 42, "random seed for the order of the rows"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
-  evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature for evaluation rollouts"),
+  temperature: Environment.field(Environment.nonNegative, 1, "sampling temperature for training rollouts"),
+  evalTemperature: Environment.field(Environment.nonNegative, 0.6, "sampling temperature for evaluation rollouts"),
   formReward: FormCredit.field
 })
 /** The answer of a reference, usually the text after the last `####`, without thousands separators. */

@@ -23,9 +23,9 @@ export const settings = Environment.settings({
   maxTurns: Environment.field(positive, 16, "answers of the policy per conversation, calls included"),
   maxSeconds: Environment.field(positive, 300, "time limit per conversation, in seconds"),
   maxAnswerTokens: Environment.field(positive, 512, "maximum tokens per answer"),
-  customerTemperature: Environment.field(Schema.Finite, 0.7, "sampling temperature of the customer"),
+  customerTemperature: Environment.field(Environment.nonNegative, 0.7, "sampling temperature of the customer"),
   outcomeWeight: Environment.field(
-    Schema.Finite,
+    Environment.nonNegative,
     1,
     "weight of the outcome relative to the turn in token-level advantages"
   ),

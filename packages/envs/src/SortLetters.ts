@@ -20,7 +20,7 @@ export const settings = Environment.settings({
     "how many letters of the alphabet to draw from, starting at a"
   ),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 128, "held-out words per evaluation"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts")
+  temperature: Environment.field(Environment.nonNegative, 1, "sampling temperature for training rollouts")
 })
 
 interface WordOptions {

@@ -54,7 +54,7 @@ export const settings = Environment.settings({
   maxSeconds: Environment.field(positive, 120, "time limit per episode, in seconds"),
   maxAnswerTokens: Environment.field(positive, 512, "maximum tokens per turn"),
   outcomeWeight: Environment.field(
-    Schema.Finite,
+    Environment.nonNegative,
     1,
     "weight of the outcome relative to the turn in token-level advantages"
   ),

@@ -13,6 +13,9 @@ export const field = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(
   description: string
 ) => schema.annotate({ description, default: fallback }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(fallback)))
 
+/** A number that is not negative: a temperature, a weight, a price. */
+export const nonNegative = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+
 /** camelCase name -> the snake_case name on the command line and in files. */
 export const wireName = (name: string): string => String.camelToSnake(name)
 

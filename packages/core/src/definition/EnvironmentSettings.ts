@@ -45,7 +45,7 @@ export const commonFields = {
     "rollouts with fewer trained tokens are not trained on; their scores count for the group's mean. The original's chat environments drop those with fewer than 10"
   ),
   inferenceWeight: field(
-    Schema.Finite,
+    Schema.Finite.check(Schema.isGreaterThan(0)),
     1,
     "relative weight among environments: share of each batch within one process, share of the inference servers across processes"
   ),

@@ -28,7 +28,7 @@ export const fields = {
   maxAnswerTokens: Environment.field(positive, 512, "maximum tokens per turn"),
   historyTurns: Environment.field(positive, 8, "with stepwise: past turns kept in the prompt"),
   evaluationItems: Environment.field(positive, 64, "games per evaluation"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts")
+  temperature: Environment.field(Environment.nonNegative, 1, "sampling temperature for training rollouts")
 } as const
 
 type Settings = Common & Schema.Struct.Type<typeof fields>

@@ -6,7 +6,7 @@
  * environment that depends on one uses `required`.
  */
 import { Context, Effect, Layer, Option, Schema, Struct } from "effect"
-import { field, fromFields } from "@atropos/core/base/Settings"
+import { field, fromFields, nonNegative } from "@atropos/core/base/Settings"
 import type { ChatRequest, Choice } from "@atropos/core/inference/wire/Inference"
 import type { InferenceError } from "@atropos/core/inference/wire/Inference"
 import type { Answer } from "@atropos/core/inference/backend/Backend"
@@ -63,12 +63,12 @@ export const settings = fromFields({
     "JSONL file that caches answers across runs (with several servers, the first one's setting counts)"
   ),
   promptPrice: field(
-    Schema.Finite,
+    nonNegative,
     0,
     "price per million prompt tokens (with several servers, the first one's setting counts)"
   ),
   completionPrice: field(
-    Schema.Finite,
+    nonNegative,
     0,
     "price per million sampled tokens (with several servers, the first one's setting counts)"
   )

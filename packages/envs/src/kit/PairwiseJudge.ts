@@ -8,7 +8,7 @@
  */
 import { Effect, Schema } from "effect"
 import { Unscorable } from "@atropos/core/definition/EnvironmentError"
-import { field } from "@atropos/core/base/Settings"
+import { field, nonNegative } from "@atropos/core/base/Settings"
 import type { InferenceError } from "@atropos/core/inference/wire/Inference"
 import type { JudgeShape } from "./Judge.ts"
 import { type Message, system, user } from "@atropos/core/trajectory/Message"
@@ -26,7 +26,7 @@ export const fields = {
     "criteria for the judge"
   ),
   votes: field(positive, 1, "verdicts per pair and order; more than one requires a judge_temperature above 0"),
-  judgeTemperature: field(Schema.Finite, 0, "sampling temperature of the judge"),
+  judgeTemperature: field(nonNegative, 0, "sampling temperature of the judge"),
   judgeMaxTokens: field(positive, 1024, "maximum tokens for the judge's reasoning and verdict")
 } as const
 

@@ -18,8 +18,8 @@ import * as Trajectory from "@atropos/core/trajectory/Trajectory"
 /** Settings of items and sampling, to spread into those of an environment. */
 export const fields = {
   seed: Settings.field(Schema.Int, 0, "random seed for the items and their order"),
-  temperature: Settings.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
-  evalTemperature: Settings.field(Schema.Finite, 0, "sampling temperature for evaluation rollouts"),
+  temperature: Settings.field(Settings.nonNegative, 1, "sampling temperature for training rollouts"),
+  evalTemperature: Settings.field(Settings.nonNegative, 0, "sampling temperature for evaluation rollouts"),
   // Generated items need no download, and neither does this tokenizer.
   tokenizerName: Settings.field(
     Schema.String,

@@ -90,7 +90,7 @@ export const settingsOf = (suite: Suite) =>
       "number of rows to evaluate, drawn by the seed; if unset, all"
     ),
     samples: Environment.field(positive, suite.samples ?? 1, "answers per item, for pass@k and maj@k"),
-    temperature: Environment.field(Schema.Finite, suite.temperature ?? 0, "sampling temperature"),
+    temperature: Environment.field(Environment.nonNegative, suite.temperature ?? 0, "sampling temperature"),
     topP: Environment.field(
       Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
       suite.top_p ?? 1,
