@@ -17,6 +17,19 @@ import * as SiteStyle from "./SiteStyle.ts"
 const sections: ReadonlyArray<readonly [title: string, pages: ReadonlyArray<string>]> = [
   ["Start", ["README.md", "docs/installing.md", "docs/faq.md", "docs/troubleshooting.md", "examples/README.md"]],
   [
+    "Tutorials",
+    [
+      "1-the-first-run",
+      "2-an-environment",
+      "3-your-agent",
+      "4-your-model",
+      "5-evaluate",
+      "6-data-sets",
+      "7-several-processes",
+      "8-gpus-and-engines"
+    ].map((name) => `examples/tutorials/${name}.md`)
+  ],
+  [
     "Train",
     ["training", "results", "losses", "models", "gpu", "engines", "tinker", "trl", "reward-does-not-rise"].map(
       (name) => `docs/${name}.md`
