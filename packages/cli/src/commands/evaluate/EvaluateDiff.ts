@@ -1,11 +1,18 @@
 /** `atropos evaluate diff A B`: compares two evaluations by item. */
 import * as Comparison from "@atropos/core/evaluation/Comparison"
+import * as SampleHead from "@atropos/core/evaluation/SampleHead"
 import { Console, Effect, FileSystem, Path, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { CommandFailed } from "../../base/Failure.ts"
 import * as Table from "../../base/Table.ts"
 import * as Summary from "../../job/Summary.ts"
 import * as Samples from "../../evaluate/Samples.ts"
+
+/** Where the environment reads no answer out of what was said, that is the answer. */
+const answered = (sample: Samples.Sample): Samples.Sample => {
+  const { ending } = SampleHead.of(sample) ?? {}
+  return sample.parsed === undefined && ending !== undefined ? { ...sample, parsed: ending } : sample
+}
 
 /** The samples of a result folder or a sample file; the first file of a folder with several. */
 const readSamples = Effect.fn("EvaluateDiff.readSamples")(function* (word: string) {
@@ -24,7 +31,7 @@ const readSamples = Effect.fn("EvaluateDiff.readSamples")(function* (word: strin
       )
     : []
   const notes = others.length === 0 ? [] : [`${word} also has ${others.sort().join(", ")}: comparing samples.jsonl`]
-  return { items: Comparison.byItem(samples), notes }
+  return { items: Comparison.byItem(samples.map(answered)), notes }
 })
 
 const signed = (value: number): string => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(4)}`
@@ -42,13 +49,19 @@ const headings = (name: string): ReadonlyArray<string> => [name, "A", "B", "B �
 
 const shownChanges = 10
 
-const changesOf = (name: string, changes: ReadonlyArray<Comparison.Change>): ReadonlyArray<string> =>
+const changesOf = (
+  name: string,
+  changes: ReadonlyArray<Comparison.Change>,
+  labels: ReadonlyMap<string, string>
+): ReadonlyArray<string> =>
   changes.length === 0
     ? []
     : [
         "",
         `${name}:`,
-        ...changes.slice(0, shownChanges).map((change) => `  ${change.id}: ${formatChange(change)}`),
+        ...changes
+          .slice(0, shownChanges)
+          .map((change) => `  ${short(labels.get(change.id) ?? change.id, 70)}: ${formatChange(change)}`),
         ...(changes.length > shownChanges ? [`  … ${changes.length - shownChanges} more (--json)`] : [])
       ]
 
@@ -57,26 +70,19 @@ const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
 /** Both answers; with several answers per item, the percentages correct. */
 const formatChange = ({ after, before, parsed }: Comparison.Change): string =>
   [before, after].every((share) => share === 0 || share === 1)
-    ? parsed.map(short).join(" → ")
+    ? parsed.map((answer) => short(answer, 40)).join(" → ")
     : `${percent(before)} → ${percent(after)} correct`
 
-const short = (answer: string | null): string => {
+const short = (answer: string | null, longest: number): string => {
   if (answer === null) return "(none)"
   const line = answer.replaceAll(/\s+/g, " ").trim()
-  return line.length > 40 ? `${line.slice(0, 40)}…` : line
+  return line.length > longest ? `${line.slice(0, longest)}…` : line
 }
 
-const print = ({
-  broken,
-  categories,
-  correct,
-  fixed,
-  items,
-  onlyInA,
-  onlyInB,
-  scores,
-  unchanged
-}: Comparison.Comparison): string => {
+const print = (
+  { broken, categories, correct, fixed, items, onlyInA, onlyInB, scores, unchanged }: Comparison.Comparison,
+  labels: ReadonlyMap<string, string>
+): string => {
   const kinds = Object.entries(categories)
   return [
     Table.columns(headings("metric"), [
@@ -100,8 +106,8 @@ const print = ({
       ["unchanged", String(unchanged)],
       ...(onlyInA + onlyInB > 0 ? [["in only one", `${onlyInA} in A, ${onlyInB} in B: not compared`] as const] : [])
     ]),
-    ...changesOf("fixed", fixed),
-    ...changesOf("broken", broken)
+    ...changesOf("fixed", fixed, labels),
+    ...changesOf("broken", broken, labels)
   ].join("\n")
 }
 
@@ -127,7 +133,8 @@ const diff = Command.make(
         message: `${a} and ${b} have no items in common: they are of different suites, or of different rows`
       })
     }
-    yield* Console.log(json ? JSON.stringify(found, null, 2) : print(found))
+    const labels = new Map(Array.from(after.items, ([id, [first]]) => [id, SampleHead.of(first)?.label ?? id]))
+    yield* Console.log(json ? JSON.stringify(found, null, 2) : print(found, labels))
   })
 ).pipe(Command.withDescription("Compare two evaluations by item"))
 
