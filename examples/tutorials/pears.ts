@@ -10,7 +10,7 @@ export default defineEnvironment({
     answer: (n % 20) + 1 + Math.floor(n / 20)
   })),
   collectTrajectories: ({ item, model, count }) =>
-    model.chat([{ role: "user", content: `${ask} ${item.question}` }], { n: count, temperature: 1 }),
+    model.chat([{ role: "user", content: `${ask} ${item.question}` }], { n: count }),
   score: ({ item, trajectories }) =>
     trajectories.map(({ completion }) => (completion.includes(`\\boxed{${item.answer}}`) ? 1 : 0)),
   scoreRange: [0, 1]

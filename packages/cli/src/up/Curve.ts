@@ -12,7 +12,7 @@ export interface Curve {
 
 export const empty: Curve = { rewards: [], tokens: 0, sequences: 0, seconds: 0 }
 
-/** Results on held-out items with greedy decoding. */
+/** Results on held-out items. */
 export interface Solved {
   /** Number solved; for a measure, the sum over items. */
   readonly correct: number

@@ -85,6 +85,15 @@ export const solvedOf = ({ items }: Pick<EvaluationRun.Evaluated, "items">): Sol
   }
 }
 
+/** How the answers were sampled: "greedy", "temperature 0.6"; undefined if that is unknown, or differs. */
+export const sampledOf = ({ items }: Pick<EvaluationRun.Evaluated, "items">): string | undefined => {
+  const [temperature, ...others] = new Set(
+    items.flatMap(({ trajectories }) => trajectories.map(({ trajectory: { sampling } }) => sampling?.temperature))
+  )
+  if (temperature === undefined || others.length > 0) return undefined
+  return temperature === 0 ? "greedy" : `temperature ${temperature}`
+}
+
 /**
  * Records evaluations: metrics to the sinks in the context, or the service; samples to the service. The run must be
  * registered by then.

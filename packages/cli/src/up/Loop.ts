@@ -46,6 +46,18 @@ export interface Outcome {
   readonly after: ReadonlyArray<SolvedBy>
 }
 
+interface Answered {
+  readonly solved: SolvedBy
+  /** How answers were sampled; undefined if that is unknown, or differs. */
+  readonly sampled: string | undefined
+}
+
+const print = ({ sampled, solved }: Answered, when: string) =>
+  Console.log(
+    `held out ${when}: ${showSolved(solved)}${solved.measure === undefined ? " solved" : ` mean ${solved.measure}`} ` +
+      `(${[solved.environment, ...(sampled === undefined ? [] : [sampled])].join(", ")})`
+  )
+
 /** Evaluates the held-out items of all environments at a step, and records the results. */
 const heldOutOf = Effect.fnUntraced(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
@@ -65,6 +77,7 @@ const heldOutOf = Effect.fnUntraced(function* (
           HeldOut.ask(environment, { seqLen, step }),
           Option.map((evaluated) => ({
             solved: { environment: environment.name, ...HeldOut.solvedOf(evaluated) } satisfies SolvedBy,
+            sampled: HeldOut.sampledOf(evaluated),
             report: Effect.flatMap(recorder, (report) => report(step, evaluated))
           }))
         )
@@ -73,21 +86,12 @@ const heldOutOf = Effect.fnUntraced(function* (
         const answered = request.flatMap(Option.toArray)
         return {
           solved: answered.map(({ solved }) => solved),
+          print: (when: string) => Effect.forEach(answered, (one) => print(one, when), { discard: true }),
           report: Effect.forEach(answered, ({ report }) => report, { discard: true })
         }
       }
     )
 })
-
-const print = (solved: ReadonlyArray<SolvedBy>, when: string) =>
-  Effect.forEach(
-    solved,
-    (one) =>
-      Console.log(
-        `held out ${when}: ${showSolved(one)}${one.measure === undefined ? " solved" : ` mean ${one.measure}`} (${one.environment}, greedy)`
-      ),
-    { discard: true }
-  )
 
 export const run = Effect.fn("Loop.run")(function* (
   options: Options
@@ -110,8 +114,8 @@ export const run = Effect.fn("Loop.run")(function* (
   const ask = yield* heldOutOf(environments, { seqLen: settings.trainer.seqLen, start })
   const first = Option.isSome(earlier.before)
     ? { solved: earlier.before.value, report: Effect.void }
-    : yield* Effect.tap(ask(start), ({ solved }) =>
-        Effect.andThen(onBefore(solved), print(solved, start === 0 ? "before the first step" : `after step ${start}`))
+    : yield* Effect.tap(ask(start), ({ print, solved }) =>
+        Effect.andThen(onBefore(solved), print(start === 0 ? "before the first step" : `after step ${start}`))
       )
   const curve = yield* steps.pipe(
     LongStep.reported({ done: start, total: trainingSteps, waiting: "sampling" }),
@@ -122,8 +126,8 @@ export const run = Effect.fn("Loop.run")(function* (
         yield* onStep(metrics)
         yield* ready?.onStep(metrics) ?? Effect.void
         if (isDue(metrics.step)) {
-          const { solved, report } = yield* ask(metrics.step)
-          yield* Effect.andThen(report, print(solved, `after step ${metrics.step}`))
+          const { print, report } = yield* ask(metrics.step)
+          yield* Effect.andThen(report, print(`after step ${metrics.step}`))
         }
         return {
           // A step that an engine lost with its weights is repeated.

@@ -23,7 +23,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the tutorials", (it) =
       assert.match(compared!, /items in both\s+20\n/)
       const [, fixed = "0"] = /fixed\s+(\d+)/.exec(compared!) ?? []
       assert.isAbove(Number(fixed), 0)
-      assert.match(compared!, /How many pears does Mia have now\?: .* → .*\\boxed/)
+      assert.match(compared!, /Mia has \d+ pears\. .*: .* → .*\d/)
     })
   )
 
@@ -31,7 +31,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the tutorials", (it) =
     Effect.gen(function* () {
       yield* Tutorial.makeFolder
       const [trained] = yield* Tutorial.follow("7-several-processes")
-      assert.match(trained!, /5\/5 steps/)
+      assert.match(trained!, /steps\s+5\n/)
     })
   )
 

@@ -41,4 +41,21 @@ describe("held-out items", () => {
     assert.strictEqual(figures["eval/reward/correct"], 0.5)
     assert.closeTo(figures["eval/mean_score"]!, 0.517, 1e-9)
   })
+
+  it("are said to be sampled as they were", () => {
+    const at = (...temperatures: ReadonlyArray<number | undefined>) =>
+      HeldOut.sampledOf({
+        items: temperatures.map((temperature, index) => {
+          const sampling = temperature === undefined ? {} : { sampling: { temperature, topP: 1, topK: 0, minP: 0 } }
+          return {
+            item: String(index),
+            id: String(index),
+            trajectories: [{ score: 1, trajectory: { ...trajectory, ...sampling } as Trajectory.Trajectory }]
+          }
+        })
+      })
+    assert.strictEqual(at(0, 0), "greedy")
+    assert.strictEqual(at(0.6, 0.6), "temperature 0.6")
+    for (const unknown of [at(), at(undefined, undefined), at(0, 1), at(undefined, 0)]) assert.isUndefined(unknown)
+  })
 })

@@ -120,6 +120,9 @@ export const defineEnvironment = <
   return layer as unknown as ReturnType<typeof defineEnvironment<I, D>>
 }
 
+/** Of requests that name none. */
+const temperatures = { train: 1, eval: 0 }
+
 const make = Effect.fn("PlainEnvironment.make")(function* (
   plain: AnyPlain,
   settings: Parameters<ReturnType<typeof AgentSettings.makePlain>["encode"]>[0],
@@ -139,16 +142,18 @@ const make = Effect.fn("PlainEnvironment.make")(function* (
 
   const collect = (item: unknown, split: "train" | "eval", count: number) =>
     Effect.scoped(
-      Effect.flatMap(PlainModel.make(servers, { maxTokens: maxTokenLength, split }), (model) =>
-        Foreign.call((signal) => plain.collectTrajectories({ item, model, count, signal, settings, split })).pipe(
-          Effect.mapError(({ cause, message }) =>
-            cause instanceof InferenceError
-              ? cause
-              : new CollectError({ message: `collectTrajectories ${message}`, cause })
-          ),
-          // The runner of environments checks that these are trajectories.
-          Effect.map((trajectories) => trajectories as ReadonlyArray<Trajectory.Trajectory>)
-        )
+      Effect.flatMap(
+        PlainModel.make(servers, { maxTokens: maxTokenLength, split, temperature: temperatures[split] }),
+        (model) =>
+          Foreign.call((signal) => plain.collectTrajectories({ item, model, count, signal, settings, split })).pipe(
+            Effect.mapError(({ cause, message }) =>
+              cause instanceof InferenceError
+                ? cause
+                : new CollectError({ message: `collectTrajectories ${message}`, cause })
+            ),
+            // The runner of environments checks that these are trajectories.
+            Effect.map((trajectories) => trajectories as ReadonlyArray<Trajectory.Trajectory>)
+          )
       )
     )
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/wire/Inference"
+import * as EvaluationRun from "@atropos/core/rollout/EvaluationRun"
 import { Effect, Layer, Option, Stream } from "effect"
 import { defineEnvironment } from "../../src/agent/PlainEnvironment.ts"
 
@@ -46,6 +47,32 @@ describe("defineEnvironment", () => {
         })
     )
   )
+
+  it.effect("samples at temperature 1 in training and 0 in evaluations where a request names none", () => {
+    const asked: Array<number | undefined> = []
+    return within(
+      defineEnvironment({
+        name: "doubles",
+        items: [2],
+        heldOut: [3],
+        collectTrajectories: async ({ count, item, model }) => [
+          ...(await model.chat([doubled(item)], { n: count })),
+          ...(await model.chat([doubled(item)], { temperature: 0.3 }))
+        ],
+        score: ({ trajectories }) => trajectories.map(() => 1)
+      })({ groupSize: 1 }),
+      (request) => {
+        asked.push(request.temperature)
+        return "4"
+      },
+      (environment) =>
+        Effect.gen(function* () {
+          yield* first(environment)
+          yield* EvaluationRun.evaluate(environment)
+          assert.deepStrictEqual(asked, [1, 0.3, 0, 0.3])
+        })
+    )
+  })
 
   it.effect("a session of several turns is one trajectory", () =>
     within(
