@@ -53,10 +53,15 @@ export const sections = (
     const [start, end] = [at, at + piece.length]
     at = end
     const token = tokens.get(piece)
-    if (token === undefined || start < from || (token.single_word && !isWholeWord(text, start, end))) continue
-    addText(token.lstrip ? start - blanksBefore(text, from, start) : start)
-    found.push({ token: token.content })
-    from = token.rstrip ? end + (blanksAtStart.exec(text.slice(end))?.[0].length ?? 0) : end
+    if (token === undefined || (token.single_word && !isWholeWord(text, start, end))) continue
+    // A token may begin within the whitespace that the one before it stripped, unless it strips there itself.
+    const begin = token.lstrip ? Math.max(from, start - blanksBefore(text, from, start)) : start
+    const stop = token.rstrip ? end + (blanksAtStart.exec(text.slice(end))?.[0].length ?? 0) : end
+    if (begin < stop) {
+      addText(begin)
+      found.push({ token: token.content })
+    }
+    from = stop
   }
   addText(text.length)
   return found

@@ -11,6 +11,7 @@ import * as AddedTokens from "./AddedTokens.ts"
 import * as PreTokenizers from "./PreTokenizers.ts"
 import * as TextNormalizers from "./TextNormalizers.ts"
 import * as TokenDecoders from "./TokenDecoders.ts"
+import * as UnigramPieces from "./UnigramPieces.ts"
 
 type Config = { readonly [key: string]: unknown }
 
@@ -35,8 +36,17 @@ interface Model {
   unk_token_id: number | undefined
   /** True if adjacent unknown characters are one token. */
   readonly fuse_unk: boolean
+  /** Unigram's pieces. */
+  readonly trie?: {
+    readonly common_prefix_search: (characters: ReadonlyArray<string>, at: number) => Iterable<string>
+  }
   encode: Encode
   (tokens: ReadonlyArray<string>): Array<string>
+}
+
+/** Splits a text at the words of a dictionary. */
+interface Splitter {
+  readonly split: (text: string) => ReadonlyArray<string>
 }
 
 /** Members of the library's tokenizer that are missing from its types. */
@@ -49,8 +59,7 @@ interface Internals {
     AddedTokens.AddedToken & { readonly id: number; readonly normalized: boolean; readonly special: boolean }
   >
   readonly added_tokens_map: Map<string, unknown>
-  readonly splitter_unnormalized: { readonly split: (text: string) => ReadonlyArray<string> }
-  readonly splitter_normalized: { readonly split: (text: string) => ReadonlyArray<string> }
+  readonly splitter_unnormalized: Splitter
   encode_text: (text: string | null) => Array<string> | null
 }
 
@@ -138,13 +147,24 @@ const settleModel = (model: Model, added: Internals["added_tokens"]): void => {
   const itself = Object.create(model, { tokens_to_ids: { value: ids } })
   const encode: Encode = (tokens) => Object.getPrototypeOf(model).encode.call(itself, tokens)
   model.encode = encode
-  if (config["type"] === "Unigram" && config["byte_fallback"] === true) model.encode = withBytes(encode, ids)
+  const { trie } = model
+  if (trie !== undefined) {
+    const pieces = UnigramPieces.make({
+      vocab: config["vocab"] as UnigramPieces.Vocabulary["vocab"],
+      unknown: model.unk_token_id,
+      beginningAt: (characters, at) => trie.common_prefix_search(characters, at)
+    })
+    const unigram: Encode = (tokens) => tokens.flatMap(pieces)
+    model.encode = config["byte_fallback"] === true ? withBytes(unigram, ids) : unigram
+  }
   if (config["type"] === "BPE" && config["unk_token"] == null && config["byte_fallback"] !== true) {
     model.encode = withoutUnknown(encode, ids)
   }
   if (config["type"] === "WordLevel" && typeof config["unk_token"] === "string") {
     model.unk_token = config["unk_token"]
     model.unk_token_id = ids.get(model.unk_token)
+    const unknown = model.unk_token
+    model.encode = (tokens) => tokens.map((token) => (ids.has(token) || !ids.has(unknown) ? token : unknown))
   }
 }
 
@@ -166,6 +186,9 @@ const refusal = (json: File): string | undefined => {
   if (!models.has(type)) return `the model ${String(type)} is not supported`
   if (type === "BPE" && model["continuing_subword_prefix"]) {
     return "BPE with continuing_subword_prefix is not supported"
+  }
+  if (type === "BPE" && model["end_of_word_suffix"] && model["unk_token"] == null) {
+    return "BPE with end_of_word_suffix and without unk_token is not supported"
   }
   if (type === "BPE" && model["dropout"]) return "BPE with dropout is not supported: its ids are random"
   if (listed(json.normalizer).some((one) => one["type"] === "Precompiled")) {
@@ -201,31 +224,38 @@ export const make = (json: File, config: Config): Tokenizer => {
   const written = new Map<string, AddedTokens.AddedToken>()
   const normalizedTokens = new Map<string, AddedTokens.AddedToken>()
   for (const token of library.added_tokens) {
-    if (token.normalized && normalizer !== null) {
-      const normalized = normalizer(token.content)
+    if (token.normalized) {
+      const normalized = normalizer === null ? token.content : normalizer(token.content)
+      if (normalized === "") {
+        throw new Error(
+          `tokenizer.json: the normalizer leaves nothing of the added token ${JSON.stringify(token.content)}`
+        )
+      }
       normalizedTokens.set(normalized, token)
       if (normalized === token.content) continue
       // A piece of a word with the same text is another token.
       library.added_tokens_map.delete(normalized)
-      if (!token.special) model.vocab[token.id] = normalized
+      model.vocab[token.id] = normalized
     } else written.set(token.content, token)
   }
+  // The library looks for both kinds at once where there is no normalizer.
+  const Dictionary = library.splitter_unnormalized.constructor as new (words: ReadonlyArray<string>) => Splitter
+  const splitter = new Dictionary([...written.keys()])
+  const normalizedSplitter = new Dictionary([...normalizedTokens.keys()])
   const stripsStart = listed(json.normalizer).some((one) => one["type"] === "Strip" && one["strip_left"] === true)
   // The library also fuses unknown characters of adjacent words.
   const ofWords: Encode = (words) => (model.fuse_unk ? words.flatMap((word) => model([word])) : model(words))
   library.encode_text = (text) =>
     text === null
       ? null
-      : AddedTokens.sections(text, library.splitter_unnormalized.split(text), written).flatMap((section) => {
+      : AddedTokens.sections(text, splitter.split(text), written).flatMap((section) => {
           if ("token" in section) return [section.token]
           const normalized = normalizer === null ? section.text : normalizer(section.text)
           // After stripped whitespace, the text is no longer at the start.
           const isFirst = section.isFirst && !(stripsStart && /^\p{White_Space}/u.test(section.text))
-          return AddedTokens.sections(
-            normalized,
-            library.splitter_normalized.split(normalized),
-            normalizedTokens
-          ).flatMap((part) => ("token" in part ? [part.token] : ofWords(cut(part.text, isFirst && part.isFirst))))
+          return AddedTokens.sections(normalized, normalizedSplitter.split(normalized), normalizedTokens).flatMap(
+            (part) => ("token" in part ? [part.token] : ofWords(cut(part.text, isFirst && part.isFirst)))
+          )
         })
   return made
 }

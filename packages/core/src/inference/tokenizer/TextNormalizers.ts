@@ -12,7 +12,9 @@ const blanks = { left: /^\p{White_Space}+/u, right: /(?<!\p{White_Space})\p{Whit
 /** Per character, independent of its position in a word. */
 const lowercase: Normalize = (text) => Array.from(text, (character) => character.toLowerCase()).join("")
 
+/** BERT's normalizer keeps marks that take space, such as the vowels of Hindi. */
 const withoutAccents: Normalize = (text) => text.replace(/\p{Mn}/gu, "")
+const withoutMarks: Normalize = (text) => text.replace(/\p{M}/gu, "")
 
 const chinese =
   /[\u{4E00}-\u{9FFF}\u{3400}-\u{4DBF}\u{20000}-\u{2A6DF}\u{2A700}-\u{2B73F}\u{2B740}-\u{2B81F}\u{2B920}-\u{2CEAF}\u{F900}-\u{FAFF}\u{2F800}-\u{2FA1F}]/gu
@@ -38,7 +40,11 @@ export const normalizeOf = (config: Config, pattern: RegExp | null | undefined):
     case "Lowercase":
       return lowercase
     case "StripAccents":
-      return withoutAccents
+      return withoutMarks
+    case "Prepend": {
+      const prefix = typeof config["prepend"] === "string" ? config["prepend"] : ""
+      return (text) => (text === "" ? "" : prefix + text)
+    }
     case "Strip":
       return (text) => {
         const left = config["strip_left"] === true ? text.replace(blanks.left, "") : text

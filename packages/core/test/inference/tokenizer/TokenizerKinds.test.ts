@@ -38,14 +38,25 @@ describe.each(kinds.map((kind) => [kind.name, kind] as const))("%s", (_, { seque
   })
 })
 
-const added = (id: number, content: string) => ({
+const added = (id: number, content: string, more: object = { single_word: true, normalized: true }) => ({
   id,
   content,
-  single_word: true,
+  single_word: false,
   lstrip: false,
   rstrip: false,
-  normalized: true,
-  special: false
+  normalized: false,
+  special: false,
+  ...more
+})
+
+const words = (vocab: object, more: object) => ({
+  added_tokens: [],
+  normalizer: null,
+  pre_tokenizer: { type: "Split", pattern: { String: " " }, behavior: "Isolated", invert: false },
+  post_processor: null,
+  decoder: null,
+  model: { type: "WordLevel", unk_token: "?", vocab: { "?": 0, ...vocab } },
+  ...more
 })
 
 /** Ids and texts as Python's tokenizers 0.23 gives them. */
@@ -78,6 +89,7 @@ describe("a small tokenizer", () => {
     pre_tokenizer: { type: "WhitespaceSplit" },
     model: { ...blanks.model, fuse_unk: true }
   }
+  const runs = (sides: object) => words({ a: 1, " ": 2 }, { added_tokens: [added(3, "  ", sides)] })
   const cases: ReadonlyArray<
     readonly [what: string, file: object, text: string, ids: Array<number>, decoded?: string]
   > = [
@@ -86,7 +98,76 @@ describe("a small tokenizer", () => {
     ["puts a blank before the first word", blanks, "hi hi", [1, 2, 3, 1, 2, 3]],
     ["puts none where blanks were stripped", blanks, " hi", [2, 3]],
     ["puts none where a line separator was stripped", blanks, "\u2028hi ", [2, 3]],
-    ["fuses unknown characters of a word, and not of the next one", fused, "xy z hi qq", [0, 0, 2, 3, 0]]
+    ["fuses unknown characters of a word, and not of the next one", fused, "xy z hi qq", [0, 0, 2, 3, 0]],
+    ["finds a run of blanks again in those it stripped", runs({ rstrip: true }), "a    a", [1, 3, 3, 1]],
+    ["strips a run of blanks that strips at both sides", runs({ lstrip: true, rstrip: true }), "a    a", [1, 3, 1]],
+    [
+      "finds tokens as written before those of the normalized text, without a normalizer too",
+      words({ "<": 1, ">": 2 }, { added_tokens: [added(3, "<tool>", { normalized: true }), added(4, "tool", {})] }),
+      "<tool>",
+      [1, 4, 2]
+    ],
+    [
+      "strips marks that take space from accented letters",
+      words({ "\u0939\u0928": 1 }, { normalizer: { type: "StripAccents" } }),
+      "\u0939\u093f\u0928",
+      [1]
+    ],
+    [
+      "puts nothing before a text of which nothing is left",
+      words(
+        { _a: 1 },
+        {
+          normalizer: {
+            type: "Sequence",
+            normalizers: [
+              { type: "Strip", strip_left: true, strip_right: true },
+              { type: "Prepend", prepend: "_" }
+            ]
+          }
+        }
+      ),
+      "  ",
+      []
+    ],
+    [
+      "writes special tokens as they were normalized",
+      words(
+        { a: 1 },
+        { normalizer: { type: "NFKD" }, added_tokens: [added(2, "\ufb01", { normalized: true, special: true })] }
+      ),
+      "a \ufb01",
+      [1, 0, 2],
+      "a ? fi"
+    ],
+    [
+      "does not take a normalized word for an added token",
+      words({}, { normalizer: { type: "Lowercase" }, added_tokens: [added(1, "tool", {})] }),
+      "TOOL",
+      [0]
+    ],
+    [
+      "adds scores from the left where paths are almost equal",
+      words(
+        {},
+        {
+          pre_tokenizer: null,
+          model: {
+            type: "Unigram",
+            unk_id: 0,
+            byte_fallback: false,
+            vocab: [
+              ["?", 0],
+              [" ", -1.8810868428712872],
+              [" ".repeat(13), -6.890719679875309],
+              ["x", -7.257717220842382]
+            ]
+          }
+        }
+      ),
+      `${" ".repeat(40)}x`,
+      [2, 2, 2, 1, 3]
+    ]
   ]
   for (const [what, file, text, ids, decoded] of cases) {
     it(`${what}: ${JSON.stringify(text)}`, () => {
@@ -107,6 +188,19 @@ describe("a tokenizer that cannot be followed exactly", () => {
       "prefixes of continued words",
       { model: { ...model, continuing_subword_prefix: "##" } },
       /continuing_subword_prefix/
+    ],
+    [
+      "ends of words without a token for unknown characters",
+      { model: { ...model, end_of_word_suffix: "</w>" } },
+      /end_of_word_suffix and without unk_token/
+    ],
+    [
+      "an added token of which nothing is left",
+      {
+        normalizer: { type: "Strip", strip_left: true, strip_right: true },
+        added_tokens: [added(0, "  ", { normalized: true })]
+      },
+      /leaves nothing of the added token " {2}"/
     ],
     ["merges at random", { model: { ...model, dropout: 0.1 } }, /dropout/],
     ["a table of replacements", { normalizer: { type: "Precompiled", precompiled_charsmap: "" } }, /Precompiled/],
