@@ -234,7 +234,7 @@ export class Interpreter implements Library {
         return new Values.Tuple(expression.items.map((one) => this.value(one, scope)))
       case "Dict":
         return expression.entries.reduce((all, [key, one]) => {
-          const name = this.value(key, scope)
+          const name = Values.hashable(this.value(key, scope))
           // Numbers that are equal are one key: 1, 1.0 and true.
           const same = Values.isNumber(name) ? [...all.keys()].find((other) => Values.equals(other, name)) : undefined
           return all.set(same ?? name, this.value(one, scope))

@@ -8,6 +8,7 @@ import {
   equals,
   Generator,
   Group,
+  hashable,
   isNumber,
   iterate,
   lengthOf,
@@ -51,7 +52,8 @@ const sort: Filter = (value, given) => {
     case_sensitive: isCaseSensitive,
     reverse
   } = bind("sort", given, ["reverse", "case_sensitive", "attribute"])
-  const several = typeof attribute === "string" && attribute.includes(",") ? attribute.split(",") : undefined
+  // A list also of one, so that items without the attribute are equal.
+  const several = typeof attribute === "string" ? attribute.split(",") : undefined
   const key =
     several === undefined
       ? keyOf(attribute, isCaseSensitive)
@@ -139,7 +141,7 @@ const unique: Filter = (value, given) => {
   const seen: Array<Value> = []
   return new Generator(
     iterate(value).filter((one) => {
-      const own = key(one)
+      const own = hashable(key(one))
       if (seen.some((before) => equals(before, own))) return false
       seen.push(own)
       return true

@@ -24,7 +24,8 @@ const floorDivide = (a: bigint, b: bigint): bigint => {
 
 const remainder = (a: number, b: number): number => {
   const rest = a % b
-  return rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest
+  if (rest === 0) return b < 0 ? -0 : 0
+  return rest < 0 !== b < 0 ? rest + b : rest
 }
 
 /** Larger factors and exponents do not occur in prompts. */
@@ -68,8 +69,11 @@ const arithmetic = (operator: string, a: Number_, b: Number_): Value => {
       return Math.floor(x / y)
     case "%":
       return remainder(x, y)
-    case "**":
-      return x ** y
+    case "**": {
+      const power = x ** y
+      const isFinite = Number.isFinite(power) || !Number.isFinite(x) || !Number.isFinite(y)
+      return isFinite ? power : refuse("a power is too large for a float")
+    }
     default:
       return x / y
   }

@@ -139,7 +139,7 @@ class Parser extends ExpressionParser {
     let isTuple = false
     while (this.operator(",")) {
       isTuple = true
-      if (!this.is("name") || this.is("name", "in")) break
+      if (!this.is("operator", "(") && (!this.is("name") || this.is("name", "in"))) break
       targets.push(one())
     }
     return isTuple ? { type: "Tuple", targets } : targets[0]!

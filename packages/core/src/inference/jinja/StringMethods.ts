@@ -13,8 +13,9 @@ const count = (value: Value, otherwise: number): number =>
       : refuse(`an int is expected, not ${typeOf(value)}`)
 
 /** ASCII separators count as whitespace, a byte order mark does not. */
-const separators = "\x1c\x1d\x1e\x1f\x85"
-const isBlank = (one: string): boolean => separators.includes(one) || (/\s/.test(one) && one !== "\ufeff")
+// oxlint-disable-next-line no-control-regex -- the separators
+const blank = /[\p{White_Space}\x1c-\x1f]/u
+const isBlank = (one: string): boolean => blank.test(one)
 
 export const strip = (all: string, characters: string | undefined, ends: "both" | "left" | "right"): string => {
   const points = Array.from(all)
@@ -29,7 +30,7 @@ const splitBlanks = (all: string, most: number): ReadonlyArray<string> => {
   const parts: Array<string> = []
   let rest = strip(all, undefined, "left")
   while (rest !== "") {
-    const at = rest.search(/\s/)
+    const at = rest.search(blank)
     if (parts.length === most || at === -1) {
       parts.push(rest)
       break
@@ -61,7 +62,7 @@ const rsplitBlanks = (all: string, most: number): ReadonlyArray<string> => {
 const ends = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029"
 const line = new RegExp(`([^${ends}]*)(\\r\\n|[${ends}]|$)`, "g")
 
-const lines = (all: string, keepsEnds: boolean): ReadonlyArray<string> =>
+export const lines = (all: string, keepsEnds = false): ReadonlyArray<string> =>
   Array.from(all.matchAll(line))
     .filter(([whole]) => whole !== "")
     .map(([whole, line = ""]) => (keepsEnds ? whole : line))
@@ -74,13 +75,19 @@ export const replace = (all: string, old: string, by: string, most: number): str
   return rest.length === 0 ? kept : kept + old + rest.join(old)
 }
 
-/** The title case of letters that print two: ǆ is ǅ, not Ǆ. */
-const digraphs: { readonly [upper: string]: string } = { Ǆ: "ǅ", Ǉ: "ǈ", Ǌ: "ǋ", Ǳ: "ǲ" }
-const titled = (first: string): string => digraphs[first.toUpperCase()] ?? first.toUpperCase()
+/** Letters that print two have a title case: ǆ is ǅ, not Ǆ. */
+const titleCase = new Map(Array.from("ǅǈǋǲᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ", (one) => [one.toLowerCase(), one] as const))
 
-/** Capitalizes every word, a word being consecutive letters. */
+/** A letter whose upper case is several has one of them: ﬁ is Fi, and ŉ is ʼN. */
+const titled = (first: string): string => {
+  const [head = "", ...rest] = Array.from(first.toUpperCase())
+  const isLetter = head !== head.toLowerCase()
+  return titleCase.get(first.toLowerCase()) ?? head + (isLetter ? rest.join("").toLowerCase() : rest.join(""))
+}
+
+/** Capitalizes every word, a word being consecutive letters that have cases. */
 const title = (all: string): string =>
-  all.replace(/\p{L}+/gu, (word) => {
+  all.replace(/\p{Cased}+/gu, (word) => {
     const [first = "", ...rest] = Array.from(word)
     return titled(first) + rest.join("").toLowerCase()
   })
@@ -141,7 +148,7 @@ const checks: { readonly [name: string]: (all: string) => boolean } = {
   isdecimal: matches(/^\p{Nd}+$/u),
   isnumeric: matches(/^\p{N}+$/u),
   isalnum: matches(/^[\p{L}\p{N}]+$/u),
-  isspace: matches(/^\s+$/),
+  isspace: (all) => all !== "" && Array.from(all).every(isBlank),
   isascii: (all) => Array.from(all).every((one) => one < "\x80"),
   isidentifier: matches(/^[\p{L}_][\p{L}\p{N}\p{M}_]*$/u),
   isupper: (all) => hasCase(all) && all === all.toUpperCase(),
@@ -161,7 +168,8 @@ const trimmed =
 const methods: { readonly [name: string]: Method } = {
   upper: (all) => all.toUpperCase(),
   lower: (all) => all.toLowerCase(),
-  casefold: (all) => all.toLowerCase().replaceAll("ß", "ss"),
+  casefold: (all) =>
+    Array.from(all, (one) => (one === "ı" ? one : one.toLowerCase().toUpperCase().toLowerCase())).join(""),
   swapcase: (all) =>
     Array.from(all, (one) => (one === one.toUpperCase() ? one.toLowerCase() : one.toUpperCase())).join(""),
   title,
@@ -229,7 +237,8 @@ const methods: { readonly [name: string]: Method } = {
   },
   zfill: (all, { positional: [width] }) => {
     const [sign = ""] = /^[+-]/.exec(all) ?? []
-    return sign + all.slice(sign.length).padStart(count(width, 0) - sign.length, "0")
+    const missing = Math.max(0, count(width, 0) - Array.from(all).length)
+    return sign + "0".repeat(missing) + all.slice(sign.length)
   },
   ljust: (all, given) => fill(all, given, "right"),
   rjust: (all, given) => fill(all, given, "left"),

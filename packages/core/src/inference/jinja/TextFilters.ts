@@ -1,6 +1,18 @@
 /** Jinja's filters of strings and numbers. */
 import * as StringMethods from "./StringMethods.ts"
-import { type Arguments, isNumber, numberOf, refuse, Tuple, typeOf, Undefined, type Value } from "./Values.ts"
+import {
+  type Arguments,
+  isIterable,
+  isNumber,
+  iterate,
+  numberOf,
+  refuse,
+  truth,
+  Tuple,
+  typeOf,
+  Undefined,
+  type Value
+} from "./Values.ts"
 import { bind, json, percent, str } from "./Written.ts"
 
 export type Filter = (value: Value, given: Arguments) => Value
@@ -14,7 +26,7 @@ const places = (value: Value, otherwise: number): number =>
 
 /** Rounds half to even at this precision, like Python. */
 const rounded = (value: number, precision: number): number => {
-  if (!Number.isFinite(value)) return value
+  if (!Number.isFinite(value) || value === 0) return value
   if (precision < 0) {
     const unit = 10 ** -precision
     return rounded(value / unit, 0) * unit
@@ -38,11 +50,17 @@ const round: Filter = (value, given) => {
   const [number, digits] = [numberOf(value), places(precision, 0)]
   if (method === "common") {
     if (typeof number !== "bigint") return rounded(number, digits)
-    return digits >= 0 ? number : BigInt(rounded(Number(number), digits))
+    if (digits >= 0) return number
+    const unit = 10n ** BigInt(-digits)
+    const rest = ((number % unit) + unit) % unit
+    const below = number - rest
+    const isUp = rest * 2n > unit || (rest * 2n === unit && (below / unit) % 2n !== 0n)
+    return isUp ? below + unit : below
   }
   if (method !== "ceil" && method !== "floor") return refuse("method must be common, ceil or floor")
   const unit = 10 ** digits
-  return (method === "ceil" ? Math.ceil : Math.floor)(Number(number) * unit) / unit
+  // Plus 0: an int of Python has no minus zero.
+  return ((method === "ceil" ? Math.ceil : Math.floor)(Number(number) * unit) + 0) / unit
 }
 
 const int: Filter = (value, given) => {
@@ -102,14 +120,19 @@ const escape: Filter = (value) => str(value).replace(/[&<>'"]/g, (one) => entiti
 
 const title: Filter = (value) =>
   str(value)
-    .split(/([-\s({[<]+)/)
-    .map((part) => StringMethods.capitalize(part))
+    // oxlint-disable-next-line no-control-regex -- blanks of Python
+    .split(/([-\s\x1c-\x1f\x85({[<]+)/)
+    .map((part) => {
+      const [first = "", ...rest] = Array.from(part)
+      return first.toUpperCase() + rest.join("").toLowerCase()
+    })
     .join("")
 
 const indent: Filter = (value, given) => {
   const { blank = false, first = false, width = 4n } = bind("indent", given, ["width", "first", "blank"])
+  if (typeof value !== "string") return refuse(`indent() expects a str, not ${typeOf(value)}`)
   const by = typeof width === "string" ? width : " ".repeat(places(width, 4))
-  const [head = "", ...rest] = str(value).split("\n")
+  const [head = "", ...rest] = StringMethods.lines(`${value}\n`)
   const others = rest.map((line) => (line === "" && blank !== true ? line : by + line))
   return [first === true ? by + head : head, ...others].join("\n")
 }
@@ -121,9 +144,11 @@ const truncate: Filter = (value, given) => {
     leeway,
     length
   } = bind("truncate", given, ["length", "killwords", "end", "leeway"])
-  const points = Array.from(str(value))
+  if (value instanceof Undefined) return value
+  if (typeof value !== "string") return refuse(`truncate() expects a str, not ${typeOf(value)}`)
+  const points = Array.from(value)
   const [most, tail] = [places(length, 255), str(end)]
-  if (points.length <= most + places(leeway, 5)) return str(value)
+  if (points.length <= most + places(leeway, 5)) return value
   const cut = points.slice(0, most - Array.from(tail).length).join("")
   return (killwords === true || !cut.includes(" ") ? cut : cut.slice(0, cut.lastIndexOf(" "))) + tail
 }
@@ -140,26 +165,33 @@ const tojson: Filter = (value, given) => {
   return json(value, {
     indent: indented,
     separators: pair === undefined ? [indented === undefined ? ", " : ",", ": "] : [str(pair[0]), str(pair[1])],
-    sortKeys: sortKeys === true,
-    isAscii: isAscii === true
+    sortKeys: truth(sortKeys),
+    isAscii: truth(isAscii)
   })
 }
 
 const quotedPart = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
 
-const urlencode: Filter = (value) =>
-  value instanceof Map
-    ? Array.from(value, ([key, one]) => `${quotedPart(str(key))}=${quotedPart(str(one))}`)
-        .join("&")
-        .replaceAll("%20", "+")
-    : quotedPart(str(value)).replaceAll("%2F", "/")
+const urlencode: Filter = (value) => {
+  if (typeof value === "string" || !isIterable(value)) return quotedPart(str(value)).replaceAll("%2F", "/")
+  const pairs = value instanceof Map ? [...value] : iterate(value).map(iterate)
+  return pairs
+    .map((pair) => {
+      const [key, one] = pair
+      return pair.length === 2
+        ? `${quotedPart(str(key))}=${quotedPart(str(one))}`
+        : refuse(`urlencode() expects pairs, not ${pair.length} values`)
+    })
+    .join("&")
+    .replaceAll("%20", "+")
+}
 
 export const textFilters: { readonly [name: string]: Filter } = {
   abs: (value) => {
     if (!isNumber(value)) return refuse(`bad operand type for abs(): '${typeOf(value)}'`)
     const number = numberOf(value)
-    return number < 0 ? -number : number
+    return typeof number === "number" ? Math.abs(number) : number < 0n ? -number : number
   },
   capitalize: (value) => StringMethods.capitalize(str(value)),
   center: (value, given) => {

@@ -260,6 +260,14 @@ export const slice = (of: Value, parts: ReadonlyArray<Value>): Value => {
   return of instanceof Tuple ? new Tuple(taken) : taken
 }
 
+/** Python's keys of dicts and members of sets cannot be lists or dicts. */
+export const hashable = <A extends Value>(value: A): A => {
+  if (value instanceof Tuple) value.items.forEach(hashable)
+  return Array.isArray(value) || value instanceof Map || (value instanceof View && value.kind !== "range")
+    ? refuse(`unhashable type: '${typeOf(value)}'`)
+    : value
+}
+
 export const contains = (all: Value, one: Value): boolean => {
   if (typeof all === "string") {
     if (typeof one !== "string") return refuse(`'in <string>' requires string as left operand, not ${typeOf(one)}`)

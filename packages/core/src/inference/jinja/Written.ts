@@ -143,6 +143,7 @@ const maxPlaces = 100
 /** A number with so many places; a tie, such as 2.25 with one, goes to the even digit as in Python. */
 const fixed = (value: number, places: number): string => {
   if (!Number.isFinite(value)) return float(value)
+  if (Object.is(value, -0)) return `-${(0).toFixed(places)}`
   if (places > maxPlaces - 1) return refuse(`%.${places}f has too many places`)
   if (Math.abs(value) >= 1e21) return `${BigInt(value)}${places > 0 ? `.${"0".repeat(places)}` : ""}`
   const text = value.toFixed(places)
@@ -152,6 +153,11 @@ const fixed = (value: number, places: number): string => {
   const isUp = /^50*$/.test(rest) && /[13579]$/.test(text)
   return isUp ? all.slice(0, all.length - rest.length).replace(/\.$/, "") : text
 }
+
+const integer = (value: bigint | number): string =>
+  typeof value === "bigint" || Number.isFinite(value)
+    ? String(typeof value === "bigint" ? value : BigInt(Math.trunc(value)))
+    : refuse(`cannot convert float ${float(value)} to integer`)
 
 export const percent = (format: string, values: ReadonlyArray<Value>, byName: ReadonlyMap<Value, Value>): string => {
   let used = 0
@@ -178,7 +184,7 @@ export const percent = (format: string, values: ReadonlyArray<Value>, byName: Re
             return repr(value)
           case "d":
           case "i":
-            return String(typeof number() === "bigint" ? number() : Math.trunc(Number(number())))
+            return integer(number())
           case "f":
           case "F":
             return fixed(Number(number()), Number(places ?? 6))

@@ -95,6 +95,7 @@ const functions: { readonly [name: string]: (given: Values.Arguments) => Values.
     const members = dict(given)
     return new Values.Namespace(new Map(Array.from(members, ([key, value]) => [String(key), value])))
   },
+  lipsum: () => Values.refuse("the function lipsum is not supported"),
   strftime_now: ({ positional: [format] }) => strftimeNow(String(format)),
   raise_exception: ({ positional: [message] }) => {
     throw new Error(String(message))
