@@ -112,6 +112,8 @@ export class SchemaWriter {
   }
 
   private target(place: string): unknown {
+    // A name behind the sign is an anchor.
+    if (place !== "#" && !place.startsWith("#/")) return undefined
     let at: unknown = this.root
     for (const part of place.split("/").slice(1)) {
       const decoded = Result.getOrElse(

@@ -308,6 +308,7 @@ describe("grammars of schemas", () => {
     [{ enum: ["a"], minLength: 3 }, "answers cannot be constrained by both enum and minLength"],
     [{ $ref: "#/$defs/a", type: "string", $defs: { a: {} } }, "answers cannot be constrained by both $ref and type"],
     [{ $ref: "#/nowhere" }, "#/nowhere is not in the schema"],
+    [{ $ref: "#name" }, "#name is not in the schema"],
     [{ $ref: "#" }, "refers only to itself"],
     [
       { anyOf: [{ properties: { a: {} } }], properties: { b: {} } },
