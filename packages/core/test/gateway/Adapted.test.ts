@@ -116,6 +116,29 @@ describe("a request that a model cannot take as it is", () => {
       })
     )
   })
+
+  it.live("is not encoded as a whole if its text is far beyond the server's context", () => {
+    let longest = 0
+    const tokenizer: Tokenizer.TokenizerShape = {
+      ...Tokenizer.bytes,
+      encode: (text, options) => {
+        longest = Math.max(longest, text.length)
+        return Tokenizer.bytes.encode(text, options)
+      }
+    }
+    return use({ script: () => "yes", tokenizer, contextLength: 100 }, (session) =>
+      Effect.gen(function* () {
+        const { status, text } = yield* post(`${session.anthropicBaseURL}/v1/messages`, {
+          model: "any",
+          max_tokens: 9,
+          messages: [user("x".repeat(1_000_000))]
+        })
+        assert.strictEqual(status, 400)
+        assert.match(text, /prompt is too long: .*the server's context has 100 tokens/)
+        assert.isBelow(longest, 10_000)
+      })
+    )
+  })
 })
 
 describe("a session that trains requests with tools", () => {

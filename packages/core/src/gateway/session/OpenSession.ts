@@ -141,7 +141,7 @@ export const make = (input: Options): OpenSession => {
       counted.fail(failure)
       return yield* failure
     }
-    yield* PromptLimit.check(bounds, requested)
+    yield* PromptLimit.check({ ...bounds, contextLength: tracked.contextLength }, requested)
     const chat = chats.share(requested.messages)
     const chatShown = yield* ShownChat.of(showing, { ...requested, messages: chat })
     const isTrained = options.trained?.(requested) ?? true

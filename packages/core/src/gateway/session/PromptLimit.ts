@@ -17,13 +17,28 @@ export interface Options {
   readonly limits: Pick<Limits, "promptTokens">
   /** Tokens; Infinity if no max sequence length is known. */
   readonly sequenceLimit: number
+  /** The server's, tokens. */
+  readonly contextLength?: number | undefined
 }
+
+/** Chat templates leave out a part of some messages, such as earlier thinking, but not most of all text. */
+const contextsOfText = 4
 
 const noRoom = (what: string, characters: number, limit: number): Effect.Effect<never, Failure> =>
   Effect.fail(
     new Failure({
       reason: "noRoom",
       message: `${what} of ${characters} characters exceed the prompt limit of ${limit} tokens`
+    })
+  )
+
+const beyondContext = (characters: number, contextLength: number): Effect.Effect<never, Failure> =>
+  Effect.fail(
+    new Failure({
+      reason: "noRoom",
+      message:
+        `messages of ${characters} characters leave no tokens for an answer: the server's context has ` +
+        `${contextLength} tokens: raise it (vLLM: --max-model-len), or shorten the prompts`
     })
   )
 
@@ -38,7 +53,7 @@ const charactersBeside = ({ messages, tools = [] }: ChatRequest): number =>
   )
 
 export const check = (
-  { limits, sequenceLimit, tokenizer }: Options,
+  { contextLength = Number.POSITIVE_INFINITY, limits, sequenceLimit, tokenizer }: Options,
   request: ChatRequest
 ): Effect.Effect<void, Failure> =>
   Effect.suspend(() => {
@@ -49,7 +64,9 @@ export const check = (
     const limit = Math.min(sequenceLimit, limits.promptTokens)
     if (tokenizer === undefined)
       return text.length > limit * PromptBound.charactersPerToken ? noRoom("messages", text.length, limit) : Effect.void
-    return Effect.flatMap(PromptBound.exceeds(tokenizer, text, limit), (isTooLong) =>
-      isTooLong ? noRoom("messages", text.length, limit) : Effect.void
-    )
+    const most = Math.min(limit, contextsOfText * contextLength)
+    return Effect.flatMap(PromptBound.exceeds(tokenizer, text, most), (isTooLong) => {
+      if (!isTooLong) return Effect.void
+      return most === limit ? noRoom("messages", text.length, limit) : beyondContext(text.length, contextLength)
+    })
   })
