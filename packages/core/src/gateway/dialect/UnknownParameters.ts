@@ -1,7 +1,8 @@
 /**
  * Decides about parameters that a dialect does not read. One that changes what is sampled, or what the model is shown,
  * on some server is refused, as is a known one with another spelling: silence would train on answers that were asked
- * for differently. Any other is ignored and counted, because clients add parameters that ask for nothing every month.
+ * for differently. Any other is ignored and counted, because clients add parameters that ask for nothing every month,
+ * and so is one whose value asks for what happens anyway (`ignore_eos: false`).
  */
 
 const ofServer = "set it on the inference server"
@@ -32,14 +33,65 @@ const changing: ReadonlyMap<string, string> = new Map(
   }).flatMap(([reason, names]) => names.split(" ").map((name) => [name, reason] as const))
 )
 
+/** What servers do without the parameter. */
+const usual: ReadonlyMap<string, ReadonlyArray<unknown>> = new Map(
+  Object.entries({
+    add_generation_prompt: [true],
+    add_special_tokens: [false],
+    best_of: [1],
+    continue_final_message: [false],
+    do_sample: [true],
+    dry_multiplier: [0],
+    dynatemp_range: [0],
+    echo: [false],
+    epsilon_cutoff: [0],
+    eta_cutoff: [0],
+    frequency_penalty: [0],
+    ignore_eos: [false],
+    include_stop_str_in_output: [false],
+    length_penalty: [1],
+    min_length: [0],
+    min_new_tokens: [0],
+    min_p: [0],
+    min_tokens: [0],
+    mirostat: [0],
+    n: [1],
+    no_repeat_ngram_size: [0],
+    no_stop_trim: [false],
+    num_beams: [1],
+    penalty_alpha: [0],
+    presence_penalty: [0],
+    repeat_penalty: [1],
+    repetition_penalty: [1],
+    skip_special_tokens: [true],
+    spaces_between_special_tokens: [true],
+    tfs: [1],
+    top_a: [0],
+    top_k: [-1, 0],
+    top_p: [1],
+    typical_p: [1],
+    use_beam_search: [false],
+    xtc_probability: [0]
+  })
+)
+
+/** An empty text, list or object. */
+export const isEmpty = (value: unknown): boolean =>
+  value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0)
+
+/** True if a parameter with this value asks for nothing. */
+export const isUsual = (name: string, value: unknown): boolean =>
+  isEmpty(value) || usual.get(name)?.includes(value) === true
+
 const bare = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 const bySpelling = new Map([...changing.keys()].map((name) => [bare(name), name]))
 
 /** Why a parameter must not be ignored, and what to do; undefined if it may be. `known`: those the dialect reads. */
-export const refusal = (name: string, known: (name: string) => boolean): string | undefined => {
+export const refusal = (name: string, value: unknown, known: (name: string) => boolean): string | undefined => {
   const reason = changing.get(name)
+  if (reason !== undefined && isUsual(name, value)) return undefined
   if (reason !== undefined) return `changes how answers are sampled, and is not supported; remove it: ${reason}`
   const meant = bySpelling.get(bare(name))
   if (meant === undefined) return undefined
-  return known(meant) ? `is spelled ${meant}` : refusal(meant, known)
+  return known(meant) ? `is spelled ${meant}` : refusal(meant, value, known)
 }

@@ -173,7 +173,12 @@ describe("Messages: a request", () => {
       "context_management.edits.0",
       "unsupported"
     ],
-    ["MCP servers", { ...hello, mcp_servers: [] }, "mcp_servers", "unsupported"],
+    [
+      "MCP servers",
+      { ...hello, mcp_servers: [{ type: "url", url: "http://a", name: "a" }] },
+      "mcp_servers",
+      "unsupported"
+    ],
     ["a forced tool, and no tools", { ...hello, tool_choice: { type: "any" } }, "tool_choice", "invalid"],
     ["a server's tool", { ...hello, tools: [{ type: "bash_20250124", name: "bash" }] }, "tools.0", "unsupported"],
     ["a tool without a schema", { ...hello, tools: [{ name: "bash" }] }, "tools.0", "invalid"],

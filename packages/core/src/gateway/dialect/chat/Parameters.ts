@@ -55,16 +55,13 @@ const harmless = new Set([
 const byName = <A>(values: { readonly [parameter: string]: A }): ReadonlyMap<string, A> =>
   new Map(Object.entries(values))
 
-const isEmpty = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && Object.keys(value).length === 0
-
 /** Unsupported parameters with their permitted values. */
 const neutral = byName<(value: unknown) => boolean>({
   audio: () => false,
   function_call: (value) => value === "none" || value === "auto",
-  functions: isEmpty,
+  functions: UnknownParameters.isEmpty,
   logprobs: (value) => value === false,
-  modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === "text",
+  modalities: (value) => Array.isArray(value) && value.every((one) => one === "text"),
   top_logprobs: (value) => value === 0,
   web_search_options: () => false
 })
@@ -154,7 +151,7 @@ const check = Effect.fnUntraced(function* (body: Body) {
     else if (neutral.has(parameter)) {
       if (neutral.get(parameter)?.(value) !== true) return yield* refusal(parameter, value)
     } else {
-      const why = UnknownParameters.refusal(parameter, (name) => kinds.has(name))
+      const why = UnknownParameters.refusal(parameter, value, (name) => kinds.has(name))
       if (why !== undefined) return yield* unsupported(parameter, why)
       ignored.push(parameter)
     }
@@ -238,6 +235,6 @@ const samplingOf = (body: Body): SamplingOptions => {
     ...(Object.fromEntries(entries) satisfies SamplingOptions),
     ...(topK !== undefined && { topK: Math.max(0, topK) }),
     ...(stops.length > 0 && { stop: stops }),
-    ...(isBias(bias) && !isEmpty(bias) && { logitBias: bias })
+    ...(isBias(bias) && !UnknownParameters.isEmpty(bias) && { logitBias: bias })
   }
 }

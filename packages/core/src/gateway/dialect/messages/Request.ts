@@ -109,9 +109,11 @@ const checkWishes = Effect.fnUntraced(function* ({ output_config: config, thinki
 
 /** Records ignored parameters and rejects unknown ones. */
 const check = Effect.fnUntraced(function* (input: Given, ignored: Ignored) {
-  for (const key of Object.keys(input)) {
+  for (const [key, value] of Object.entries(input)) {
     if (ofOthers.includes(key) || ofHistory.includes(key) || ofSampling.includes(key)) continue
-    const why = instead.get(key) ?? UnknownParameters.refusal(key, (name) => ofSampling.includes(name))
+    const why = UnknownParameters.isUsual(key, value)
+      ? undefined
+      : (instead.get(key) ?? UnknownParameters.refusal(key, value, (name) => ofSampling.includes(name)))
     if (why !== undefined) return yield* MessagesErrors.unsupported(key, why)
     ignored.add(key)
   }

@@ -95,12 +95,13 @@ export const decode = Effect.fnUntraced(function* (body: unknown): Effect.fn.Ret
   const ignored: Array<string> = []
   for (const [parameter, value] of Object.entries(body)) {
     if (value === null) continue
-    if (harmless.has(parameter)) ignored.push(parameter)
+    if (harmless.has(parameter) || (!known.has(parameter) && UnknownParameters.isUsual(parameter, value)))
+      ignored.push(parameter)
     else if (!known.has(parameter)) {
       const instead = advice.get(parameter)
       const why =
         instead === undefined
-          ? UnknownParameters.refusal(parameter, (name) => known.has(name))
+          ? UnknownParameters.refusal(parameter, value, (name) => known.has(name))
           : `this parameter is not supported; ${instead}`
       if (why !== undefined) return yield* OpenAiFailure.unsupported(parameter, why)
       ignored.push(parameter)

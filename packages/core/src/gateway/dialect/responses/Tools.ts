@@ -24,7 +24,9 @@ const readFunction = Reading.reader(
     strict: Schema.optionalKey(Schema.NullOr(Schema.Boolean))
   })
 )
-const readCustom = Reading.reader(Schema.Struct({ name: Schema.NonEmptyString, description, format: Schema.Unknown }))
+const readCustom = Reading.reader(
+  Schema.Struct({ name: Schema.NonEmptyString, description, format: Schema.optionalKey(Schema.Unknown) })
+)
 const readNamespace = Reading.reader(
   Schema.Struct({ name: Schema.NonEmptyString, tools: Schema.Array(Schema.Unknown) })
 )
