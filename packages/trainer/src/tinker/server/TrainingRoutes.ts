@@ -63,6 +63,11 @@ const createModel = (service: Service) =>
     }
     const session = yield* service.sessions.sessionOf(value.sessionId)
     const lora = value.loraConfig
+    const { loraAlpha } = service.settings
+    if ((lora?.alpha ?? loraAlpha) !== loraAlpha) {
+      const message = `adapters of this server have alpha ${loraAlpha} (--lora_alpha), not ${lora?.alpha}`
+      return yield* new Refused({ status: 400, message })
+    }
     const kind = { rank: lora?.rank ?? 32, trainAttn: lora?.trainAttn ?? true, trainMlp: lora?.trainMlp ?? true }
     if (modulesOf(service.base.config, kind).length === 0 || kind.rank < 1) {
       const message =
@@ -156,9 +161,11 @@ const stepOf = (service: Service) =>
           ? `beta1 and beta2 must be from 0 to below 1, not ${beta1} and ${beta2}`
           : [learningRate, eps, weightDecay].some((one) => one < 0 || one > maxRate)
             ? `learning_rate, eps and weight_decay must be from 0 to ${maxRate}`
-            : gradClipNorm < 0
-              ? "grad_clip_norm must not be negative; 0 means no limit"
-              : undefined
+            : eps === 0
+              ? "eps must be above 0: where a gradient is 0, as in a new adapter, the update would be 0 / 0"
+              : gradClipNorm < 0
+                ? "grad_clip_norm must not be negative; 0 means no limit"
+                : undefined
     return yield* submit(service, value.modelId, {
       number: value.seqId,
       bytes,

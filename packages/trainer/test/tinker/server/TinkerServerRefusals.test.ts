@@ -61,6 +61,20 @@ describe("Tinker server", () => {
     )
   )
 
+  it.live("refuses a step that would divide by zero, and goes on after it", () =>
+    live(
+      Effect.gen(function* () {
+        const client = yield* serve()
+        const model = yield* created(client, yield* opened(client))
+        yield* computed(client, { model, number: 1, data: [datum(text)] })
+        const body = { model_id: model, seq_id: 2, adam_params: { learning_rate: 0.01, eps: 0 } }
+        const { json } = yield* client.post("optim_step", body)
+        assert.include((yield* result(client, json.request_id)).json.error, "eps must be above 0")
+        assert.isAbove((yield* step(client, model, 3)).metrics["grad_norm:max"], 0)
+      })
+    )
+  )
+
   it.live("answers what is unknown, too large or malformed with its reason", () =>
     live(
       Effect.gen(function* () {
@@ -72,6 +86,11 @@ describe("Tinker server", () => {
         assert.deepStrictEqual(yield* said("create_model", model), [
           404,
           "the base model of this server is tiny, not Qwen/Qwen3-8B"
+        ])
+        const scaled = { ...model, base_model: "tiny", lora_config: { rank: 4, alpha: 16 } }
+        assert.deepStrictEqual(yield* said("create_model", scaled), [
+          400,
+          "adapters of this server have alpha 32 (--lora_alpha), not 16"
         ])
         assert.strictEqual((yield* client.post("session_heartbeat", { session_id: "s" })).status, 410)
         assert.strictEqual((yield* client.post("retrieve_future", { request_id: "r" })).status, 410)
