@@ -72,7 +72,14 @@ interface Made {
   readonly hasSeveralTurns: boolean
 }
 
-type Reason = Sample.Reason | Layout.Reason | "duplicate"
+type Reason = Sample.Reason | Layout.Reason | "duplicate" | "not_unicode"
+
+/** False if a text has half of a surrogate pair. Parquet would change it, and readers of JSON refuse the file. */
+const isUnicode = (value: unknown): boolean => {
+  if (typeof value === "string") return value.isWellFormed()
+  if (typeof value !== "object" || value === null) return true
+  return Object.entries(value).every(([key, entry]) => key.isWellFormed() && isUnicode(entry))
+}
 
 const hasSeveralTurns = (sample: Sample.Sample): boolean =>
   sample._tag === "Text"
@@ -104,15 +111,15 @@ export const make = (options: BuilderOptions, before: Before = { counts: Counts.
     if (dedupe) seen.add(digest(row))
   }
 
-  const unlessSeen = (
+  const accepted = (
     made: Result.Result<Layout.Laid, Layout.Reason>,
     sample: Sample.Sample
   ): Result.Result<Made, Reason> =>
-    Result.flatMap(made, (laid) =>
-      isSeen(laid)
-        ? Result.fail<Reason>("duplicate")
-        : Result.succeed({ laid, score: sample.score, hasSeveralTurns: hasSeveralTurns(sample) })
-    )
+    Result.flatMap(made, (laid) => {
+      if (!isUnicode(laid.row)) return Result.fail<Reason>("not_unicode")
+      if (isSeen(laid)) return Result.fail<Reason>("duplicate")
+      return Result.succeed({ laid, score: sample.score, hasSeveralTurns: hasSeveralTurns(sample) })
+    })
 
   const singles = (samples: ReadonlyArray<Sample.Sample>, lowest: number): Selection.Selected<Made, Reason> =>
     Selection.best<Sample.Sample, Made, Reason>(samples, {
@@ -121,7 +128,7 @@ export const make = (options: BuilderOptions, before: Before = { counts: Counts.
       lowest,
       max,
       make: (sample) => {
-        const made = unlessSeen(Layout.sft(format, sample), sample)
+        const made = accepted(Layout.sft(format, sample), sample)
         // A group may contain the same row twice.
         if (Result.isSuccess(made)) remember(made.success.laid.row)
         return made
@@ -136,7 +143,7 @@ export const make = (options: BuilderOptions, before: Before = { counts: Counts.
       max,
       choose: (pair, count) =>
         count < 2 ? 0 : hash("pair", String(seed), key.toString("hex"), String(pair)).readUInt32BE() % count,
-      make: (selected, rejected) => unlessSeen(Layout.dpo(format, selected, rejected), selected)
+      make: (selected, rejected) => accepted(Layout.dpo(format, selected, rejected), selected)
     })
     const fresh = made.filter(({ laid }) => {
       const isFresh = !isSeen(laid)

@@ -52,9 +52,12 @@ export const reasons: { readonly [reason: string]: string } = {
   template_omits: "the chat template does not write all of the chat: tool calls, results, system messages or reasoning",
   prompts_differ: "the two sequences answer different prompts",
   same_completion: "the two completions are the same",
+  pictures: "the chat has pictures or other parts that text cannot represent (--save-messages)",
+  not_unicode: "a text has half of a surrogate pair, which is not Unicode: readers of data sets refuse the whole file",
   unclear_mask: "the mask omits turns, and it is unclear which (--tokenizer counts the tokens of each)",
   untrained_turn: "the mask omits a turn within the completion, which TRL would train on (--format axolotl marks it)",
-  several_messages: "the answer is not a single text message, as Axolotl's pairs require",
+  several_messages:
+    "the answer is not a single message of text alone (no calls, no reasoning), as Axolotl's pairs require",
   unknown_role: "a message has a role unknown to Axolotl",
   gone: "no longer in the service"
 }

@@ -109,12 +109,13 @@ const aligned = (a: ChatSample, b: ChatSample): readonly [ChatSample, ChatSample
   return [from(a), from(b)]
 }
 
-/** The answer, if it is a single text message. */
+/** The answer, if it is a single message of text alone: Axolotl reads nothing else of it. */
 const answer = ({ completion }: ChatSample): Row | undefined => {
   const [message, ...others] = plain(completion)
-  return message === undefined || others.length > 0 || Message.text(message) === ""
-    ? undefined
-    : { role: message.role, content: Message.text(message) }
+  if (message === undefined || others.length > 0 || Message.text(message) === "") return undefined
+  const hasMore =
+    message.tool_calls !== undefined || (message.reasoning_content ?? "").trim() !== "" || Message.hasMedia(message)
+  return hasMore ? undefined : { role: message.role, content: Message.text(message) }
 }
 
 const dpoText = (format: Format, selected: TextSample, rejected: TextSample): Result.Result<Laid, Reason> => {

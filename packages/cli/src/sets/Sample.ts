@@ -2,7 +2,7 @@
  * Converts a sequence of a group to a data set sample: prompt and completion, as messages, or as text from its own
  * tokens (as sampled, special tokens included) or from its chat through the tokenizer's chat template.
  */
-import type { Message, ScoredGroup, Tokenizer } from "@atropos/core"
+import { Message, type ScoredGroup, type Tokenizer } from "@atropos/core"
 import { Result } from "effect"
 import * as Rendering from "./Rendering.ts"
 import * as TokenText from "./TokenText.ts"
@@ -17,6 +17,7 @@ export type Reason =
   | "template_misfit"
   | "template_omits"
   | "unclear_mask"
+  | "pictures"
 
 interface Scored {
   readonly index: number
@@ -70,9 +71,12 @@ export const ofGroup = (
   { form, maxTokens }: Options
 ): ReadonlyArray<Result.Result<Sample, Reason>> => {
   const make = form._tag === "Text" && form.from === "tokens" ? fromTokens(group, form) : fromMessages(group, form)
-  return Array.from(group.scores, (score, index) =>
-    group.tokens[index]!.length > maxTokens ? Result.fail<Reason>("too_long") : make({ index, score })
-  )
+  const hasPictures = (index: number): boolean => group.messages?.[index]?.some(Message.hasMedia) === true
+  return Array.from(group.scores, (score, index) => {
+    if (group.tokens[index]!.length > maxTokens) return Result.fail<Reason>("too_long")
+    if (form._tag === "Text" && hasPictures(index)) return Result.fail<Reason>("pictures")
+    return make({ index, score })
+  })
 }
 
 type Make = (scored: Scored) => Result.Result<Sample, Reason>

@@ -27,6 +27,7 @@ const atropos = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
 })
 
 type Row = { readonly [column: string]: unknown }
+type Chat = ReadonlyArray<{ readonly content: string }>
 
 const rowsOf = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
@@ -44,6 +45,11 @@ const written = Effect.fnUntraced(function* (name: string, content: string) {
 })
 
 const bytes = ["--tokenizer", "bytes"] as const
+
+const named = (answer: string) => [
+  { role: "user", content: "Name an animal." },
+  { role: "assistant", content: answer }
+]
 
 const prompts = (rows: ReadonlyArray<Row>) => new Set(rows.map(({ prompt }) => JSON.stringify(prompt)))
 
@@ -364,6 +370,32 @@ describe("sft-gen", () => {
       assert.strictEqual(code, 2)
       assert.include(stderr, `the tokenizer ${folder}/plain has no chat template`)
       assert.isFalse(yield* fs.exists(`${out}.report.json`))
+    })
+  )
+})
+
+describe("texts that are not Unicode", () => {
+  test(
+    "give no row, in either container, so that readers of data sets take the file",
+    Effect.gen(function* () {
+      const group = { scores: [1, 0.9, 0.8], messages: ["A 🐈.", "A \ud83d", "A dog."].map(named) }
+      const { file, folder } = yield* written("groups.jsonl", `${JSON.stringify(group)}\n`)
+      const words = ["--from", file, "--save-messages", "--format", "trl"]
+      for (const name of ["out.jsonl", "out.parquet"]) {
+        const { stdout } = yield* atropos("sft-gen", `${folder}/${name}`, ...words)
+        assert.match(stdout, /not_unicode +1 /)
+      }
+      const kept = ["A 🐈.", "A dog."].map((answer) => named(answer).slice(1))
+      const lines = yield* rowsOf(`${folder}/out.jsonl`)
+      assert.deepStrictEqual(
+        lines.map(({ completion }) => completion),
+        kept
+      )
+      const pairs = yield* atropos("dpo-gen", `${folder}/pairs.jsonl`, ...words, "--minimum-score-diff-max-min", "0")
+      assert.strictEqual(pairs.code, 0)
+      for (const { chosen, rejected } of yield* rowsOf(`${folder}/pairs.jsonl`)) {
+        assert.isTrue([chosen, rejected].every((turns) => (turns as Chat)[0]!.content.isWellFormed()))
+      }
     })
   )
 })

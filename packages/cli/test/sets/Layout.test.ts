@@ -187,6 +187,41 @@ describe("rows of groups without tokens", () => {
   })
 })
 
+describe("rows that a form has no room for", () => {
+  const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }
+  const seen: Message.Message = { role: "user", content: [{ type: "text", text: "What is this?" }, picture] }
+
+  it("refuse pairs of Axolotl whose answers are more than text, which it would train without the rest", () => {
+    const answers: ReadonlyArray<Message.Message> = [
+      { role: "assistant", content: "2.", reasoning_content: "One more than one." },
+      { role: "assistant", content: "I compute.", tool_calls: [call] },
+      { role: "assistant", content: [{ type: "text", text: "2." }, picture] }
+    ]
+    for (const answer of answers) {
+      assert.strictEqual(dpo("axolotl", messages, bare([asked, answer], [asked, assistant("3.")])), "several_messages")
+      assert.strictEqual(dpo("axolotl", messages, bare([asked, assistant("3.")], [asked, answer])), "several_messages")
+      assert.notStrictEqual(dpo("trl", messages, bare([asked, answer], [asked, assistant("3.")])), "several_messages")
+    }
+    const parts: Message.Message = { role: "assistant", content: [{ type: "text", text: "2." }], reasoning_content: "" }
+    assert.deepInclude(dpo("axolotl", messages, bare([asked, parts], [asked, assistant("3.")])), {
+      chosen: assistant("2.")
+    })
+  })
+
+  it("refuse text of a chat with pictures, from its tokens as from its messages", () => {
+    const chat = [seen, assistant("A cat.")]
+    const reasons = (given: ScoredGroup.ScoredGroup, from: "tokens" | "messages") =>
+      Sample.ofGroup(given, { form: { ...text, from }, maxTokens: 100 }).map((one) =>
+        Result.isFailure(one) ? one.failure : one.success._tag
+      )
+    assert.deepStrictEqual(reasons(bare(chat), "messages"), ["pictures"])
+    const tokenized = SampleGroups.group(1, [{ chat, score: 1 }])
+    assert.deepStrictEqual(reasons(tokenized, "tokens"), ["pictures"])
+    assert.deepStrictEqual(reasons({ ...tokenized, messages: [[asked, assistant("2")]] }, "tokens"), ["Text"])
+    assert.deepInclude(row(Layout.sft("trl", samples(bare(chat), messages)[0]!)), { prompt: [seen] })
+  })
+})
+
 describe("text of tokens", () => {
   it("leaves out a mark of the beginning that the tokenizer adds again, where the reader will have it added", () => {
     const [bos = 0] = Tokenizer.bytes.encode("<|endoftext|>")

@@ -65,3 +65,7 @@ export const assistant = (content: string): Message => ({ role: "assistant", con
 /** The text of a message: its string content, or the text parts joined; empty if none. */
 export const text = ({ content }: Message): string =>
   typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("")
+
+/** True if the content has parts other than text: pictures, audio, files. */
+export const hasMedia = ({ content }: Message): boolean =>
+  Array.isArray(content) && content.some((part: ContentPart | null) => part?.type !== "text")

@@ -28,7 +28,7 @@ import * as Answers from "./Answers.ts"
 import * as Formats from "../format/Formats.ts"
 import * as ToolSupport from "../format/ToolSupport.ts"
 import type { Setting } from "../format/OutputFormat.ts"
-import type { Message } from "../../trajectory/Message.ts"
+import { hasMedia } from "../../trajectory/Message.ts"
 import * as SamplingSettings from "../../trajectory/SamplingSettings.ts"
 import * as PromptEncoder from "../tokenizer/PromptEncoder.ts"
 import * as Branches from "../session/Branches.ts"
@@ -132,7 +132,7 @@ export const make = (options: Options): TrackedSession => {
   const chat = Effect.fn("TrackedSequences.chat")(function* (request: ChatRequest) {
     yield* ToolSupport.report(tokenizer, request.tools ?? [], format)
     const prepared = yield* prepare(server, () =>
-      refusesPictures && request.messages.some(hasPicture) ? Result.fail(pictures) : prompts.chat(request)
+      refusesPictures && request.messages.some(hasMedia) ? Result.fail(pictures) : prompts.chat(request)
     )
     if (prepared.warning !== undefined) {
       yield* Effect.logWarning("chat template rewrites earlier turns; started a new sequence", {
@@ -178,9 +178,6 @@ export const make = (options: Options): TrackedSession => {
     }
   }
 }
-
-const hasPicture = ({ content }: Message): boolean =>
-  Array.isArray(content) && content.some(({ type }) => type !== "text")
 
 const pictures =
   "a chat with images or other non-text parts has no exact tokens, because token ids cannot represent them: send text, or use a server without token-level answers"
