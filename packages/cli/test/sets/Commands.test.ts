@@ -336,6 +336,9 @@ describe("sft-gen", () => {
       const both = yield* atropos("sft-gen", `${folder}/b.jsonl`, "--env", Bin.myEnvironment, "--from", "x.jsonl")
       assert.strictEqual(both.code, 2)
       assert.include(both.stderr, "--env and --from cannot be combined")
+      const filtered = yield* atropos("sft-gen", `${folder}/b.jsonl`, "--env", Bin.myEnvironment, "--environment", "x")
+      assert.strictEqual(filtered.code, 2)
+      assert.include(filtered.stderr, "--environment and --env cannot be combined")
     })
   )
 
@@ -347,6 +350,12 @@ describe("sft-gen", () => {
         [["-", "--output", "parquet"], "parquet cannot be written to standard output"],
         [["-", "--validation-fraction", "0.5"], "two splits cannot be written"],
         [["a.parquet", "--output", "jsonl"], "a.parquet has the extension of a parquet file, but --output is jsonl"],
+        [["a.csv"], "a.csv would be JSON Lines, not what .csv means"],
+        [["a.jsonl.gz"], "a.jsonl.gz would be JSON Lines, not what .gz means"],
+        ...["--environment=sums", "--run=mine", "--step-from=3", "--step-to=9", "--api-url=http://localhost:1"].map(
+          (word) => [["a.jsonl", word], `${word.split("=")[0]} and --from cannot be combined`] as const
+        ),
+        [["a.jsonl", "--from", file], `${file} is given twice`],
         [["a.jsonl", "--save-top-n-per-group", "0"], "--save-top-n-per-group: expected 1 or more"],
         [["a.jsonl", "--validation-fraction", "1"], "a number from 0 to below 1"]
       ] as const) {

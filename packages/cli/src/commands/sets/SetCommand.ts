@@ -22,22 +22,29 @@ import type { MakeCommand, CliCommand } from "../CliCommand.ts"
 const endingOf = (out: string): RowFile.Container | undefined =>
   /\.parquet$/i.test(out) ? "parquet" : /\.(jsonl|ndjson)$/i.test(out) ? "jsonl" : undefined
 
+/** The extension of a file that readers would not take for JSON Lines: a table, or a compressed file. */
+const otherEnding = (out: string): string | undefined =>
+  /\.(csv|tsv|gz|zst|bz2|xz|zip|arrow|feather|xlsx)$/i.exec(out)?.[0]
+
 const checked = ({ name, kind }: SetFlags.SetCommand, flags: SetFlags.Values) => {
   const { format, out, output, validationFraction } = flags
   const ending = endingOf(out)
+  const other = Option.isNone(output) ? otherEnding(out) : undefined
   const container = Option.getOrElse(output, () => ending ?? "jsonl")
   const wrong =
     ending !== undefined && ending !== container
       ? `${out} has the extension of a ${ending} file, but --output is ${container}`
-      : out === "-" && container === "parquet"
-        ? "parquet cannot be written to standard output: give a file"
-        : out === "-" && validationFraction > 0
-          ? "two splits cannot be written to standard output: give a file"
-          : out === "-" && flags.append
-            ? "--append-to-previous needs a file, but OUT is standard output"
-            : kind === "dpo" && format === "trl-messages"
-              ? "--format trl-messages is for sft-gen; for pairs, use --format trl"
-              : undefined
+      : other !== undefined
+        ? `${out} would be JSON Lines, not what ${other} means: name it .jsonl or .parquet, or set --output`
+        : out === "-" && container === "parquet"
+          ? "parquet cannot be written to standard output: give a file"
+          : out === "-" && validationFraction > 0
+            ? "two splits cannot be written to standard output: give a file"
+            : out === "-" && flags.append
+              ? "--append-to-previous needs a file, but OUT is standard output"
+              : kind === "dpo" && format === "trl-messages"
+                ? "--format trl-messages is for sft-gen; for pairs, use --format trl"
+                : undefined
   return wrong === undefined ? Effect.succeed(container) : Effect.fail(new UsageError({ message: `${name}: ${wrong}` }))
 }
 
@@ -129,14 +136,28 @@ const recordedTokenizer = Effect.fnUntraced(function* ([file]: ReadonlyArray<str
 
 const token = Config.option(Config.Redacted("ATROPOS_TOKEN")).pipe(Effect.orDie)
 
+/** Refuses flags of a service for another source, whose groups they would not select. */
+const withoutService = (flags: SetFlags.Values, source: "--env" | "--from"): Effect.Effect<void, UsageError> => {
+  const [flag] = SetFlags.ofService(flags)
+  return flag === undefined
+    ? Effect.void
+    : Effect.fail(
+        new UsageError({
+          message: `${flag} and ${source} cannot be combined: ${flag} is about the groups of a service. Remove one`
+        })
+      )
+}
+
 const fromElsewhere = Effect.fnUntraced(function* (spec: SetFlags.SetCommand, flags: SetFlags.Values) {
   yield* checked(spec, flags)
+  if (flags.from.length > 0) yield* withoutService(flags, "--from")
   const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(flags.from), load))
-  const { apiUrl, environment, follow, from, run, stepFrom, stepTo } = flags
+  const { environment, follow, from, stepFrom, stepTo } = flags
   if (from.length > 0) {
     return yield* generate(spec, flags, form, Files.make(from, { joinsSessions: spec.kind === "dpo" }))
   }
-  const url = apiUrl.replace(/(?<!\/)\/+$/, "")
+  const url = Option.getOrElse(flags.apiUrl, () => "http://localhost:8000").replace(/(?<!\/)\/+$/, "")
+  const run = Option.getOrElse(flags.run, () => "default")
   const secret = yield* token
   const service = { url, run, ...(Option.isSome(secret) && { token: secret.value }) }
   const rollouts = Service.make({
@@ -198,6 +219,7 @@ export const make =
                 if (flags.from.length > 0) {
                   return yield* new UsageError({ message: "--env and --from cannot be combined: give one source" })
                 }
+                yield* withoutService(flags, "--env")
                 const form = yield* formOf(flags, Tokenizer.Tokenizer)
                 yield* generate(spec, flags, form, yield* Rollouts.make(flags.out))
               }).pipe(Services.provide(settings))

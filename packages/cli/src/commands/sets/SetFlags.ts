@@ -1,4 +1,5 @@
 /** Flags of `sft-gen` and `dpo-gen`: source of groups, form of rows, destination. */
+import { Option } from "effect"
 import { Argument, type Command, Flag } from "effect/cli"
 import type * as Builder from "../../sets/Builder.ts"
 import * as Layout from "../../sets/Layout.ts"
@@ -38,12 +39,9 @@ export const flags = ({ minimumDifference, max }: SetCommand) => ({
   ),
   apiUrl: Flag.String("api-url").pipe(
     Flag.withDescription("trajectory service to read from [default: http://localhost:8000]"),
-    Flag.withDefault("http://localhost:8000")
+    Flag.optional
   ),
-  run: Flag.String("run").pipe(
-    Flag.withDescription("run of the service to read [default: default]"),
-    Flag.withDefault("default")
-  ),
+  run: Flag.String("run").pipe(Flag.withDescription("run of the service to read [default: default]"), Flag.optional),
   environment: Flag.String("environment").pipe(
     Flag.withDescription("only groups from this environment"),
     Flag.optional
@@ -114,6 +112,12 @@ export const flags = ({ minimumDifference, max }: SetCommand) => ({
 })
 
 export type Values = Command.Command.Config.Infer<ReturnType<typeof flags>>
+
+/** The given flags that select what is read from a service. */
+export const ofService = ({ apiUrl, environment, run, stepFrom, stepTo }: Values): ReadonlyArray<string> =>
+  Object.entries({ "api-url": apiUrl, run, environment, "step-from": stepFrom, "step-to": stepTo })
+    .filter(([, value]: readonly [string, Option.Option<unknown>]) => Option.isSome(value))
+    .map(([flag]) => `--${flag}`)
 
 export const booleans = ["follow", "save-messages", "allow-negative-scores", "dedupe", "append-to-previous", "resume"]
 

@@ -3,7 +3,7 @@
  * For pairs, recorded sessions with the same prompt form one group (`Sessions`).
  */
 import { JsonLines, SavedGroup } from "@atropos/core"
-import { Effect, type FileSystem, Option, Schema, Stream } from "effect"
+import { Effect, FileSystem, Option, Schema, Stream } from "effect"
 import { UsageError } from "../../base/Failure.ts"
 import * as OpenSessions from "../../gateway/OpenSessions.ts"
 import * as Sessions from "./Sessions.ts"
@@ -12,6 +12,13 @@ import type { Source } from "./Source.ts"
 const Cursor = Schema.Struct({ file: Schema.Natural, offset: Schema.Natural, lines: Schema.Natural })
 
 const decodeCursor = Schema.decodeUnknownOption(Cursor)
+
+/** The first file that is given twice, under any name. */
+const repeated = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
+  const fs = yield* FileSystem.FileSystem
+  const real = yield* Effect.forEach(files, (file) => Effect.orElseSucceed(fs.realPath(file), () => file))
+  return files.find((_, index) => real.indexOf(real[index]!) < index)
+})
 
 const unreadable = ({ message }: JsonLines.JsonLinesError) => new UsageError({ message })
 
@@ -28,6 +35,10 @@ export const make = (
     yield* Effect.forEach(files.slice(start.file), (file) => JsonLines.inspect(file, SavedGroup.expected)).pipe(
       Effect.mapError(unreadable)
     )
+    const twice = yield* repeated(files)
+    if (twice !== undefined) {
+      return yield* new UsageError({ message: `--from: ${twice} is given twice, and its rows would be too` })
+    }
     const sessions = joinsSessions ? yield* Effect.mapError(Sessions.find(files), unreadable) : undefined
     const unknownFields = SavedGroup.unknownFields()
     for (let index = start.file; index < files.length; index++) {
