@@ -9,7 +9,7 @@
  * instead of one per token.
  */
 import { ChatMask, Columns, Dataset, Environment, Message, Tokenizer, Trajectory } from "@atropos/core"
-import { Effect, Option, Schema, Stream } from "effect"
+import { Effect, Option, Predicate, Result, Schema, Stream } from "effect"
 
 export const settings = Environment.settings({
   groupSize: Environment.field(Schema.Literals([1]), 1, "sequences per group; here every row is a separate group"),
@@ -26,6 +26,11 @@ export const settings = Environment.settings({
   ),
   column: Environment.field(Schema.NonEmptyString, "answer", "column with the text, the continuation or the messages"),
   prefixColumn: Environment.field(Schema.NonEmptyString, "question", "column with the prompt, for prefix_completion"),
+  toolsColumn: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    "tools",
+    "column with the tools of a chat (a list, or its JSON text), if the row has it; None: chats are rendered without tools"
+  ),
   train: Environment.field(
     Schema.Literals(["assistants", "last"]),
     "assistants",
@@ -44,6 +49,7 @@ interface Row {
   readonly text?: string
   readonly prefix?: string
   readonly chat?: ReadonlyArray<Message.Message>
+  readonly tools?: ReadonlyArray<unknown> | null
 }
 
 const asJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
@@ -72,6 +78,33 @@ const chats: { readonly [format: string]: Columns.Kind<ReadonlyArray<Message.Mes
   }
 }
 
+const tools: Columns.Kind<ReadonlyArray<unknown>> = {
+  expected: "a list of tools, each an object",
+  read: (value) => {
+    const list = Columns.anything.read(listOf(value))
+    return Array.isArray(list) && list.every(Predicate.isReadonlyObject) ? list : undefined
+  }
+}
+
+/** Why the template cannot render a chat, or would not render all of it. */
+const notRendered = (
+  tokenizer: Tokenizer.TokenizerShape,
+  chat: ReadonlyArray<Message.Message>,
+  tools: ReadonlyArray<unknown>
+): string | undefined => {
+  if (chat.some(Message.hasMedia)) return "the chat has pictures or other parts that tokens of text cannot represent"
+  const render = (tools: ReadonlyArray<unknown>) =>
+    Result.try({
+      try: () => tokenizer.applyChatTemplate(chat, { addGenerationPrompt: false, tools }),
+      catch: (cause) => (cause instanceof Error ? cause.message : String(cause))
+    })
+  const whole = render(tools)
+  if (Result.isFailure(whole)) return whole.failure
+  return tools.length > 0 && whole.success === Result.getOrUndefined(render([]))
+    ? `the chat template of ${tokenizer.name} does not write the tools of the row: set tools_column to None to train without them`
+    : undefined
+}
+
 /** The tokens of a prompt and of its continuation, which is trained; closed by an end of sequence. */
 export const textTrajectory = (
   tokenizer: Tokenizer.TokenizerShape,
@@ -91,21 +124,29 @@ export const textTrajectory = (
 
 export const layer = Environment.layer("sft-loader", settings, (selected) =>
   Effect.gen(function* () {
-    const { column, epochs, format, prefixColumn, seed, source, train } = selected
+    const { column, epochs, format, prefixColumn, seed, source, toolsColumn, train } = selected
     const tokenizer = yield* Tokenizer.Tokenizer
     const kind = chats[format]
     const rows: ReadonlyArray<Row> = yield* Columns.rows(source, {
       ...(kind === undefined
         ? { text: { setting: "column", column, kind: Columns.text } }
-        : { chat: { setting: "column", column, kind } }),
+        : {
+            chat: { setting: "column", column, kind },
+            ...(toolsColumn !== null && {
+              tools: { setting: "tools_column", column: toolsColumn, kind: Columns.optional(tools) }
+            })
+          }),
       ...(format === "prefix_completion" && {
         prefix: { setting: "prefix_column", column: prefixColumn, kind: Columns.text }
       })
     })
-    const solved = Effect.fn("SftLoader.solved")(function* ({ chat = [], prefix = "", text }: Row) {
+    const solved = Effect.fn("SftLoader.solved")(function* ({ chat = [], prefix = "", text, tools }: Row) {
       if (text !== undefined) return textTrajectory(tokenizer, prefix, text)
+      const given = tools ?? []
+      const problem = notRendered(tokenizer, chat, given)
+      if (problem !== undefined) return yield* new Environment.Unscorable({ message: problem })
       const { mask, tokens } = yield* Effect.mapError(
-        Effect.fromResult(ChatMask.tokenize(tokenizer, chat, { train })),
+        Effect.fromResult(ChatMask.tokenize(tokenizer, chat, { train, ...(given.length > 0 && { tools: given }) })),
         ({ message }) => new Environment.Unscorable({ message })
       )
       if (Trajectory.trainedTokens({ mask }) === 0) {

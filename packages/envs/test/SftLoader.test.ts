@@ -16,24 +16,29 @@ const conversation = [
   { from: "human", value: "2 + 2?" },
   { from: "gpt", value: "4" }
 ]
+const sum = { type: "function", function: { name: "sum", parameters: { type: "object", properties: {} } } }
+const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }
 const tables = {
   texts: [{ text: "one" }, { text: "two" }, { text: "three" }],
   pairs: [{ question: "2+2=", answer: 4 }],
   chats: [{ messages: chat }, { messages: JSON.stringify(chat.slice(1, 3)) }],
   conversations: [{ conversations: conversation }],
   strangers: [{ conversations: [{ from: "oracle", value: "42" }] }],
-  questions: [{ messages: chat.slice(0, 2) }]
+  questions: [{ messages: chat.slice(0, 2) }],
+  tools: [{ messages: chat.slice(1, 3), tools: [sum] }],
+  toolTexts: [{ messages: chat.slice(1, 3), functions: JSON.stringify([sum]) }],
+  pictures: [{ messages: [{ role: "user", content: [picture] }, chat[2]] }],
+  oddTools: [{ messages: chat.slice(1, 3), tools: "sum" }]
 }
 
 const loaded = <A, E>(
   effect: Effect.Effect<A, E, Environment.Environment>,
-  given: Parameters<typeof SftLoader.layer>[0]
+  given: Parameters<typeof SftLoader.layer>[0],
+  tokenizer = Tokenizer.layerBytes
 ) =>
-  Effect.provide(
-    effect,
-    SftLoader.layer(given).pipe(Layer.provide([Tokenizer.layerBytes, Dataset.layerMemory(tables)])),
-    { local: true }
-  ).pipe(Effect.provideService(References.MinimumLogLevel, "None"))
+  Effect.provide(effect, SftLoader.layer(given).pipe(Layer.provide([tokenizer, Dataset.layerMemory(tables)])), {
+    local: true
+  }).pipe(Effect.provideService(References.MinimumLogLevel, "None"))
 
 const groups = (count: number) =>
   Effect.flatMap(Environment.Environment, (environment) =>
@@ -129,16 +134,31 @@ describe("SftLoader", () => {
     })
   )
 
+  it.effect("renders the tools of a chat, which are not trained, unless the column is none", () =>
+    Effect.gen(function* () {
+      const messages = { format: "oai_format", column: "messages" } as const
+      const expected = bytes.applyChatTemplate(tables.tools[0]!.messages, { addGenerationPrompt: false, tools: [sum] })
+      for (const given of [{ source: "tools" }, { source: "toolTexts", toolsColumn: "functions" }]) {
+        const group = yield* loaded(firstGroup, { ...given, ...messages })
+        assert.strictEqual(bytes.decode(group.tokens[0]!), expected)
+        assert.strictEqual(trained(group).trim(), "4<|im_end|>")
+      }
+      const group = yield* loaded(firstGroup, { source: "tools", ...messages, toolsColumn: null })
+      assert.notInclude(bytes.decode(group.tokens[0]!), "sum")
+    })
+  )
+
   it.effect("says what a column must be, and why a chat cannot be trained on", () =>
     Effect.gen(function* () {
-      const why = (given: Parameters<typeof SftLoader.layer>[0]) =>
+      const why = (given: Parameters<typeof SftLoader.layer>[0], tokenizer = Tokenizer.layerBytes) =>
         loaded(
           Effect.gen(function* () {
             const { work } = yield* Environment.Environment
             const { rollOut } = Option.getOrThrow(yield* Stream.runHead(work(0)))
             return String(yield* Effect.flip(rollOut))
           }),
-          given
+          given,
+          tokenizer
         ).pipe(Effect.catchTag("DatasetError", ({ message }) => Effect.succeed(message)))
       assert.match(
         yield* why({ source: "strangers", format: "sharegpt_format", column: "conversations" }),
@@ -149,6 +169,24 @@ describe("SftLoader", () => {
         /"text" \(column\) must be a list of messages, each with role and content, got "one"/
       )
       assert.match(yield* why({ source: "questions", format: "oai_format", column: "messages" }), /no turn to train on/)
+      const messages = { format: "oai_format", column: "messages" } as const
+      assert.match(yield* why({ source: "pictures", ...messages }), /the chat has pictures or other parts/)
+      assert.match(yield* why({ source: "oddTools", ...messages }), /"tools" \(tools_column\) must be a list of tools/)
+      const without = Layer.succeed(Tokenizer.Tokenizer, {
+        ...bytes,
+        applyChatTemplate: (chat, { addGenerationPrompt }) => bytes.applyChatTemplate(chat, { addGenerationPrompt })
+      })
+      assert.match(
+        yield* why({ source: "tools", ...messages }, without),
+        /the chat template of bytes does not write the tools of the row: set tools_column to None/
+      )
+      const rejecting = Layer.succeed(Tokenizer.Tokenizer, {
+        ...bytes,
+        applyChatTemplate: () => {
+          throw new Error("roles must alternate")
+        }
+      })
+      assert.match(yield* why({ source: "chats", ...messages }, rejecting), /Unscorable.*roles must alternate/)
     })
   )
 
