@@ -83,7 +83,11 @@ export const make = (tokenizer: Tokenizer.TokenizerShape, chat: ReadonlyArray<Me
     const text = render(chat.length, false)
     if (text === undefined) return undefined
     const total = tokenizer.encode(text, { addSpecialTokens: false }).length
-    return { total, messages: lengths.map((start, index) => ({ start, end: lengths[index + 1] ?? total })) }
+    return {
+      total,
+      inTokens: true,
+      messages: lengths.map((start, index) => ({ start, end: lengths[index + 1] ?? total }))
+    }
   }
 
   const segmentsOf = (

@@ -19,6 +19,8 @@ export interface Extents {
   /** One per message. */
   readonly messages: ReadonlyArray<Extent>
   readonly total: number
+  /** True if measured in tokens, as masks are. */
+  readonly inTokens: boolean
 }
 
 const encoder = new TextEncoder()
@@ -36,7 +38,7 @@ export const inBytes = (chat: ReadonlyArray<Message.Message>): Extents => {
     total = start + encoder.encode(parts.join("")).length + (calls ?? []).length * callMarks
     messages.push({ start, end: total })
   }
-  return { messages, total }
+  return { messages, total, inTokens: false }
 }
 /** Approximate template markup per message and per tool call. */
 const marks = 16
@@ -54,10 +56,12 @@ export const trained = (
   if (mask.length > 0 && spans.length === 0) return []
   if (all.length <= 1) return written.slice(-1)
   if (spans.length >= written.length) return written
-  const { messages, total } = extents()
+  const { inTokens, messages, total } = extents()
+  // Tokens that the chat does not have, those of tools, come first: places count from the end.
+  const place = (at: number): number => (inTokens ? 1 - (total - at) / mask.length : at / total)
   return matched(
     spans.map(({ end, start }) => ({ start: start / mask.length, end: end / mask.length })),
-    written.map((index) => ({ start: messages[index]!.start / total, end: messages[index]!.end / total }))
+    written.map((index) => ({ start: place(messages[index]!.start), end: place(messages[index]!.end) }))
   )?.map((place) => written[place]!)
 }
 

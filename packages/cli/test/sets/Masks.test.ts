@@ -99,6 +99,17 @@ const maskOf = (row: Layout.Row): { readonly mask: ReadonlyArray<number>; readon
   }
 }
 
+/** The group with the tokens of tools, which its messages do not have, in front. */
+const withTools = (group: ScoredGroup.ScoredGroup): ScoredGroup.ScoredGroup => {
+  const tools = Array.from({ length: 9 }, (_, index) => ({ type: "function", function: { name: `tool${index}` } }))
+  const heading = encode(applyChatTemplate([], { addGenerationPrompt: false, tools }))
+  return {
+    ...group,
+    tokens: group.tokens.map((row) => Int32Array.from([...heading, ...row])),
+    masks: group.masks.map((row) => Uint8Array.from([...heading.map(() => 0), ...row]))
+  }
+}
+
 describe("what rows mark as the model's", () => {
   for (const [from, form] of [
     ["tokens", tokens],
@@ -135,12 +146,14 @@ describe("what rows mark as the model's", () => {
   it.prop("is what the mask trains, for every chat where a tokenizer counts its messages", [Case], ([given]) => {
     const { group, trained } = make({ ...given, isCut: false })
     if (trained.length === 0 || !isPlain(given)) return
-    const laid = rowOf(group, { ...messages, tokenizer: Tokenizer.bytes }, "axolotl")
-    const { messages: told } = Result.getOrThrow(laid).row as { messages: ReadonlyArray<{ train: boolean }> }
-    assert.deepStrictEqual(
-      told.flatMap(({ train }, at) => (train ? [at] : [])),
-      trained
-    )
+    for (const one of [group, withTools(group)]) {
+      const laid = rowOf(one, { ...messages, tokenizer: Tokenizer.bytes }, "axolotl")
+      const { messages: told } = Result.getOrThrow(laid).row as { messages: ReadonlyArray<{ train: boolean }> }
+      assert.deepStrictEqual(
+        told.flatMap(({ train }, at) => (train ? [at] : [])),
+        trained
+      )
+    }
   })
 
   it.prop("is, in TRL's rows, a completion from the first trained turn to the last", [Case], ([given]) => {
