@@ -80,10 +80,9 @@ const byId =
 
 const sampled = <Read>(dialect: Dialect<Read>): Endpoint["handle"] =>
   Effect.fnUntraced(function* (session, limits) {
-    const body = yield* Body.read(limits.bodyBytes)
-    const turn = yield* dialect
-      .decode(body, session.memory)
-      .pipe(Effect.tapError((failure) => Effect.sync(() => session.refused(failure))))
+    const noted = Effect.tapError((failure: Failure) => Effect.sync(() => session.refused(failure)))
+    const body = yield* noted(Body.read(limits.bodyBytes))
+    const turn = yield* noted(dialect.decode(body, session.memory))
     const model =
       Predicate.hasProperty(body, "model") && typeof body.model === "string" ? body.model : session.modelName
     if (turn.isStreamed) return yield* streamed({ dialect, session, turn, model, limits })

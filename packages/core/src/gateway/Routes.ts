@@ -99,9 +99,11 @@ export const layer = (sessions: Sessions, options: Options): Layer.Layer<never, 
           anyForm,
           Effect.gen(function* () {
             const { secret = "", "*": rest = "" } = yield* HttpRouter.params
-            yield* sessions.find(secret)
+            const session = yield* sessions.find(secret)
             const { method } = yield* HttpServerRequest.HttpServerRequest
-            return yield* SessionEndpoints.unknownPath(method, `/${rest}`, endpoints)
+            const failure = SessionEndpoints.unknownPath(method, `/${rest}`, endpoints)
+            session.refused(failure)
+            return yield* failure
           })
         )
       )

@@ -115,7 +115,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       outcome: verdict,
       hasReached: hasAnswers || counts.some(hasRequests),
       hasAnswers,
-      isRefused: !hasAnswers && isRefused(counts),
+      isRefused: !hasAnswers && isRefused(counts, verdict),
       isTraining: split === "train"
     })
     return undefined
@@ -186,10 +186,14 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
 const hasRequests = ({ cancelled, failed }: Gateway.SessionCounts): boolean =>
   cancelled > 0 || Object.keys(failed).length > 0
 
-/** True if requests failed, each for what it asks for. */
-const isRefused = (counts: ReadonlyArray<Gateway.SessionCounts>): boolean => {
+/**
+ * True if requests failed, each for what it asks for. A run out of time may have asked at an unknown path, as some
+ * clients do, and then have waited for an answer.
+ */
+const isRefused = (counts: ReadonlyArray<Gateway.SessionCounts>, { kind }: Outcome.Failed): boolean => {
+  const permanent = new Set(["invalid", "unsupported", ...(kind === "timeout" ? [] : ["unknownPath"])])
   const reasons = counts.flatMap(({ failed }) => Object.keys(failed))
-  return reasons.length > 0 && reasons.every((reason) => reason === "invalid" || reason === "unsupported")
+  return reasons.length > 0 && reasons.every((reason) => permanent.has(reason))
 }
 
 /** The seats of a rollout at which the policy had a turn; one without a name if it was judged as a whole. */

@@ -181,25 +181,31 @@ describe("defineAgent", () => {
     )
   )
 
-  it.effect("says of a run whose requests were all refused that they were, and why", () =>
+  it.effect.each([
+    ["what they ask for", "/chat/completions", { body: JSON.stringify({ messages: "hello" }) }, /messages/],
+    ["a body that is not JSON", "/chat/completions", { body: "{" }, /not UTF-8 JSON, or incomplete/],
+    ["a missing content type", "/chat/completions", { body: "{}", headers: {} }, /content-type: application\/json/],
+    ["a doubled path", "/v1/chat/completions", { body: "{}" }, /unknown endpoint POST \/v1\/v1\/chat\/completions/],
+    ["a missing path", "", { body: "{}" }, /unknown endpoint POST \/v1: a session has POST \/v1\/chat/],
+    ["the method", "/chat/completions", { method: "PUT", body: "{}" }, /unknown endpoint PUT \/v1\/chat\/completions/]
+  ] as const)("stops at runs whose requests are all refused, and says why: %s", ([, path, how, reason]) =>
     within(
       defineAgent({
         name: "refused",
-        items: () => ["a"],
+        items: endless,
+        heldOut: endless,
         run: async ({ model }) => {
-          const response = await fetch(`${model.baseURL}/chat/completions`, {
-            method: "POST",
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify({ model: "any", messages: "hello" })
-          })
-          return response.status
+          const headers = { "content-type": "application/json" }
+          return (await fetch(`${model.baseURL}${path}`, { method: "POST", headers, ...how })).status
         },
         score: () => 1
       })({ groupSize: 2 }),
       (environment) =>
-        Effect.map(Effect.flip(first(environment)), (error) =>
-          assert.match(error.message, /its requests were rejected: .*messages/)
-        )
+        Effect.map(errorOf(environment), (error) => {
+          assert.isTrue(Environment.isUnusable(error))
+          assert.match((error as Error).message, /the requests of the first [2-9] runs were all refused/)
+          assert.match((error as Error).message, reason)
+        })
     )
   )
 

@@ -131,54 +131,46 @@ export const make = (input: Options): OpenSession => {
     lastUsed = now
   }
 
-  const ask = Effect.fn("GatewaySession.ask")(function* (
-    requested: ChatRequest,
-    passedOver: ReadonlyArray<string>,
-    handler?: StreamHandler
-  ) {
-    if (inFlight >= limits.requestsPerSession) {
-      const failure = overloaded(inFlight)
-      counted.fail(failure)
-      return yield* failure
-    }
-    yield* PromptLimit.check({ ...bounds, contextLength: tracked.contextLength }, requested)
-    const chat = chats.share(requested.messages)
-    const chatShown = yield* ShownChat.of(showing, { ...requested, messages: chat })
-    const isTrained = options.trained?.(requested) ?? true
-    const sampled: ChatRequest = { ...requested, messages: chatShown.messages, ...(!isTrained && { isTrained }) }
-    const resolved = ResolvedRequest.of(sampled, options, requests++)
-    counted.adapt(chatShown.changes)
-    counted.ignore(passedOver)
-    if (tracked.passesConstraintsOn !== true) counted.ignore(requested.constraints?.names ?? [])
-    counted.override(resolved.overridden)
-    const begun = { id: input.newId(), createdAtMillis: yield* Clock.currentTimeMillis }
-    handler?.onStart(begun)
-    const request = handler === undefined ? resolved.request : { ...resolved.request, onDelta: handler.onDelta }
-    const choices = yield* Effect.acquireUseRelease(
-      Effect.sync(() => (inFlight += 1)),
-      () => Effect.raceFirst(sample(request), Deferred.await(closed)),
-      () => Effect.map(Clock.currentTimeMillis, left)
-    ).pipe(
-      Effect.tapError((failure) => Effect.sync(() => counted.fail(failure))),
-      Effect.onInterrupt(() => Effect.sync(counted.cancel))
-    )
-    const { id } = begun
-    if (!isTrained) counted.mask()
-    if (isCut(resolved.request.maxTokens, choices, tracked.contextLength)) counted.adapt(["max_tokens_cut"])
-    for (const [index, { turn = ids.length + index }] of choices.entries()) {
-      // An answer that its request did not wait for has a number but no id.
-      while (ids.length < turn) ids.push("")
-      ids[turn] = id
-    }
-    const [first] = choices
-    if (first !== undefined) {
-      const whole = [...chat, first.message]
-      chats.keep(whole)
-      if (whole.length > longest.length) longest = whole
-    }
-    yield* input.onChange
-    return { ...begun, choices, chat } satisfies Asked
-  })
+  const ask = Effect.fn("GatewaySession.ask")(
+    function* (requested: ChatRequest, passedOver: ReadonlyArray<string>, handler?: StreamHandler) {
+      if (inFlight >= limits.requestsPerSession) return yield* overloaded(inFlight)
+      yield* PromptLimit.check(bounds, requested)
+      const chat = chats.share(requested.messages)
+      const chatShown = yield* ShownChat.of(showing, { ...requested, messages: chat })
+      const isTrained = options.trained?.(requested) ?? true
+      const sampled: ChatRequest = { ...requested, messages: chatShown.messages, ...(!isTrained && { isTrained }) }
+      const resolved = ResolvedRequest.of(sampled, options, requests++)
+      counted.adapt(chatShown.changes)
+      counted.ignore(passedOver)
+      if (tracked.passesConstraintsOn !== true) counted.ignore(requested.constraints?.names ?? [])
+      counted.override(resolved.overridden)
+      const begun = { id: input.newId(), createdAtMillis: yield* Clock.currentTimeMillis }
+      handler?.onStart(begun)
+      const request = handler === undefined ? resolved.request : { ...resolved.request, onDelta: handler.onDelta }
+      const choices = yield* Effect.acquireUseRelease(
+        Effect.sync(() => (inFlight += 1)),
+        () => Effect.raceFirst(sample(request), Deferred.await(closed)),
+        () => Effect.map(Clock.currentTimeMillis, left)
+      ).pipe(Effect.onInterrupt(() => Effect.sync(counted.cancel)))
+      const { id } = begun
+      if (!isTrained) counted.mask()
+      if (isCut(resolved.request.maxTokens, choices, tracked.contextLength)) counted.adapt(["max_tokens_cut"])
+      for (const [index, { turn = ids.length + index }] of choices.entries()) {
+        // An answer that its request did not wait for has a number but no id.
+        while (ids.length < turn) ids.push("")
+        ids[turn] = id
+      }
+      const [first] = choices
+      if (first !== undefined) {
+        const whole = [...chat, first.message]
+        chats.keep(whole)
+        if (whole.length > longest.length) longest = whole
+      }
+      yield* input.onChange
+      return { ...begun, choices, chat } satisfies Asked
+    },
+    Effect.tapError((failure) => Effect.sync(() => counted.fail(failure)))
+  )
 
   return {
     id: input.id,
