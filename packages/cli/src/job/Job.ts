@@ -50,8 +50,9 @@ export interface JobOptions<Item, Line, E, R> {
 
 export interface JobResult {
   readonly tally: Tally.Tally
-  /** Items that failed in this run, with the first reasons. */
+  /** Items that failed in this run. */
   readonly failures: number
+  /** The first reasons of failures, each with its first item. */
   readonly reasons: ReadonlyArray<string>
   /** Set if there was no result at all; the caller fails with this message. */
   readonly nothing?: string
@@ -93,6 +94,8 @@ const reasonOf = (cause: Cause.Cause<unknown>): string => {
   return Cause.isTimeoutError(error) ? "took longer than env.worker_timeout" : Reason.of(error)
 }
 
+const ofItem = (reason: string, item: string): string => `${reason} (item ${item})`
+
 /** For an error of the items themselves, once those taken before it are finished. */
 const endedByItems = (cause: Cause.Cause<unknown>, path: string | undefined) =>
   new CommandFailed({
@@ -117,13 +120,16 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   const cursor = Cursor.make(Option.getOrUndefined(from)?.cursor)
   let tally = Option.getOrUndefined(from)?.tally ?? Tally.empty
   const { items: itemsBefore, millis: millisBefore } = tally
-  const reasons: Array<string> = []
+  /** Each reason with the first item that failed for it. */
+  const failed = new Map<string, string>()
   let failures = 0
   let failuresInARow = 0
   let withoutResult = 0
   let first: FirstDrop | undefined
   let pending: Array<Line> = []
   let hasNews = false
+  const shown = (item: Item): string => label(item).slice(0, maxLabelLength)
+  const reasons = (): ReadonlyArray<string> => Array.from(failed, ([reason, item]) => ofItem(reason, item))
 
   // A single writer takes everything pending, so that under load many results share one write.
   const writing = yield* Semaphore.make(1)
@@ -151,8 +157,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     tally = { ...Tally.add(tally, result.tally), millis: millisBefore + now - started }
     withoutResult = result.counts ? 0 : withoutResult + 1
     if (result.counts) tally = { ...tally, items: tally.items + 1 }
-    if (result.whyDropped !== undefined)
-      first ??= { item: label(item).slice(0, maxLabelLength), reason: result.whyDropped }
+    if (result.whyDropped !== undefined) first ??= { item: shown(item), reason: result.whyDropped }
     pending.push(...result.lines)
     cursor.hold(index)
     cursor.release(index)
@@ -175,7 +180,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
           return yield* new CommandFailed({
             message: isFruitful(tally)
               ? `${withoutResult} consecutive items gave no group: the environment skipped, requeued or could not score them (${shownCounts(tally.dropped)}). Finished groups are in ${file.path}`
-              : whyNothing(tally, { first, reasons })
+              : whyNothing(tally, { first, reasons: reasons() })
           })
         }
         if (tally.items >= target) yield* finish
@@ -188,11 +193,11 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       failures++
       failuresInARow++
       const reason = reasonOf(exit.cause)
-      if (reasons.length < shownReasons && !reasons.includes(reason)) reasons.push(reason)
+      if (failed.size < shownReasons && !failed.has(reason)) failed.set(reason, shown(item))
       yield* Effect.logDebug("item failed", { item: label(item), reason })
       if (failuresInARow >= workers + patience) {
         return yield* new CommandFailed({
-          message: `${failuresInARow} consecutive items failed; the last error: ${reason}. ${isFruitful(tally) ? `Finished groups are in ${file.path}; run the same command again to continue` : "No group was finished"}`,
+          message: `${failuresInARow} consecutive items failed; the last error: ${ofItem(reason, shown(item))}. ${isFruitful(tally) ? `Finished groups are in ${file.path}; run the same command again to continue` : "No group was finished"}`,
           cause: exit.cause
         })
       }
@@ -207,14 +212,14 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   const broken = failure()
   if (broken !== undefined) return yield* endedByItems(broken, isFruitful(tally) ? file.path : undefined)
   if (failures > 0 && tally.items === itemsBefore) {
-    return yield* new CommandFailed({ message: `all ${failures} items failed: ${reasons.join("; ")}` })
+    return yield* new CommandFailed({ message: `all ${failures} items failed: ${reasons().join("; ")}` })
   }
   const ended = yield* Clock.currentTimeMillis
   return {
     // Includes the time of failed items.
     tally: { ...tally, millis: millisBefore + ended - started },
     failures,
-    reasons,
-    ...(!isFruitful(tally) && { nothing: whyNothing(tally, { first, reasons }) })
+    reasons: reasons(),
+    ...(!isFruitful(tally) && { nothing: whyNothing(tally, { first, reasons: reasons() }) })
   } satisfies JobResult
 }, Effect.scoped)

@@ -150,14 +150,14 @@ describe("Job", () => {
         item % 3 === 0 ? Effect.fail(new NoLuck({ message: "no luck" })) : Effect.succeed(result(item))
       const first = yield* run({ path, target: 4, roll, workers: 1 })
       assert.strictEqual(first.failures, 2)
-      assert.deepStrictEqual(first.reasons, ["no luck"])
+      assert.deepStrictEqual(first.reasons, ["no luck (item 0)"])
       assert.deepStrictEqual(yield* linesOf(path), [1, 2, 4, 5])
       yield* run({ path, target: 6 })
       assert.deepStrictEqual(yield* linesOf(path), [0, 1, 2, 3, 4, 5])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("gives up when nothing but failures comes, naming the last and the file", () =>
+  it.effect("gives up when nothing but failures comes, naming the last, its item and the file", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const roll = (item: number) =>
@@ -165,7 +165,7 @@ describe("Job", () => {
       const exit = yield* Effect.exit(run({ path, workers: 1, roll }))
       assert.isTrue(Exit.isFailure(exit))
       const error = yield* Effect.flip(exit)
-      assert.include(error.message, "server is dead")
+      assert.match(error.message, /the last error: server is dead \(item \d+\)\. Finished groups are in /)
       assert.include(error.message, path)
     }).pipe(Effect.provide(NodeServices.layer))
   )

@@ -80,7 +80,8 @@ const byId =
 
 const sampled = <Read>(dialect: Dialect<Read>): Endpoint["handle"] =>
   Effect.fnUntraced(function* (session, limits) {
-    const noted = Effect.tapError((failure: Failure) => Effect.sync(() => session.refused(failure)))
+    const noted = <A, R>(reading: Effect.Effect<A, Failure, R>): Effect.Effect<A, Failure, R> =>
+      Effect.tapError(reading, (failure) => Effect.sync(() => session.refused(failure)))
     const body = yield* noted(Body.read(limits.bodyBytes))
     const turn = yield* noted(dialect.decode(body, session.memory))
     const model =
