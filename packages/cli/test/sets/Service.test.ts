@@ -1,6 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { type EnvironmentClient, ScoredGroup, type TrajectoryClient, WireGroup } from "@atropos/core"
+import { type EnvironmentClient, ScoredGroup, Tokenizer, type TrajectoryClient, WireGroup } from "@atropos/core"
+import * as TokenizerIdentity from "@atropos/core/inference/tokenizer/TokenizerIdentity"
 import { Effect, FileSystem, Option } from "effect"
 import { randomUUID } from "node:crypto"
 import * as TestStore from "../../../api/test/TestStore.ts"
@@ -174,6 +175,27 @@ layer(NodeServices.layer, { excludeTestServices: true })("data sets of a service
           assert.deepStrictEqual(yield* rows(["--api-url", url, "--no-follow"], words), saved, words.join(" "))
         }
       }
+    })
+  )
+
+  it.effect("are text by the tokenizer that groups record, as those of files are", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      yield* InProcess.folder
+      const { client, url } = yield* served
+      const envId = yield* begin(client)
+      const recorded = { ...talk(4), groupOverrides: { tokenizer: TokenizerIdentity.of(Tokenizer.bytes) } }
+      yield* client.submit(envId, [{ key: randomUUID(), group: recorded }])
+      const written = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
+        const run = yield* InProcess.run(["sft-gen", "set.jsonl", "--api-url", url, "--no-follow", ...words])
+        assert.strictEqual(run.code, 0, run.stderr)
+        const text = yield* fs.readFileString("set.jsonl")
+        yield* fs.remove("set.jsonl")
+        return text
+      })
+      const text = yield* written([])
+      assert.include(text, "Yes, nine.")
+      assert.strictEqual(text, yield* written(["--tokenizer", "bytes"]))
     })
   )
 

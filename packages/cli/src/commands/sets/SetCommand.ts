@@ -1,5 +1,5 @@
 /** Implements `sft-gen` and `dpo-gen`: selects a source and a row form, and writes the data set. */
-import { SavedGroup, StoredRollouts, Tokenizer } from "@atropos/core"
+import { SavedGroup, type ScoredGroup, StoredRollouts, Tokenizer } from "@atropos/core"
 import { Config, Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as BundledModel from "../../config/BundledModel.ts"
@@ -121,18 +121,26 @@ const generate = Effect.fnUntraced(function* <R>(
   )
 })
 
-/** The tokenizer recorded by the first group of the files, otherwise the original's. */
-const recordedTokenizer = Effect.fnUntraced(function* ([file]: ReadonlyArray<string>) {
-  if (file === undefined) return SetFlags.defaultTokenizer
-  const first = yield* SavedGroup.read(file).pipe(
-    Stream.filter((entry) => entry._tag !== "Fault"),
-    Stream.runHead,
-    // An unreadable file is reported when its groups are read.
-    Effect.catch(() => Effect.succeedNone)
-  )
-  const recorded = Option.flatMap(first, ({ group }) => Option.fromNullishOr(TokenizerMatch.recordedIn(group)))
-  return Option.match(recorded, { onNone: () => SetFlags.defaultTokenizer, onSome: ({ name }) => name })
-})
+/** The first group of the files. */
+const firstGroup = ([file]: ReadonlyArray<string>) =>
+  file === undefined
+    ? Effect.succeedNone
+    : SavedGroup.read(file).pipe(
+        Stream.filter((entry) => entry._tag !== "Fault"),
+        Stream.runHead,
+        Effect.map(Option.map(({ group }) => group)),
+        // An unreadable file is reported when its groups are read.
+        Effect.catch(() => Effect.succeedNone)
+      )
+
+/** The tokenizer that a group of the source records, otherwise the original's. */
+const recordedTokenizer = <E, R>(
+  group: Effect.Effect<Option.Option<ScoredGroup.ScoredGroup>, E, R>
+): Effect.Effect<string, E, R> =>
+  Effect.map(group, (found) => {
+    const recorded = Option.flatMap(found, (one) => Option.fromNullishOr(TokenizerMatch.recordedIn(one)))
+    return Option.match(recorded, { onNone: () => SetFlags.defaultTokenizer, onSome: ({ name }) => name })
+  })
 
 const token = Config.option(Config.Redacted("ATROPOS_TOKEN")).pipe(Effect.orDie)
 
@@ -150,25 +158,27 @@ const withoutService = (flags: SetFlags.Values, source: "--env" | "--from"): Eff
 
 const fromElsewhere = Effect.fnUntraced(function* (spec: SetFlags.SetCommand, flags: SetFlags.Values) {
   yield* checked(spec, flags)
-  if (flags.from.length > 0) yield* withoutService(flags, "--from")
-  const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(flags.from), load))
-  const { environment, follow, from, stepFrom, stepTo } = flags
+  const { apiUrl, environment, follow, from, run, stepFrom, stepTo } = flags
   if (from.length > 0) {
+    const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(firstGroup(from)), load))
     return yield* generate(spec, flags, form, Files.make(from, { joinsSessions: spec.kind === "dpo" }))
   }
   const url = Option.getOrElse(flags.apiUrl, () => "http://localhost:8000").replace(/(?<!\/)\/+$/, "")
   const run = Option.getOrElse(flags.run, () => "default")
   const secret = yield* token
   const service = { url, run, ...(Option.isSome(secret) && { token: secret.value }) }
-  const rollouts = Service.make({
+  const options: Service.Options = {
     url,
     run,
     follows: follow,
     ...(Option.isSome(environment) && { environment: environment.value }),
     ...(Option.isSome(stepFrom) && { stepFrom: stepFrom.value }),
     ...(Option.isSome(stepTo) && { stepTo: stepTo.value })
-  })
-  return yield* generate(spec, flags, form, rollouts).pipe(Effect.provide(StoredRollouts.layer(service)))
+  }
+  yield* Effect.gen(function* () {
+    const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(Service.newestGroup(options)), load))
+    yield* generate(spec, flags, form, Service.make(options))
+  }).pipe(Effect.provide(StoredRollouts.layer(service)))
 })
 
 /** Creates the command, with the flags of an environment if the arguments name one. */

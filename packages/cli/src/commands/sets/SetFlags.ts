@@ -65,7 +65,7 @@ export const flags = ({ minimumDifference, max }: SetCommand) => ({
   ),
   tokenizer: Flag.String("tokenizer").pipe(
     Flag.withDescription(
-      `tokenizer for text: hub id, folder or "bytes" [default: the environment's with --env, the recorded one with --from, otherwise ${defaultTokenizer}]`
+      `tokenizer for text: hub id, folder or "bytes" [default: the environment's with --env, otherwise the one that groups record, else ${defaultTokenizer}]`
     ),
     Flag.optional
   ),

@@ -6,7 +6,7 @@
  * below newer ones. Waits if the service is unavailable; groups removed before they were read (a retention limit) are
  * counted.
  */
-import { StoredRollouts, TrajectoryError } from "@atropos/core"
+import { type ScoredGroup, StoredRollouts, TrajectoryError } from "@atropos/core"
 import { Effect, Option, Schedule, Schema, Stream } from "effect"
 import { CommandFailed, UsageError } from "../../base/Failure.ts"
 import type { Source } from "./Source.ts"
@@ -47,14 +47,59 @@ const newest = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArr
 
 const patiently = Schedule.upTo(TrajectoryError.reconnecting, { duration: "10 minutes" })
 
+const queryOf = ({ environment, stepFrom, stepTo }: Options) => ({
+  limit: pageSize,
+  ...(environment !== undefined && { environment }),
+  ...(stepFrom !== undefined && { stepFrom }),
+  ...(stepTo !== undefined && { stepTo })
+})
+
+/** The newest row; a run that does not exist is a usage error that lists those that do. */
+const newestRow = Effect.fnUntraced(function* (options: Options) {
+  const { run, url } = options
+  const rollouts = yield* StoredRollouts.StoredRollouts
+  const { rows } = yield* rollouts.page({ ...queryOf(options), limit: 1 }).pipe(
+    Effect.catchIf(
+      ({ reason }) => reason === "notFound",
+      () =>
+        Effect.flatMap(rollouts.runs, (runs) =>
+          Effect.fail(
+            new UsageError({
+              message: `run not found at ${url}: ${run} (--run); runs: ${runs.length === 0 ? "none yet" : runs.join(", ")}`
+            })
+          )
+        )
+    )
+  )
+  return Option.fromNullishOr(rows[0])
+})
+
+const failed = (error: TrajectoryError.TrajectoryError): CommandFailed =>
+  new CommandFailed({
+    message:
+      error.reason === "unauthorized"
+        ? `${error.message}. Set ATROPOS_TOKEN to a token with the role reader`
+        : error.message,
+    cause: error
+  })
+
+/** The newest group; none if none is stored yet. */
+export const newestGroup = Effect.fn("Service.newestGroup")(
+  function* (options: Options) {
+    const rollouts = yield* StoredRollouts.StoredRollouts
+    const row = yield* newestRow(options)
+    return yield* Option.match(row, {
+      onNone: () => Effect.succeedNone,
+      onSome: ({ id }): Effect.Effect<Option.Option<ScoredGroup.ScoredGroup>, TrajectoryError.TrajectoryError> =>
+        rollouts.group(id)
+    })
+  },
+  Effect.catchTag("TrajectoryError", (error) => Effect.fail(failed(error)))
+)
+
 export const make = (options: Options): Source<StoredRollouts.StoredRollouts> => {
   const { environment, follows, run, stepFrom, stepTo, url } = options
-  const query = {
-    limit: pageSize,
-    ...(environment !== undefined && { environment }),
-    ...(stepFrom !== undefined && { stepFrom }),
-    ...(stepTo !== undefined && { stepTo })
-  }
+  const query = queryOf(options)
   return {
     name: `run ${run} of ${url}`,
     identity: { url, run, environment: environment ?? null, stepFrom: stepFrom ?? null, stepTo: stepTo ?? null },
@@ -62,19 +107,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
     run: Effect.fn("Service.run")(
       function* (sink, from) {
         const rollouts = yield* StoredRollouts.StoredRollouts
-        yield* rollouts.page({ ...query, limit: 1 }).pipe(
-          Effect.catchIf(
-            ({ reason }) => reason === "notFound",
-            () =>
-              Effect.flatMap(rollouts.runs, (runs) =>
-                Effect.fail(
-                  new UsageError({
-                    message: `run not found at ${url}: ${run} (--run); runs: ${runs.length === 0 ? "none yet" : runs.join(", ")}`
-                  })
-                )
-              )
-          )
-        )
+        yield* newestRow(options)
         let cursor: Cursor = Option.getOrElse(Option.flatMap(from, decodeCursor), () => ({ seen: [], sweep: null }))
         const persistent = <A>(effect: Effect.Effect<A, TrajectoryError.TrajectoryError>) =>
           effect.pipe(
@@ -121,17 +154,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
           yield* Effect.sleep(pause)
         }
       },
-      Effect.catchTag("TrajectoryError", (error) =>
-        Effect.fail(
-          new CommandFailed({
-            message:
-              error.reason === "unauthorized"
-                ? `${error.message}. Set ATROPOS_TOKEN to a token with the role reader`
-                : error.message,
-            cause: error
-          })
-        )
-      )
+      Effect.catchTag("TrajectoryError", (error) => Effect.fail(failed(error)))
     )
   }
 }
