@@ -3,10 +3,11 @@
  * interrupted.
  *
  * Thrown values and rejections are returned unchanged, and so are unhandled errors (a promise that is not awaited, a
- * timer that throws) and calls of `process.exit`. An unhandled error after the function has ended is logged. After an
- * interruption everything is ignored.
+ * timer that throws) and calls of `process.exit`. An unhandled error after the function has ended is logged, the first
+ * time and then ever more rarely: it may come from every run. After an interruption everything is ignored.
  */
 import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
+import * as LogThrottle from "@atropos/core/base/LogThrottle"
 import * as Reason from "@atropos/core/base/Reason"
 import * as StackFrames from "@atropos/core/base/StackFrames"
 import * as StrayErrors from "@atropos/core/base/StrayErrors"
@@ -14,15 +15,20 @@ import { Effect } from "effect"
 
 export type Awaitable<A> = A | PromiseLike<A>
 
+const lateErrors = LogThrottle.make()
+
 /** The function's result; fails with what it throws. */
 export const call = <A>(run: (signal: AbortSignal) => Awaitable<A>): Effect.Effect<A, Thrown> =>
   Effect.flatMap(Effect.context(), (context) => {
     let isOver = false
     let isAborted = false
-    const late = ({ message }: Thrown) =>
+    const late = ({ message }: Thrown): void => {
+      const times = lateErrors.count(message)
+      if (!LogThrottle.isWorthLogging(times)) return
       Effect.runForkWith(context)(
-        Effect.logWarning("unawaited error after the function had ended", { reason: message })
+        Effect.logWarning("unawaited error after the function had ended", { reason: message, times })
       )
+    }
     return Effect.tryPromise({
       try: (signal) =>
         new Promise<A>((resolve, reject) => {

@@ -2,8 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, type Message, ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, Layer, Logger, Stream } from "effect"
+import * as Waits from "../../../core/test/base/Waits.ts"
 import { defineAgent } from "../../src/agent/Agent.ts"
 import type { AgentModel } from "../../src/agent/AgentDefinition.ts"
+import * as Foreign from "../../src/agent/Foreign.ts"
 import { defineEnvironment } from "../../src/agent/PlainEnvironment.ts"
 
 const ask = async (model: AgentModel, messages: ReadonlyArray<unknown>): Promise<string> => {
@@ -112,6 +114,27 @@ describe("an author's functions", () => {
           [2, 2]
         ]
       )
+    })
+  )
+
+  it.live("may leave errors that come after they ended, which are reported ever more rarely", () =>
+    Effect.gen(function* () {
+      const reported: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+        if (logLevel === "Warn") reported.push(message)
+      })
+      for (let run = 0; run < 5; run++) {
+        const late = Promise.withResolvers<void>()
+        yield* Foreign.call(() => {
+          void late.promise.then(() => Promise.reject(new Error("too late")))
+        }).pipe(Effect.provide(Logger.layer([logger])))
+        const before = reported.length
+        late.resolve()
+        // The third and the fifth are not reported.
+        if (run < 2 || run === 3) yield* Waits.untilTrue("the report", () => reported.length > before)
+      }
+      assert.lengthOf(reported, 3)
+      assert.match(JSON.stringify(reported.at(-1)), /threw an unawaited error: Error: too late.*"times":4/)
     })
   )
 })
