@@ -17,6 +17,9 @@ const count = (value: number): string => value.toLocaleString("en-US")
 export const rate = ({ interval, value }: Evaluation.Share): string =>
   `${percent(value)} (95% interval ${percent(interval.lower)} to ${percent(interval.upper)})`
 
+/** A component may have the name of the score, which is the weighted sum of all. */
+const meanOf = (component: string): string => (component === "score" ? "mean reward/score" : `mean ${component}`)
+
 /** Scores, pass rate, pass@k, tokens and time of a run; `passing` describes which answers pass, if known. */
 export const figures = (tally: Tally.Tally, passing?: string): ReadonlyArray<Pair> => {
   const score = Tally.meanScore(tally)
@@ -36,7 +39,7 @@ export const figures = (tally: Tally.Tally, passing?: string): ReadonlyArray<Pai
       : [
           ["out of range", `${tally.outside.map(count).join(" of ")} scores: correct the score or scoreRange`] as const
         ]),
-    ...Tally.meanRewards(tally).map(([component, mean]): Pair => [`mean ${component}`, mean.toFixed(4)]),
+    ...Tally.meanRewards(tally).map(([component, mean]): Pair => [meanOf(component), mean.toFixed(4)]),
     ...(passed ? [["pass rate", `${rate(passed)}${passing === undefined ? "" : `: ${passing}`}`] as const] : []),
     ...Tally.passAtK(tally).flatMap(([k, estimate]) => (k === 1 ? [] : [[`pass@${k}`, rate(estimate)] as const])),
     ["tokens", `${count(tally.trainedTokens)} generated, ${count(tally.tokens)} in total`],
