@@ -83,6 +83,23 @@ export const getter = Effect.fnUntraced(function* (target: string, options: Opti
   return (path: string) => ask("GET", path)
 })
 
+const decodeModels = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
+)
+
+/** The models that a server lists: its own, and the adapters it has loaded. */
+export const models = Effect.fnUntraced(function* (target: string, options: Options) {
+  const get = yield* getter(target, options)
+  return Effect.gen(function* () {
+    const answer = yield* get("/v1/models")
+    const list = decodeModels(answer.text)
+    if (!isSuccess(answer) || Option.isNone(list)) {
+      return yield* refused(target, "/v1/models", answer, "", "GET")
+    }
+    return list.value.data.map(({ id }) => id)
+  })
+})
+
 export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
 
 /** The error for a response; `advice` is appended. */

@@ -22,8 +22,17 @@ const hasSucceeded = (answer: HttpTarget.Answer): boolean =>
 export const sglang = Effect.fnUntraced(function* (options: HttpTarget.Options) {
   const name = `sglang ${HttpTarget.rootOf(options.url)}`
   const post = yield* HttpTarget.poster(name, options)
+  const models = yield* HttpTarget.models(name, options)
+  // Older versions list no adapters, so a list without one proves nothing before it has had one.
+  let isListing = false
   return {
     name,
+    has: (adapter) =>
+      Effect.map(models, (ids) => {
+        const isListed = ids.includes(adapter)
+        isListing ||= isListed
+        return isListed || !isListing
+      }),
     load: Effect.fn("Sglang.load")(function* ({ folder, name: adapter }, isRepeated) {
       const answer = yield* post(loadPath, { lora_name: adapter, lora_path: yield* folder })
       const isThere = isRepeated && /already/i.test(answer.reason)

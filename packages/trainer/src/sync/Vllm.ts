@@ -5,16 +5,12 @@
  * vLLM needs `--enable-lora`, `--max-lora-rank` of at least the adapter's, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True;
  * its clients select a version by its name as the model. Ours serves the newest under its own model name.
  */
-import { Effect, Option, Schema } from "effect"
+import { Effect } from "effect"
 import * as HttpTarget from "./HttpTarget.ts"
 import type { Target } from "./Target.ts"
 
 const loadPath = "/v1/load_lora_adapter"
 const unloadPath = "/v1/unload_lora_adapter"
-
-const decodeModels = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
-)
 
 const advice: { readonly [status: number]: string } = {
   404: ". vLLM has this endpoint with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True",
@@ -24,19 +20,10 @@ const advice: { readonly [status: number]: string } = {
 const make = Effect.fnUntraced(function* (kind: "vllm" | "policy", options: HttpTarget.Options) {
   const name = `${kind} ${HttpTarget.rootOf(options.url)}`
   const post = yield* HttpTarget.poster(name, options)
-  const get = yield* HttpTarget.getter(name, options)
+  const models = yield* HttpTarget.models(name, options)
   return {
     name,
-    ...(kind === "vllm" && {
-      has: Effect.fnUntraced(function* (adapter: string) {
-        const answer = yield* get("/v1/models")
-        const models = decodeModels(answer.text)
-        if (!HttpTarget.isSuccess(answer) || Option.isNone(models)) {
-          return yield* HttpTarget.refused(name, "/v1/models", answer, "", "GET")
-        }
-        return models.value.data.some(({ id }) => id === adapter)
-      })
-    }),
+    has: (adapter) => Effect.map(models, (ids) => ids.includes(adapter)),
     load: Effect.fn("Vllm.load")(function* ({ folder, name: adapter, version }, isRepeated) {
       const answer = yield* post(loadPath, {
         lora_name: adapter,

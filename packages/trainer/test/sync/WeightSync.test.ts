@@ -57,9 +57,13 @@ const vllm = (override: (asked: TestServer.Asked, count: number) => TestServer.R
     return { ...server, loaded }
   })
 
-const sglang = Effect.gen(function* () {
+/** A server with SGLang's adapter endpoints; older ones list the model alone. */
+const sglang = Effect.fnUntraced(function* (isListing = true) {
   const loaded = new Set<string>()
-  const server = yield* TestServer.make(({ body, path }) => {
+  const answer = ({ body, path }: TestServer.Asked): TestServer.Reply => {
+    if (path === "/v1/models") {
+      return { json: { data: ["model", ...(isListing ? loaded : [])].map((id) => ({ id })) } }
+    }
     const name = String(body["lora_name"])
     const isLoad = path === "/load_lora_adapter"
     if (!isLoad && path !== "/unload_lora_adapter") return { status: 404, text: "" }
@@ -70,7 +74,8 @@ const sglang = Effect.gen(function* () {
     if (isLoad) loaded.add(name)
     else loaded.delete(name)
     return { json: { success: true, loaded_adapters: {} } }
-  })
+  }
+  const server = yield* TestServer.make(answer, { isProbed: true })
   return { ...server, loaded }
 })
 
@@ -114,7 +119,7 @@ describe("WeightSync", () => {
 
   it.live("SGLang: its own paths, and a refusal that comes with success: false", () =>
     Effect.gen(function* () {
-      const server = yield* sglang
+      const server = yield* sglang()
       const { folder, sync } = yield* make([yield* WeightSync.sglang({ url: server.url })], {
         grace: 0,
         remoteFolder: "/mnt/shared/"
@@ -223,7 +228,7 @@ describe("WeightSync", () => {
   it.live("one target that fails holds up no other; publish waits for one attempt and never fails", () =>
     Effect.gen(function* () {
       const good = yield* vllm()
-      const other = yield* sglang
+      const other = yield* sglang()
       const bad = yield* TestServer.make(() => ({ status: 500, text: "" }))
       const scripted = yield* ScriptedEngine.make(() => "x")
       const { sync } = yield* make(
@@ -283,6 +288,38 @@ describe("WeightSync", () => {
       // The same version once more, other weights: never mixed up with the first.
       yield* sync.push({ version: 5, parameters: Float32Array.of(7) })
       assert.strictEqual(yield* sampled, "v5 7")
+    }).pipe(Effect.provide(platform))
+  )
+
+  it.live("our policy server gets the weights again that it lost", () =>
+    Effect.gen(function* () {
+      const server = yield* serve(() => "x", { readAdapter })
+      const { sync } = yield* make([yield* WeightSync.targetOf(`policy+${server.url}`)], { watch: "2 millis" })
+      yield* sync.push(weights(1))
+      yield* Effect.promise(() =>
+        fetch(`${server.url}/v1/unload_lora_adapter`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ lora_name: "policy-r-v1" })
+        })
+      )
+      yield* until(() => server.loaded.length === 2)
+    }).pipe(Effect.provide(platform))
+  )
+
+  it.live("SGLang gets lost weights again, unless its version lists no adapters", () =>
+    Effect.gen(function* () {
+      const [server, old] = [yield* sglang(), yield* sglang(false)]
+      const targets = [yield* WeightSync.sglang({ url: server.url }), yield* WeightSync.sglang({ url: old.url })]
+      const { sync } = yield* make(targets, { watch: "2 millis" })
+      yield* sync.push(weights(1))
+      const asks = () => [server, old].map(({ asked }) => asked.filter(({ path }) => path === "/v1/models").length)
+      yield* until(() => asks().every((count) => count > 1))
+      server.loaded.clear()
+      yield* until(() => server.loaded.size === 1)
+      assert.deepStrictEqual(names(old.asked.filter(({ method }) => method === "POST")), [
+        "POST /load_lora_adapter policy-r-v1"
+      ])
     }).pipe(Effect.provide(platform))
   )
 
