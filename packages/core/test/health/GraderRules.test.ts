@@ -110,6 +110,19 @@ describe("a grader that breaks at a step", () => {
     SimulatedRun.few
   )
 
+  it.prop(
+    "and never gives full marks again is found by the share that counts as solved",
+    [Drawn],
+    ([drawn]) => {
+      const halved = (isRight: boolean): number => (isRight ? 0.5 : 0)
+      const steady = { ...drawn, groups: 64, level: 0.5 }
+      isFoundAt(broken(steady, halved), drawn.breaksAt)
+      const { first } = isFoundAt(broken({ ...steady, breaksAt: 40 }, halved), 40)
+      assert.match(first.message, /^The solved share of math_0 went from \d+(\.\d+)?% to 0% at step 40, in one step/)
+    },
+    SimulatedRun.few
+  )
+
   it("and inverts its scores is found, also when the policy has learned to be wrong since", () => {
     for (const level of [0.25, 0.8]) {
       const run = SimulatedRun.record({
