@@ -54,6 +54,8 @@ const mended = (steps: number) =>
 const rise = (step: number) => 0.15 + 0.4 / (1 + Math.exp(-(step - 32) / 2.5))
 const wave = (step: number) => 0.015 * Math.sin(2.4 * step)
 
+const halved = (isRight: boolean): number => (isRight ? 0.5 : 0)
+
 describe("a grader that breaks at a step", () => {
   it.prop(
     "and gives everything full marks is one card, and nothing is solved by it",
@@ -114,7 +116,6 @@ describe("a grader that breaks at a step", () => {
     "and never gives full marks again is found by the share that counts as solved",
     [Drawn],
     ([drawn]) => {
-      const halved = (isRight: boolean): number => (isRight ? 0.5 : 0)
       const steady = { ...drawn, groups: 64, level: 0.5 }
       isFoundAt(broken(steady, halved), drawn.breaksAt)
       const { first } = isFoundAt(broken({ ...steady, breaksAt: 40 }, halved), 40)

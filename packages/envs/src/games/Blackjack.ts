@@ -61,7 +61,7 @@ export const makeGame = ({ promptStyle, ...rules }: Settings): GameEnvironment.P
   return {
     // At most twelve cards stay within 21, of which ten are drawn.
     maxTurns: 20,
-    ...(isCompact && { form: "text" }),
+    ...(isCompact && { form: "text", isFixedLength: true }),
     start: (random) => {
       const seed = random.between(0, 2 ** 30)
       return BlackjackRules.deal((position) => SeededRandom.seeded(seed, position).pick(BlackjackRules.ranks))

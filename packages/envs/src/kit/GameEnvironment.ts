@@ -41,6 +41,8 @@ export interface PlayableGame<State> extends Episode.Game<State> {
   /** The components of the score, if any; the environment's rule combines them to the same number. */
   readonly parts?: (start: State, played: Episode.Played<State>) => Rewards
   readonly form?: Episode.Form
+  /** True if every answer has `maxAnswerTokens` tokens: one that ends there is complete, not truncated. */
+  readonly isFixedLength?: boolean
 }
 
 /** A start, and a seed for the sampler, so that a run is reproducible. */
@@ -48,6 +50,9 @@ export interface Item<State> {
   readonly start: State
   readonly samplingSeed: number
 }
+
+const completed = (one: Trajectory): Trajectory =>
+  one.finishReason === "length" ? { ...one, finishReason: "stop" } : one
 
 const evaluationSeedOffset = 1_000_003
 
@@ -63,8 +68,9 @@ export const definition = Effect.fnUntraced(function* <State>(game: PlayableGame
     maxTokens: Math.min(maxAnswerTokens, maxTokenLength),
     ...(game.form !== undefined && { form: game.form })
   }
+  const finished = (one: Trajectory): Trajectory => (game.isFixedLength === true ? completed(one) : one)
   const play = ({ samplingSeed, start }: Item<State>, index: number, sampling: Episode.Sampling) =>
-    Episode.play(game, start, { ...shared, seed: samplingSeed + index, ...sampling })
+    Effect.map(Episode.play(game, start, { ...shared, seed: samplingSeed + index, ...sampling }), finished)
   const collect = (
     item: Item<State>
   ): Effect.Effect<Environment.Rollouts<Item<State>>, InferenceError, ServerManager> =>
@@ -80,7 +86,9 @@ export const definition = Effect.fnUntraced(function* <State>(game: PlayableGame
             temperature,
             seed: item.samplingSeed
           }),
-          (groups) => ({ groups })
+          (groups) => ({
+            groups: groups.map((group) => ({ ...group, trajectories: group.trajectories.map(finished) }))
+          })
         )
   const provide = Effect.provideService(ServerManager, servers)
   return {

@@ -138,4 +138,13 @@ describe("Blackjack", () => {
       )
     })
   )
+
+  it.effect("an answer of the one character that the compact form asks for is not truncated", () =>
+    Effect.gen(function* () {
+      for (const mode of ["episode", "stepwise"] as const) {
+        const [group] = yield* groupsOf({ groupSize: 2, promptStyle: "compact", mode }, ["s and more", "h and more"], 1)
+        assert.isTrue(group!.overrides?.every((one) => one?.["finish_reason"] === undefined) ?? true, mode)
+      }
+    })
+  )
 })
