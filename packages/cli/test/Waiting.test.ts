@@ -40,7 +40,9 @@ describe("who waits says for what", () => {
       assert.match(said, /ECONNREFUSED/)
       assert.match(said, /seconds: 3\b/)
       yield* serve(port)
-      yield* trainer.says(/waiting for a batch; start an environment: npx @atropos\/cli serve --env …/)
+      yield* trainer.says(
+        /waiting for a batch; if no environment is running, start one: npx @atropos\/cli serve --env …/
+      )
     })
   )
 

@@ -116,6 +116,21 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
       })
     )
 
+    it.effect("before its first step it shows what fails, without waiting until it is stalled", () =>
+      Effect.gen(function* () {
+        const { url } = yield* Service
+        const last_error = { at: Date.now() + 290_000, message: "the grader has no key" }
+        yield* Effect.promise(async () => {
+          await train(url, "failing", 0)
+          await post(url, "/failing/environments/0/report", { ...report, last_error })
+          const { errors, page } = await open(`${url}/ui#/?run=failing`)
+          await page.getByText("Last error of math_0: the grader has no key").waitFor()
+          await page.context().close()
+          assert.deepStrictEqual(errors, [])
+        })
+      })
+    )
+
     it.effect("is done after its last step, whatever time has gone by", () =>
       Effect.gen(function* () {
         const { advance, url } = yield* Service

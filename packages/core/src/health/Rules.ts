@@ -58,7 +58,7 @@ const lastStep = (recorded: Recorded): number =>
 const stalledRule: Rule = {
   title: "Run stalled",
   words:
-    "no step, group or metrics for a minute or ten step times (ten minutes before the first step and while the trainer works on a batch), although a process of the run is alive; or its processes ended before the last step without deregistering",
+    "no step, group or metrics for a minute or ten step times (ten minutes before the first step, unless an environment reports errors, and while the trainer works on a batch), although a process of the run is alive; or its processes ended before the last step without deregistering",
   judge: (recorded) => {
     const activity = recorded.activity?.()
     if (activity === undefined) return []

@@ -63,7 +63,7 @@ const claiming = Effect.fnUntraced(function* ({ client, isOver, leaseSeconds, ow
     }
   }).pipe(
     patience.logged((seconds) =>
-      Effect.logInfo("waiting for a batch; start an environment: npx @atropos/cli serve --env …", {
+      Effect.logInfo("waiting for a batch; if no environment is running, start one: npx @atropos/cli serve --env …", {
         seconds
       })
     )

@@ -46,6 +46,11 @@ export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
             : `${Format.count(sequences)} of ${Format.plural(run.batch_size, "sequence")} of the first batch.`}
         </Item>
       </ul>
+      {run.activity?.errors.map(({ environment, message }) => (
+        <p key={environment}>
+          Last error of {environment}: {message}
+        </p>
+      ))}
       <p>
         <Link href={servicePath(run.name)}>The service page</Link> shows environments, inference servers and the queue.
       </p>
