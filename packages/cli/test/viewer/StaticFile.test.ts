@@ -32,7 +32,9 @@ const layerWritten = Layer.effect(
     yield* Effect.all([process("arithmetic-stories", groups), process("scenes", 3)])
     yield* atropos(["view", "arithmetic-stories.jsonl", "scenes.jsonl", "--out", "both.html", "--title", "Two"])
     const lines = Array.from({ length: 30 }, (_, at) => {
-      const figures = { "reward/mean": at === 20 ? "NaN" : at / 30, "train/step_time": 2, "reward/<img src=x>": 1 }
+      const broken = { "train/skipped": Number(at === 20), "train/skipped_not_finite": Number(at === 20) }
+      const scores = { "reward/mean": at === 20 ? "NaN" : at / 30, "reward/<img src=x>": 1 }
+      const figures = { ...scores, ...broken, "train/step_time": 2 }
       return `${JSON.stringify({ step: at + 1, policy_version: at, batch: String(at), ...figures })}\n`
     })
     writeFileSync(join(cwd, "metrics.jsonl"), `${lines.join("")}no line of it\n`)
@@ -82,6 +84,14 @@ describe.skipIf(!Browser.isPresent)(`saved pages without a network${Browser.abse
       const reward = page.getByRole("figure", { name: "Reward", exact: true })
       await reward.locator("canvas").waitFor()
       assert.include(await reward.innerText(), "NaN at step 21")
+      // Groups of files have no steps, so nothing leads to those of one.
+      assert.include(await page.locator(".health").innerText(), "NaN or infinite loss")
+      assert.strictEqual(await page.getByRole("link", { name: /step 21/ }).count(), 0)
+      await reward.locator(".u-over").click()
+      await reward.press("ArrowRight")
+      await reward.press("Enter")
+      assert.isTrue(await reward.isVisible())
+      assert.notInclude(page.url(), "groups")
       assert.match(await page.locator(".tiles").innerText(), /1 min\s+in 30 steps/)
       assert.notInclude(await page.locator("body").innerText(), "policy_version")
       await page.getByRole("searchbox", { name: "Search metrics" }).fill("scores_mean")

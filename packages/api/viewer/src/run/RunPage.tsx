@@ -11,6 +11,7 @@ import { evaluationPath, groupsPath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
 import { StepTimeline } from "./StepTimeline.tsx"
 import { useSource } from "../state/SourceContext.tsx"
+import { useHasSteps } from "../state/useHasSteps.ts"
 import { useRun, useRuns } from "../state/useRun.tsx"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
@@ -93,6 +94,7 @@ export const RunPage = () => {
 const Charts = ({ run }: { readonly run: string }) => {
   const runs = useRuns().runs.value ?? none
   const { evaluations, hasService } = useSource()
+  const hasSteps = useHasSteps()
   const [view, changeView] = usePageView()
   const others = view.others.filter((name) => name !== run)
   const metrics = useRunMetrics([run, ...others])
@@ -128,17 +130,19 @@ const Charts = ({ run }: { readonly run: string }) => {
       <WithoutMetrics run={run} isSaved={!hasService} />
     )
   }
-  // A point of an evaluation links to its samples, if the service has them; others to the groups of their step.
+  // A point of an evaluation links to its samples, if the service has them; others to the groups of their step, if
+  // groups have steps.
   const pick = (picked: Curves.Picked) => {
-    const groups = Guilty.address(picked.run, Guilty.ofPoint(picked.metric, picked.source, picked.step))
-    if (!OfPoint.isEvaluated(picked.metric)) return navigate(groups)
-    evaluations().then(
-      (all) => {
-        const evaluation = OfPoint.find(all, picked)
-        navigate(evaluation === undefined ? groups : evaluationPath(evaluation.id))
-      },
-      () => navigate(groups)
-    )
+    const toGroups = () => {
+      const filter = Guilty.ofPoint(picked.metric, picked.source, picked.step)
+      if (hasSteps(picked.run)) navigate(Guilty.address(picked.run, filter))
+    }
+    if (!OfPoint.isEvaluated(picked.metric)) return toGroups()
+    evaluations().then((all) => {
+      const evaluation = OfPoint.find(all, picked)
+      if (evaluation === undefined) toGroups()
+      else navigate(evaluationPath(evaluation.id))
+    }, toGroups)
   }
   const figure = {
     metrics,
@@ -169,7 +173,7 @@ const Charts = ({ run }: { readonly run: string }) => {
           onChange={(others) => changeView({ others })}
         />
         <ViewTools view={view} onChange={changeView} />
-        {zoomed !== null && (
+        {zoomed !== null && hasSteps(run) && (
           <Link
             className="button"
             href={Guilty.address(run, { ...Filter.none, stepFrom: zoomed[0], stepTo: zoomed[1] })}
