@@ -90,8 +90,9 @@ describe("Headline", () => {
       row(1, { "reward/mean": 0, "train/step_time": 1, "train/tokens": 100, "train/tokens_per_second": 5000 }),
       row(2, { "reward/mean": 0, "train/step_time": 3, "train/tokens": 700, "train/tokens_per_second": 9000 })
     ])
-    const { stepTime, tokensPerSecond } = Headline.of(table, 0)
-    assert.deepStrictEqual([stepTime, tokensPerSecond], [2, 200])
+    const { isWaitingIncluded, stepTime, tokensPerSecond } = Headline.of(table, 0)
+    assert.deepStrictEqual([stepTime, tokensPerSecond, isWaitingIncluded], [2, 200, true])
+    assert.isFalse(Headline.of(steps([0, 1]), 2).isWaitingIncluded)
   })
 
   it("takes the environment's scores where the trainer records none", () => {

@@ -14,10 +14,12 @@ export interface Headline {
   /** Steps that did not update the weights, and how many of them were due to NaN or infinity. */
   readonly skipped: { readonly steps: number; readonly notFinite: number } | null
   /**
-   * Trained tokens per second of step time, waiting included, as in the console; for a trainer without token counts,
-   * its own metric.
+   * Trained tokens per second of step time, waiting included, as in the console; for a trainer without token counts or
+   * step times, its own metric, which excludes waiting.
    */
   readonly tokensPerSecond: number | null
+  /** False if that speed excludes waiting; null without one. */
+  readonly isWaitingIncluded: boolean | null
   /** Total seconds of all steps, as in the console; for a trainer without step times, from first to last row. */
   readonly elapsed: number | null
   /** Seconds, waiting included. */
@@ -55,7 +57,7 @@ export const of = (table: MetricTable, totalSteps: number): Headline => {
     reward: Health.courseOf(reward),
     rewards: reward.values,
     skipped: skippedOf(table),
-    tokensPerSecond: speedOf(table, stepTime),
+    ...speedOf(table, stepTime),
     elapsed: elapsedOf(table),
     stepTime,
     remaining: stepTime === null || step === null || total === null || step >= total ? null : (total - step) * stepTime,
@@ -63,11 +65,14 @@ export const of = (table: MetricTable, totalSteps: number): Headline => {
   }
 }
 
-const speedOf = (table: MetricTable, stepTime: number | null): number | null => {
+const speedOf = (
+  table: MetricTable,
+  stepTime: number | null
+): Pick<Headline, "tokensPerSecond" | "isWaitingIncluded"> => {
   const tokens = mean(recent(firstOf(table, ["train/tokens"])))
-  return tokens === null || stepTime === null
-    ? mean(recent(firstOf(table, ["train/tokens_per_second"])))
-    : tokens / stepTime
+  if (tokens !== null && stepTime !== null) return { tokensPerSecond: tokens / stepTime, isWaitingIncluded: true }
+  const tokensPerSecond = mean(recent(firstOf(table, ["train/tokens_per_second"])))
+  return { tokensPerSecond, isWaitingIncluded: tokensPerSecond === null ? null : false }
 }
 
 const elapsedOf = (table: MetricTable): number | null => {

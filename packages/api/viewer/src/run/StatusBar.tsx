@@ -10,8 +10,8 @@ import { TileCurve } from "../ui/TileCurve.tsx"
 
 export const StatusBar = (status: RunStatus) => {
   const { headline, run } = status
-  const { elapsed, evaluation, remaining, reward, rewards, skipped, step, stepTime, tokensPerSecond, totalSteps } =
-    headline
+  const { elapsed, evaluation, isWaitingIncluded, remaining, reward, rewards, skipped } = headline
+  const { step, stepTime, tokensPerSecond, totalSteps } = headline
   return (
     <dl className="tiles">
       <Tile title="Step" value={step === null ? null : Format.count(step)} kind="state">
@@ -44,7 +44,8 @@ export const StatusBar = (status: RunStatus) => {
         </Tile>
       )}
       <Tile title="Speed" value={tokensPerSecond === null ? null : quantity(tokensPerSecond, "perSecond")} kind="small">
-        trained tokens/s, waiting included{stepTime !== null && <> · {duration(stepTime)}/step</>}
+        trained tokens/s, waiting {isWaitingIncluded === false ? "excluded" : "included"}
+        {stepTime !== null && <> · {duration(stepTime)}/step</>}
       </Tile>
       <Tile title="Time" value={elapsed === null ? null : duration(elapsed)} kind="small">
         {step === null ? "elapsed" : `in ${Format.plural(step, "step")}`}
