@@ -11,6 +11,7 @@ import { ungrouped } from "./Groups.ts"
 import * as Intervals from "./Intervals.ts"
 import * as Scan from "../text/Scan.ts"
 import * as Signs from "../text/Signs.ts"
+import * as UnitText from "./UnitText.ts"
 
 /** Max characters of an answer. */
 export const maxLength = 2_000
@@ -115,9 +116,12 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\rparen(?![a-zA-Z])/g, ")"],
   [/(?<!\\)\\[!,:;> ]|\\q?quad|\\(?:enspace|thinspace|medspace|thickspace)(?![a-zA-Z])|~/g, " "],
   [/\\[hv]space\*?\{[^{}]*\}/g, " "],
-  [/\\(?:bf|rm|it|sf|tt|tiny|small|large|Large|LARGE|huge|Huge|bfseries|boldmath)(?![a-zA-Z])/g, " "],
+  [
+    /\\(?:bf|rm|it|sf|tt|tiny|small|large|Large|LARGE|huge|Huge|bfseries|boldmath|scriptstyle|scriptscriptstyle)(?![a-zA-Z])/g,
+    " "
+  ],
   [/\\(?:textcolor|color)\s*\{(?:red|blue|green|black|orange|purple|magenta|teal|brown)\}/g, " "],
-  [/\\underline(?=\s*\{)/g, " "],
+  [/\\(?:underline|boldsymbol|bm|pmb)(?=\s*\{)/g, " "],
   [/(^|[=,(]\s*)\+\s?\/?\s?-/g, "$1\\pm "],
   [/\\(?:phantom|label|tag)\{[^{}]*\}/g, " "],
   [/\\[dtc]frac(?![a-zA-Z])/g, "\\frac"],
@@ -231,8 +235,20 @@ const price = /(?<=^\s{0,9}-?)\$(?=\s?[\d.][^$]*$)/
 /** "negative 5", `\text{minus }5`. */
 const spokenSign = /^(?:minus|negative|\\text\{\s*(?:minus|negative)\s*\})\s*(?=[\d.]|\\d?frac)/i
 
+/** Quotes and Markdown's emphasis around a whole answer. */
+const wrapped = /^\s*(\*{1,3}|__|`|"|')([^*`"'\n]{1,300})\1\s*$|^\s*[“‘]([^“”‘’\n]{1,300})[”’]\s*$/
+/** Signs that point to an answer, and those that confirm it. */
+const pointing =
+  /^(?:\s|\$)*(?:\\(?:to|(?:long)?rightarrow|(?:Long)?[rR]ightarrow|implies|therefore)(?![a-zA-Z])|⇒|→|∴|:)\s*/
+const confirmed = /\s*(?:\\[,; ])*(?:\\(?:checkmark|blacksquare|qed)(?![a-zA-Z])|[✓✔✅]\ufe0f?)\s*$/
+
+const undecorated = (answer: string): string => {
+  const [, , marked, quoted] = wrapped.exec(answer) ?? []
+  return (marked ?? quoted ?? answer).replace(pointing, "").replace(confirmed, "")
+}
+
 export const normalise = (answer: string): string => {
-  let text = Signs.ascii(answer.normalize("NFC"))
+  let text = UnitText.tidy(undecorated(Signs.ascii(answer.normalize("NFC"))))
     .replaceAll(doubled, "\\")
     .replace(price, "\\$$")
     .replace(spokenSign, "-")

@@ -30,6 +30,7 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   lb: ["lb"],
   pound: ["pound"],
   oz: ["oz", "ounce"],
+  gal: ["gal", "gallon"],
   L: ["L", "l", "liter", "litre"],
   mL: ["mL", "ml", "milliliter", "millilitre"],
   s: ["s", "sec", "second"],
@@ -64,8 +65,9 @@ const spellings = new Map(
   Object.entries(synonyms).flatMap(([unit, words]) => words.map((word) => [word, unit] as const))
 )
 
-/** True if a word is a unit's sign or name. */
-export const isUnit = (word: string): boolean => spellings.has(word) || spellings.has(singular(word.toLowerCase()))
+/** True if a word is a unit's sign or name; the case of single letters counts: `5M` is no length. */
+export const isUnit = (word: string): boolean =>
+  spellings.has(word) || (word.length > 1 && spellings.has(singular(word.toLowerCase())))
 
 const powers: Record<string, string> = { square: "^2", sq: "^2", squared: "^2", cubic: "^3", cubed: "^3", cu: "^3" }
 
