@@ -49,13 +49,36 @@ export const parse = (text: string): Exact.Rational | undefined => {
 interface Numeral {
   readonly text: string
   readonly at: number
+  readonly length: number
+}
+
+/** Number words behind a number, as the power of ten that they stand for; a dozen is none. */
+const magnitude = /^\s?(?:\\text\{\s?)?(hundred|thousand|lakh|million|crore|billion|trillion|dozen)s?(?![a-zA-Z])/i
+const powers: { readonly [word: string]: string } = {
+  hundred: "e2",
+  thousand: "e3",
+  lakh: "e5",
+  million: "e6",
+  crore: "e7",
+  billion: "e9",
+  trillion: "e12"
+}
+
+/** A numeral with its number word, `1.2` of "1.2 million" as `1.2e6`; undefined if it has another value. */
+const withMagnitude = (numeral: string, behind: string): string | undefined => {
+  const word = magnitude.exec(behind)?.[1]?.toLowerCase()
+  if (word === undefined) return numeral
+  const power = powers[word]
+  return power === undefined || /[eE/:^–]|\d-/.test(numeral) ? undefined : numeral + power
 }
 
 /** Numbers, and numerals that cannot be read as one. Letters that are glued to a number must be a unit: not "5th". */
 const numbersIn = (text: string): ReadonlyArray<Numeral> =>
   [...text.matchAll(pattern)].flatMap(({ 0: whole, 1: letters = "", index }) => {
     if (letters !== "" && !Units.isUnit(letters)) return []
-    return [{ text: whole.slice(0, whole.length - letters.length), at: index }]
+    const numeral = whole.slice(0, whole.length - letters.length)
+    const end = index + whole.length
+    return [{ text: withMagnitude(numeral, text.slice(end, end + 24)) ?? "", at: index, length: numeral.length }]
   })
 
 /**
@@ -68,11 +91,14 @@ const onlyNumber = (announced: string): string | undefined => {
   const [number, ...more] = numbersIn(answer.slice(answer.lastIndexOf("=") + 1))
   const isOne =
     more.length === 0 && !Wording.isDoubtful(answer) && !/\\(?:frac|neq|leq|geq|approx|pm)|[<>]/.test(answer)
-  return isOne ? number?.text : undefined
+  return isOne && number?.text !== "" ? number?.text : undefined
 }
 
-/** "72, not 73" states the first. */
-const contrast = /(?<=\d[^.!?\n]{0,40}),\s(?:and\s)?not\s(?:[$€£]\s?)?-?\d+(?:[.,]\d+)*(?![\d/^:])/g
+/** "72, not 73" and "72 (not 73)" state the first. */
+const contrast =
+  /(?<=\d[^.!?\n]{0,40})(?:,\s(?:and\s)?not\s(?:[$€£]\s?)?-?\d+(?:[.,]\d+)*(?![\d/^:])|\s\(not\s(?:[$€£]\s?)?-?\d+(?:[.,]\d+)*\))/g
+/** "minus 5", not after another number. */
+const spokenMinus = /(?<![\d)%]\s?|(?<![a-zA-Z])[a-zA-Z]\s)(?<![a-zA-Z])(?:minus|negative)\s(?=\d)/gi
 
 /** Characters of a sentence that are considered around a number. */
 const reach = 200
@@ -97,13 +123,16 @@ export const extract = (completion: string): string | undefined => {
   if (announced !== undefined) {
     return announced.answer === undefined ? undefined : onlyNumber(announced.answer)
   }
-  const text = Spelled.withoutSums(asciiSigns(afterThinking(completion).slice(-20_000))).replaceAll(contrast, "")
+  const text = Spelled.withoutSums(asciiSigns(afterThinking(completion).slice(-20_000)))
+    .replaceAll(contrast, "")
+    .replaceAll(spokenMinus, "-")
+    .replaceAll("__", "**")
   const last = numbersIn(text).at(-1)
   if (last === undefined) return undefined
-  const sentence = sentenceAround(text, last.at, last.text.length)
+  const sentence = sentenceAround(text, last.at, last.length)
   const isOpen =
     Wording.isDeniedBy(text.slice(0, last.at)) || Wording.isOneOfSeveral(sentence) || sentence.endsWith("?")
-  return isOpen ? undefined : last.text
+  return isOpen || last.text === "" ? undefined : last.text
 }
 
 /** `12,5` is 12.5 if the other number has a decimal point. */

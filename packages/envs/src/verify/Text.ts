@@ -57,6 +57,13 @@ const bareNumber = (text: string): string => {
   return /\d\s+\d/.test(bare) ? "" : bare
 }
 
+/** A text that is only a letter or signs, `A` or `+`, without quotes, brackets and a full stop around it. */
+const bareSign = (text: string): string => {
+  const [, bare = ""] = text.length > longestNumber ? [] : (/^[\s"'“”‘’`*(]*(.*?)[\s"'“”‘’`*).]*$/s.exec(text) ?? [])
+  const sign = bare.normalize("NFKC").toLowerCase()
+  return /[a-z]{2}/.test(sign) ? "" : sign
+}
+
 /**
  * True if two texts are equal after normalisation, or as numbers if the first is one: a sign or a decimal point is not
  * punctuation. Nothing equals an empty text.
@@ -65,7 +72,9 @@ export const equivalent = (gold: string, prediction: string): boolean => {
   const number = bareNumber(gold)
   if (NumberAnswer.parse(number) !== undefined) return NumberAnswer.equivalent(number, bareNumber(prediction))
   const expected = normalise(gold)
-  return expected !== "" && expected === normalise(prediction)
+  if (expected !== "") return expected === normalise(prediction)
+  const sign = bareSign(gold)
+  return sign !== "" && sign === bareSign(prediction)
 }
 
 /**
