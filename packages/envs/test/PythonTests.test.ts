@@ -237,7 +237,19 @@ describe("Problem.programOf", () => {
       `${three}python\n${`'''\n${three}\n`.repeat(20_000)}`,
       `'''\n${three}\n'''`
     ],
-    ["is not stalled by fences without end", `${"```".repeat(50_000)}x`, undefined]
+    ["is not stalled by fences without end", `${"```".repeat(50_000)}x`, undefined],
+    ["is not stalled by code within lines", "`def f(".repeat(50_000), undefined],
+    ["takes a block of an unknown language", `${three}jupyter\n${add}\n${three}`, add],
+    ["takes a block of text", `${three}text\n${add}\n${three}\nIt prints:\n${three}\n3\n${three}`, add],
+    ["prefers a block without a language", `${three}code\n${add} + 1\n${three}\n${three}\n${add}\n${three}`, add],
+    ["takes no text for a program", `${three}text\n3\n${three}`, undefined],
+    ["takes no Ruby for a program", `${three}ruby\nimport x\n${three}`, undefined],
+    ["takes a program within a line", "Use `def add(a, b): return a + b`.", "def add(a, b): return a + b"],
+    ["takes a lambda within a line", "```add = lambda a, b: a + b```", "add = lambda a, b: a + b"],
+    ["takes a fence of one line", "```python def add(a, b): return a + b ```", "def add(a, b): return a + b"],
+    ["takes no other code within a line", "Call `add(1, 2)`.", undefined],
+    ["leaves out a language above the program", `${three}\npython\n${add}\n${three}`, add],
+    ["leaves out a language above code without fences", `python\n${add}`, add]
   ]
   const helper = "def helper(a, b):\n    return a + b"
   const using = "def add(a, b):\n    return helper(a, b)"

@@ -11,6 +11,7 @@ import { Option, Result, Schema } from "effect"
 import { type Block, blocksOf } from "./Blocks.ts"
 import * as Contest from "./Contest.ts"
 import { withHelpers } from "./Helpers.ts"
+import * as Inline from "./Inline.ts"
 import * as Unfenced from "./Unfenced.ts"
 
 export interface Problem {
@@ -185,6 +186,15 @@ const isIndented = (text: string): boolean => /^[ \t]/.test(text.split("\n").fin
 
 const isPython = ({ language }: Block): boolean => /^(?:i?python|py)3?$/i.test(language)
 
+/** Languages that are not Python: a block with any other name (`text`, `code`, `jupyter`) may be a program. */
+const isForeign = ({ language }: Block): boolean =>
+  /^(?:js|jsx|javascript|ts|tsx|typescript|java|c|h|cpp|c\+\+|cc|cs|csharp|go|golang|rust|rs|ruby|rb|php|swift|kotlin|kt|scala|r|sql|bash|sh|shell|zsh|powershell|html|css|json|jsonl|ya?ml|xml|toml|ini|csv|diff|haskell|hs|lua|perl|matlab|julia|jl|latex|tex)$/i.test(
+    language
+  )
+
+/** Without the language, if it is on a line of its own above the program. */
+const withoutName = (code: string): string => code.replace(/^\s*(?:python|py)3?[ \t]*\n/i, "")
+
 /** The block, or those inside of a Markdown block. */
 const opened = (block: Block): ReadonlyArray<Block> =>
   /^(?:markdown|md)$/i.test(block.language) ? blocksOf(block.code) : [block]
@@ -218,9 +228,11 @@ export const programOf = (
   reply: string,
   { asks = [], preamble }: Pick<Problem, "preamble"> & Partial<Pick<Problem, "asks">>
 ): string | undefined => {
-  const answer = Thinking.visibleText(reply)
+  const answer = withoutName(Thinking.visibleText(reply))
   const goesOn = preamble !== "" && isIndented(answer)
-  const all = blocksOf(answer, goesOn ? indented : programStart).flatMap(opened)
+  const all = blocksOf(answer, goesOn ? indented : programStart)
+    .flatMap(opened)
+    .map((block) => ({ ...block, code: withoutName(block.code) }))
   const blocks = all.every(isTranscript) ? all : all.filter((block) => !isTranscript(block))
   const bare = blocks.filter(({ isBare }) => isBare)
   const fenced = blocks.filter(isPython)
@@ -228,7 +240,10 @@ export const programOf = (
   const isExample = bare.length > 0 && !defines.test(fenced.at(-1)?.code ?? "")
   const unnamed = blocks.filter(({ language }) => language === "")
   const programs = unnamed.filter((block) => isProgram(block) || (preamble !== "" && isIndented(block.code)))
-  const plain = programs.length > 0 ? programs : unnamed
+  const others = blocks.filter(
+    (block) => block.language !== "" && !isPython(block) && !isForeign(block) && isProgram(block)
+  )
+  const plain = [programs, others, unnamed].find((one) => one.length > 0) ?? []
   const ranked = isExample ? [bare] : [fenced, bare, plain]
   const match =
     ranked.flatMap((one) => one.findLast(({ code }) => !onlyUses(code, asks)) ?? [])[0] ??
@@ -241,5 +256,7 @@ export const programOf = (
   if (blocks.length > 0) return undefined
   const defining = goesOn ? [] : Unfenced.partsOf(answer, false).filter((part) => defines.test(part))
   if (defining.length > 0) return defining.join("\n\n")
+  const inline = Inline.programsOf(answer)
+  if (inline.length > 0) return inline.findLast((code) => !onlyUses(code, asks)) ?? inline.at(-1)
   return preamble === "" ? undefined : Unfenced.partsOf(answer, true).find(isIndented)
 }
