@@ -52,6 +52,17 @@ describe("ToolCalling", () => {
     assert.isFalse(isRight([strict, strict], written(loose, strict)))
   })
 
+  it("takes a call without arguments for one with none", () => {
+    const none = call("list_rooms", {})
+    for (const json of ['{"name": "list_rooms"}', '{"name": "list_rooms", "arguments": null}']) {
+      const bare = `<tool_call>${json}</tool_call>`
+      assert.isTrue(isRight([none], bare))
+      assert.isTrue(isRight(ToolCalls.callsOf(bare), written(none)))
+      assert.isFalse(isRight([call("list_rooms", { floor: 1 })], bare))
+    }
+    assert.isFalse(isRight([none], '<tool_call>{"name": "list_rooms", "parameters": {}}</tool_call>'))
+  })
+
   it("passes over what is no call, and wants exactly one think block where it is asked for", () => {
     assert.isTrue(isRight([rain], `<tool_call>{broken</tool_call>${written(rain)}`))
     assert.isFalse(isRight([], "nothing"))

@@ -109,13 +109,13 @@ const blocksOf = (text: string): ReadonlyArray<string> => {
 }
 
 /**
- * All valid calls of a completion, in order; malformed or unclosed ones are skipped. Numbers are exact at any length:
- * 0.1 is not 0.10000000000000001.
+ * All valid calls of a completion, in order; malformed or unclosed ones are skipped. A call without arguments, or with
+ * null for them, has none. Numbers are exact at any length: 0.1 is not 0.10000000000000001.
  */
 export const callsOf = (text: string): ReadonlyArray<Call> =>
   blocksOf(text).flatMap((json) => {
-    const call = CallJson.call(escapeControls(json), ["arguments"])
-    return call === undefined ? [] : [{ name: call.name, arguments: ExactJson.parseExact(call.json) }]
+    const call = CallJson.call(escapeControls(json), ["arguments"], true)
+    return call === undefined ? [] : [{ name: call.name, arguments: ExactJson.parseExact(call.json) ?? {} }]
   })
 
 export const writeCall = ({ arguments: value, name }: Call): string =>
