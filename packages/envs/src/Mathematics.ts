@@ -84,7 +84,7 @@ export const layer = Environment.layer("math", settings, (selected) =>
               ...selected,
               columns: {
                 problem: { setting: "problem_field", column: selected.problemField, kind: Columns.text },
-                answer: { setting: "answer_field", column: selected.answerField, kind: Columns.text }
+                answer: { setting: "answer_field", column: selected.answerField, kind: Columns.answer }
               } as const
             },
             ({ answer, problem }) => Result.succeed(asNormal({ problem, answer: MathAnswer.extractReference(answer) }))

@@ -42,6 +42,15 @@ export const texts: Kind<ReadonlyArray<string>> = {
   }
 }
 
+/** A reference answer: a text, or a list of texts (OlympiadBench), which is its only text or is read as JSON. */
+export const answer: Kind<string> = {
+  expected: "a text, or a list of texts",
+  read: (value) => text.read(value) ?? (Array.isArray(value) ? asJson(texts.read(value)) : undefined)
+}
+
+const asJson = (list: ReadonlyArray<string> | undefined): string | undefined =>
+  list?.length === 1 ? list[0] : list && JSON.stringify(list)
+
 /**
  * Bytes of a file: as they are, in the `bytes` of a struct (as the `datasets` library writes images), as base64 or as a
  * data URL.
@@ -69,10 +78,10 @@ export const chat: Kind<ReadonlyArray<Message.Message>> = {
   }
 }
 
-/** Any value; integers beyond the range of `number` are `bigint`, and other numbers beyond it are rejected. */
+/** Any value; integers beyond the range of `number` are `bigint`, and other numbers beyond it are text. */
 export const anything: Kind<NonNullable<unknown>> = {
-  expected: "a value whose numbers a double can hold",
-  read: (value) => (ExactJson.beyondDouble(value) === undefined ? (ExactJson.plain(value) ?? undefined) : undefined)
+  expected: "a value",
+  read: (value) => ExactJson.plainOrText(value) ?? undefined
 }
 
 /** Any value, with numbers as written (`ExactJson.Numeral`). */

@@ -53,8 +53,8 @@ export { DatasetError } from "./DatasetError.ts"
 /** Stream and list of the rows of a source; `row` is compiled once per call. */
 export interface DatasetShape {
   /**
-   * The rows in order, decoded as they are read. Integers beyond the range of `number` are `bigint`, Parquet decimals
-   * with more digits than it holds are text; with `asWritten`, a number that a `number` would round or write
+   * The rows in order, decoded as they are read. Integers beyond the range of `number` are `bigint`; Parquet decimals
+   * with more digits than it holds, and other numbers beyond its range (`1e400`), are text; with `asWritten`, a number that a `number` would round or write
    * differently is an `ExactJson.Numeral`.
    */
   readonly stream: <A, I, RD>(
@@ -185,9 +185,7 @@ const fromRows = (read: (source: string) => Stream.Stream<PlacedRow, DatasetErro
     return read(source).pipe(
       Stream.mapArrayEffect(
         Effect.forEach((placed) => {
-          const beyond = asWritten ? undefined : ExactJson.beyondDouble(placed.value)
-          if (beyond !== undefined) return Effect.fail(tooLarge(source, placed, beyond))
-          return decode(asWritten ? placed.value : ExactJson.plain(placed.value)).pipe(
+          return decode(asWritten ? placed.value : ExactJson.plainOrText(placed.value)).pipe(
             Effect.mapError((error) => misfit(source, placed, error))
           )
         })
@@ -197,14 +195,10 @@ const fromRows = (read: (source: string) => Stream.Stream<PlacedRow, DatasetErro
   return { stream, rows: (source, row) => Stream.runCollect(stream(source, row)) }
 }
 
-const tooLarge = (source: string, { place, row, unit }: PlacedRow, written: string): DatasetError =>
-  new DatasetError({
-    source,
-    row,
-    message: `${place}, ${unit} ${row}: the number ${written.slice(0, 40)} is beyond the range of a double; write it as text`
-  })
-
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const memberOf = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
 
 const misfit = (source: string, { place, row, unit, value }: PlacedRow, error: Schema.SchemaError): DatasetError => {
   const [issue] = formatIssue(error.issue).issues
@@ -212,7 +206,11 @@ const misfit = (source: string, { place, row, unit, value }: PlacedRow, error: S
   const field = path.join(".")
   const columns = typeof value === "object" && value !== null ? Object.keys(value) : []
   const isAbsent = path.length === 1 && !columns.includes(field)
-  const message = issue?.message ?? error.message
+  const beyond = ExactJson.beyondDouble(path.reduce<unknown>(memberOf, value))
+  const message =
+    beyond === undefined
+      ? (issue?.message ?? error.message)
+      : `the number ${beyond.slice(0, 40)} is beyond the range of a double; write it as text`
   return new DatasetError({
     source,
     row,

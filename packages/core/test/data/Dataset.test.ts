@@ -152,16 +152,40 @@ describe("Dataset, files", () => {
     )
   )
 
-  it.effect("reads a number beyond a double as a text, and rejects its row elsewhere", () =>
+  it.effect("reads a number beyond a double as a text, and rejects it where a number must be", () =>
     inFolder((folder) =>
       Effect.gen(function* () {
         const path = yield* written(folder, "rows.jsonl", '{"answer":1}\n{"answer":1e400}\n{"answer":[-1e400]}\n')
         const texts = yield* Columns.rows(path, { answer: column("answer", Columns.text) })
         assert.deepStrictEqual(texts, [{ answer: "1" }, { answer: "1e400" }])
         const values = yield* Columns.rows(path, { answer: column("answer", Columns.anything) })
-        assert.deepStrictEqual(values, [{ answer: 1 }])
-        const error = yield* Effect.flip(rowsOf(path, Schema.Unknown))
-        assert.match(error.message, /rows\.jsonl, line 2: the number 1e400 is beyond the range of a double/)
+        assert.deepStrictEqual(values, [{ answer: 1 }, { answer: "1e400" }, { answer: ["-1e400"] }])
+        const all = yield* rowsOf(path, Schema.Unknown)
+        assert.deepStrictEqual(all, values)
+        const error = yield* Effect.flip(rowsOf(path, Schema.Struct({ answer: Schema.Number })))
+        assert.match(
+          error.message,
+          /rows\.jsonl, line 2, field answer: the number 1e400 is beyond the range of a double; write it as text/
+        )
+        // A column that is not read does no harm.
+        assert.lengthOf(yield* rowsOf(path, Schema.Struct({})), 3)
+      })
+    )
+  )
+
+  it.effect("reads lists of answers", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = yield* written(
+          folder,
+          "rows.jsonl",
+          '{"a":["2"]}\n{"a":[1.0, "3"]}\n{"a":5}\n{"a":[]}\n{"a":[[1]]}\n'
+        )
+        assert.deepStrictEqual(yield* Columns.rows(path, { a: column("a", Columns.answer) }), [
+          { a: "2" },
+          { a: '["1.0","3"]' },
+          { a: "5" }
+        ])
       })
     )
   )

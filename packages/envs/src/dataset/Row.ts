@@ -34,7 +34,7 @@ export const columnsOf = ({ answerField, idField, promptField, promptTemplate }:
         ])
       )),
   ...(idField !== null && { id: { setting: "id_field", column: idField, kind: Columns.written } }),
-  ...(answerField !== null && { answer: { setting: "answer_field", column: answerField, kind: Columns.text } })
+  ...(answerField !== null && { answer: { setting: "answer_field", column: answerField, kind: Columns.answer } })
 })
 
 const templated = (column: string): string => `template:${column}`

@@ -131,18 +131,24 @@ const withNumerals = (text: string): unknown =>
       )
     : JSON.parse(text)
 
-/** The value without numerals, as `parse` gives it; the same object if it has none. */
-export const plain = (value: unknown): unknown => {
+const withNumbers = (value: unknown, numberOf: (numeral: Numeral) => unknown): unknown => {
   if (value instanceof Decimal) return value.exact
-  if (value instanceof Numeral) return valueOf(value.text)
+  if (value instanceof Numeral) return numberOf(value)
   if (Array.isArray(value)) {
-    const all = value.map(plain)
+    const all = value.map((one) => withNumbers(one, numberOf))
     return all.some((one, at) => one !== value[at]) ? all : value
   }
   if (!isRecord(value)) return value
-  const entries = Object.entries(value).map(([key, one]) => [key, plain(one)] as const)
+  const entries = Object.entries(value).map(([key, one]) => [key, withNumbers(one, numberOf)] as const)
   return entries.some(([key, one]) => one !== value[key]) ? KeyOrder.copy(value, Object.fromEntries(entries)) : value
 }
+
+/** The value without numerals, as `parse` gives it; the same object if it has none. */
+export const plain = (value: unknown): unknown => withNumbers(value, ({ text }) => valueOf(text))
+
+/** Like `plain`, with the text of numbers beyond the range of a double, instead of infinity. */
+export const plainOrText = (value: unknown): unknown =>
+  withNumbers(value, (numeral) => (beyondDouble(numeral) === undefined ? valueOf(numeral.text) : numeral.text))
 
 /** A number of the value, as written, that is beyond the range of a double; undefined if none is. */
 export const beyondDouble = (value: unknown): string | undefined => {
