@@ -10,6 +10,7 @@ import * as CompareLeaves from "./CompareLeaves.ts"
 import type { Rules } from "./CompareLeaves.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
 import { apply, type Expression } from "./expression/Expression.ts"
+import * as Inequalities from "./Inequalities.ts"
 import { type Assignment, assignment, isConstant } from "./Naming.ts"
 import * as RealSet from "./RealSet.ts"
 import * as Times from "./Times.ts"
@@ -248,6 +249,8 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
   }
   if (gold._tag === "Relation" && prediction._tag === "Relation") return compareRelations(gold, prediction, rules)
   if (gold._tag === "Relation") {
+    // `\sqrt{2} \approx 1.41` is answered by either side.
+    if (prediction._tag === "Leaf" && CompareLeaves.isApproximated(prediction, gold, rules)) return true
     const named = assignment(gold, false)
     if (named !== undefined) return compare(named.value, prediction, rules)
     const unknown = RealSet.fromInequality(gold)?.name
@@ -266,6 +269,8 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
       sameRealSet(gold, prediction)
     )
   }
+  if (gold._tag === "List" && gold.items.some(isInequality) && (isRealSet(prediction) || prediction._tag === "Tuple"))
+    return Inequalities.areSolvedBy(gold, prediction)
   if (gold._tag === "Membership" && prediction._tag === "Membership") {
     return gold.element === prediction.element && compare(gold.set, prediction.set, rules)
   }

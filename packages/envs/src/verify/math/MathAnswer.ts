@@ -6,12 +6,14 @@
  * plain numbers, are decided here immediately (`decide`); other leaves need compute-engine (`Latex.load`), which
  * `MathVerifier` runs in a worker. Reference for the cases: Math-Verify, https://github.com/huggingface/Math-Verify.
  */
+import * as Choices from "./Choices.ts"
 import * as Compare from "./Compare.ts"
 import type { Reader } from "./Latex.ts"
 import * as Integers from "./Integers.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Numerals from "../text/Numerals.ts"
 import * as Plain from "./Plain.ts"
+import * as BoxedSentence from "../text/BoxedSentence.ts"
 import * as Spelled from "../text/Spelled.ts"
 import { parse } from "./Structure.ts"
 
@@ -90,29 +92,7 @@ const withUnit = (answer: string, other: string): string => {
     : answer
 }
 
-const choiceInText = /^\s*\\(?:text[a-z]*|math[a-z]*)\s*\{\s*\(([A-J])\)\s*([^{}]*)\}([^]*)$/
-const choiceInPlain = /^\s*\(([A-J])\)([^]*)$/
-const spacing = /^(?:[\s~:.]|\\[,;:! ]|\\q?quad(?![a-zA-Z]))+/
-
-/** A choice with its value, as at the end of AMC solutions: `\textbf{(C)}\ 12`. */
-const choiceOf = (answer: string): { readonly label: string; readonly value: string } | undefined => {
-  const [, label, inside = "", behind = ""] = choiceInText.exec(answer) ?? choiceInPlain.exec(answer) ?? []
-  const value = `${inside} ${behind}`.replace(spacing, "").trim()
-  return label === undefined || !/^(?:[-\d.$]|\\(?:[dt]?frac|sqrt|pi|text|\$)(?![a-zA-Z]))/.test(value)
-    ? undefined
-    : { label, value }
-}
-
-/** The compared parts of two answers if either names a choice with its value. */
-const withoutChoices = (gold: string, prediction: string): readonly [gold: string, prediction: string] | undefined => {
-  const [a, b] = [choiceOf(gold), choiceOf(prediction)]
-  if (a === undefined && b === undefined) return undefined
-  const label = /^(?:\\(?:text[a-z]*|math[a-z]*)\s*\{\s*)?\(?([A-J])\)?\s*\}?$/
-  const [own, other] = [a?.label ?? label.exec(gold.trim())?.[1], b?.label ?? label.exec(prediction.trim())?.[1]]
-  if (own !== undefined && other !== undefined && (own !== other || a === undefined || b === undefined))
-    return [own, other]
-  return [a?.value ?? gold, b?.value ?? prediction]
-}
+const startsWithNumber = /^[\s$]{0,9}-?(?:\\?[$€£]\s?)?(?:[\d.]|\\[dt]?frac)/
 
 const withHyphens = (text: string): string => text.replaceAll("\\dash", "-")
 
@@ -129,8 +109,10 @@ export const equivalent = (
   const [gold, prediction] = [Spelled.withoutExplanation(goldAnswer), Spelled.withoutExplanation(predictedAnswer)]
   const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
-  const values = withoutChoices(gold, prediction)
+  const values = Choices.without(gold, prediction)
   if (values !== undefined) return equivalent(...values, read, rules)
+  const stated = startsWithNumber.test(gold) ? BoxedSentence.valueIn(prediction) : undefined
+  if (stated !== undefined) return equivalent(gold, stated, read, rules)
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
   const [a, b] = [
     normalise(withUnit(inEnglish(gold, prediction, referenceComma), prediction)),

@@ -139,7 +139,7 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\(?:dots[cbm]?|ldots|cdots)(?![a-zA-Z])|\.\.\.|…/g, "\\dots "],
   [/\\(?:degree|degrees)(?![a-zA-Z])/g, "^\\circ "],
   [/\^\s*\{\s*\\circ\s*\}/g, "^\\circ "],
-  [/(?<=\d)\s?x\s?(?=10\s?\^)/g, "\\times "],
+  [/(?<=\d)\s?x\s?(?=10\s?\^)|(?<=\d\s)x\s(?=\\?\$?\d)/g, "\\times "],
   [/(?<=\d)\s*\^\s*(?:\{\s*)?\\text\{\s*(st|nd|rd|th)\s*\}(?:\s*\})?/g, "\\text{ $1}"],
   [/\*\*/g, "^"],
   [/(?<!\^)\*/g, "\\cdot "],

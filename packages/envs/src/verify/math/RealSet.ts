@@ -36,14 +36,15 @@ const compare = (a: End, b: End): number | undefined => {
   return difference === undefined ? undefined : Value.sign(difference)
 }
 
-const endOf = (answer: Answer): End | undefined => {
+export const endOf = (answer: Answer): End | undefined => {
   if (answer._tag !== "Leaf" || answer.expression === undefined) return undefined
   if (answer.expression._tag === "Infinity") return answer.expression.isNegative ? "-infinity" : "+infinity"
   const value = ExpressionValue.constant(answer.expression)
   return value === undefined ? undefined : Value.multiply(value, Value.exact(answer.scale))
 }
 
-const point = (value: End): Piece => ({ low: value, high: value, isLowClosed: true, isHighClosed: true })
+/** One number. */
+export const point = (value: End): Piece => ({ low: value, high: value, isLowClosed: true, isHighClosed: true })
 
 /** One interval; empty if its ends are in the wrong order, undefined if their order is undecided. */
 const interval = (low: End, high: End, isLowClosed: boolean, isHighClosed: boolean): RealSet | undefined => {
@@ -186,7 +187,7 @@ const written = (low: Answer, high: Answer, isLowClosed: boolean, isHighClosed: 
 }
 
 /** The symbol (or value of an unknown function) that an answer is, possibly as an absolute value. */
-const unknown = (answer: Answer): { readonly name: string; readonly isAbsolute: boolean } | undefined => {
+export const unknown = (answer: Answer): { readonly name: string; readonly isAbsolute: boolean } | undefined => {
   const expression = answer._tag === "Leaf" ? answer.expression : undefined
   if (expression?._tag === "Symbol") return { name: expression.name, isAbsolute: false }
   if (expression?._tag === "Call") return { name: answer.text, isAbsolute: false }

@@ -13,6 +13,7 @@ import * as Announcement from "./Announcement.ts"
 import * as Boxes from "./Boxes.ts"
 import * as Formulas from "./Formulas.ts"
 import * as Prose from "./Prose.ts"
+import * as Retraction from "./Retraction.ts"
 import * as Signs from "./Signs.ts"
 import * as Wording from "./Wording.ts"
 
@@ -132,6 +133,10 @@ export const isUnreadable = (reference: string): boolean => {
   return object !== undefined && object.answer === undefined
 }
 
+/** What marks a reference as rounded, before a number or after a name: `\approx 3.14`, "about 34". */
+const rounded =
+  /^(\s*\$?\s*(?:[a-zA-Z]\s?)?)(?:\\approx(?![a-zA-Z])|≈|~|\\sim(?![a-zA-Z])|(?:\\text\s?\{\s?)?(?:approximately|approx\.?|about|roughly|around)(?![a-zA-Z])(?:\s?\})?)\s*(?=\\?[$€£]?\s?-?[\d.\\])/i
+
 /** A reference without what a column's form adds to it. */
 const unwrapped = (reference: string): string => {
   const object = inObject(reference)?.answer
@@ -158,7 +163,8 @@ export const extractReference = (reference: string): string => {
     Boxes.unclosed(written) ??
     [...written.matchAll(tag)].at(-1)?.[1]?.trim() ??
     Announcement.last(written)
-  return found === undefined || found.trim() === "" ? written : (bold.exec(found)?.[1] ?? found)
+  const answer = found === undefined || found.trim() === "" ? written : (bold.exec(found)?.[1] ?? found)
+  return answer.replace(rounded, (_, before: string) => (/[a-zA-Z]/.test(before) ? `${before}=` : before))
 }
 
 const isOpenBefore = (before: string): boolean =>
@@ -171,8 +177,17 @@ const unmarkedIn = (text: string, allowsNumbers: boolean): string | undefined =>
   return at >= 0 && isOpenBefore(text.slice(Math.max(0, at - 300), at)) ? undefined : answer
 }
 
+/** What the last `<answer>` states; empty if the text takes it back. */
+const inLastTag = (text: string): string | undefined => {
+  const last = [...text.matchAll(tag)].at(-1)
+  const stated = last?.[1]?.trim() ?? ""
+  if (last === undefined || stated === "") return undefined
+  const answer = Announcement.last(stated) ?? stated
+  return Retraction.follows(text.slice(last.index + last[0].length), answer) ? "" : answer
+}
+
 /**
- * The answer marked by boxes or announcements; undefined without a mark, without an answer if the marks have none.
+ * The answer marked by boxes, tags or announcements; undefined without a mark, without an answer if the marks have none.
  */
 export const marked = (
   completion: string,
@@ -184,7 +199,9 @@ export const marked = (
   if (boxes > maxBoxed) return { answer: undefined }
   if (boxes === 0 && needsBox) return undefined
   const answer =
-    boxes > 0 ? Boxes.last(text)?.answer.replace(/^\s?\\approx\s?(?=-?\d*\.\d)/, "") : Announcement.last(text)
+    boxes > 0
+      ? Boxes.last(text)?.answer.replace(/^\s?\\approx\s?(?=-?\d*\.\d)/, "")
+      : (inLastTag(text) ?? Announcement.last(text))
   if (boxes === 0 && answer === undefined) return undefined
   return { answer: answer?.trim() === "" ? undefined : answer }
 }
