@@ -7,6 +7,7 @@
  * not \boxed{5}"), part of a calculation or hedge (`BoxContext`), or taken back (`Retraction`) leaves no answer at all.
  */
 import * as BoxContext from "./BoxContext.ts"
+import * as Condition from "./Condition.ts"
 import * as Formulas from "./Formulas.ts"
 import * as Retraction from "./Retraction.ts"
 import * as Scan from "./Scan.ts"
@@ -99,7 +100,7 @@ export const last = (text: string): Found | undefined => {
   if (found === undefined) return undefined
   if (Wording.isDeniedBy(Tongues.beforeValue(text.slice(Math.max(0, found.start - 300), found.start)))) return undefined
   const { answer, end } = found
-  if (Retraction.follows(text.slice(end), answer)) return undefined
+  if (Retraction.follows(text.slice(end), answer) || Condition.isConditional(text, found)) return undefined
   // `\boxed{\frac{1}{2}} or 0.5`: the comparison decides if they are equivalent.
   const also = alternative.exec(text.slice(end, end + 120))
   const isAnswer = BoxContext.isAnswer(
@@ -108,6 +109,8 @@ export const last = (text: string): Found | undefined => {
     formulasAround(text, found)
   )
   if (!isAnswer) return undefined
+  const other = Condition.otherCase(text, all(text), found)
+  if (other !== undefined) return { ...found, answer: `${other} \\text{ or } ${answer}` }
   return also === null ? found : { ...found, answer: `${answer} \\text{ or } ${also[1]}` }
 }
 

@@ -74,7 +74,7 @@ const comparison = /(?<![a-zA-Z])as\s+(?:well|many|much|opposed|long|if|far|big|
 
 /** A value with at most three words of a unit, up to the punctuation before its explanation: "12 hours: 3 times 4". */
 const explained =
-  /^[\s"'“‘`*_(]{0,8}[-+]?(?:\\?\$|€|£)?[ \t]?(?:\d[\d,]{0,40}(?:\.\d{1,40})?|\.\d{1,40})(?:[ \t]{0,2}\/[ \t]{0,2}\d{1,20})?\$?(?:[ \t]?(?:\\?[%％]|°))?[*_$]{0,4}(?:[ \t][a-zA-Z°]{1,20}){0,3}[*_]{0,3}(?=[:;][ \t]|[ \t][—–][ \t]|[—–]\p{L})/u
+  /^[\s"'“‘`*_(]{0,8}[-+]?(?:\\?\$|€|£)?[ \t]?(?:\d[\d,]{0,40}(?:\.\d{1,40})?|\.\d{1,40})(?:[ \t]{0,2}\/[ \t]{0,2}\d{1,20})?\$?(?:[ \t]?(?:\\?[%％]|°))?[*_$]{0,4}(?:[ \t][a-zA-Z°]{1,20}){0,3}[*_]{0,3}(?=[:;][ \t]|[ \t][—–][ \t]|[ \t]-[ \t][a-zA-Z]{3}|[—–]\p{L})/u
 /** A calculation, or words that do not follow a number as in a ratio ("2: 3 for boys") or a time ("12: 30 pm"). */
 const calculation =
   /^[^a-zA-Z]{0,40}\d[ \t]{0,3}(?:[*×·+/x-]|\\(?:times|cdot|div)|times|plus|minus|over|per|divided by|multiplied by)[ \t]{0,3}[\d$€£(]/i
@@ -85,7 +85,7 @@ const interrupted = /^(?:no|nope|wait|or|actually|sorry|oops|correction|rather|h
 /** Start of the explanation of the value that a statement begins with; -1 if none. */
 const explanationAt = (stated: string): number => {
   const at = explained.exec(stated)?.[0].length ?? -1
-  const tail = at === -1 ? "" : stated.slice(at).replace(/^[\s:;—–]+/, "")
+  const tail = at === -1 ? "" : stated.slice(at).replace(/^[\s:;—–]+(?:-\s)?/, "")
   const isExplanation = calculation.test(tail) || (otherThanRatio.test(tail) && /[a-zA-Z]{2}/.test(tail))
   const isOpen = tail.length > maxRemark || interrupted.test(tail) || tail.includes("?") || Wording.isDoubtful(tail)
   return isExplanation && !isOpen ? at : -1
@@ -142,7 +142,7 @@ const withoutRemark = (value: string): string => {
 }
 
 const leads =
-  /^(?:(?:then|thus|therefore|hence|simply|just|exactly|precisely|indeed|clearly|obviously|equal to|given by)[\s,:]+){1,3}/i
+  /^(?:(?:then|thus|therefore|hence|simply|just|exactly|precisely|indeed|clearly|obviously|equal to|given by|approximately|approx\.?)[\s,:]+){1,3}/i
 
 /** The value stated after "the answer is"; an empty text if none or several. */
 export const valueOf = (said: string): string => {

@@ -59,7 +59,7 @@ const aside = new RegExp(
 )
 
 const interjection =
-  "(?:but|wait|no|nope|hmm+|hm|oh|oops|sorry|actually|well|hold\\s+on|however|on\\s+(?:second\\s+thought|reflection)|edit|update|apologies|ah)"
+  "(?:but|wait|no|nope|hmm+|hm|oh|oops|sorry|unfortunately|sadly|alas|actually|well|hold\\s+on|however|on\\s+(?:second\\s+thought|reflection)|edit|update|apologies|ah)"
 const interjections = new RegExp(`^[\\s*_>#("'—–-]*(?:${interjection}(?![a-zA-Z])[\\s,.!:…—–-]*){0,4}`, "i")
 
 const pronoun = "(?:that|this|it)"

@@ -124,6 +124,12 @@ const rewritings: ReadonlyArray<Rewriting> = [
     ),
     " wait, "
   ],
+  [
+    words(
+      "(?:peccato|accidenti|purtroppo|lamentablemente|desafortunadamente|por\\sdesgracia|infelizmente|hélas|malheureusement|zut|mince|leider|schade|helaas|tyvärr|niestety|увы|к\\sсожалению|maalesef|sayangnya)(?=\\s?[,!])"
+    ),
+    " wait, "
+  ],
   [words("(?:عذر[اًا]{1,2}|انتظر|रुको|रुकिए|माफ़\\sकीजिए)(?=\\s?[,.!;।،])"), " wait, "],
   [words("nein|нет|(?:non|não|nao|nee|nej|nei|nie|hayır|không|tidak|لا|नहीं)(?=\\s?[,.!;।،])"), " no, "],
   [/नहीं\sहै(?![\p{L}\p{M}])/gu, " is not correct "],
@@ -194,7 +200,7 @@ const rewritings: ReadonlyArray<Rewriting> = [
 
 /** Texts that may contain one of the words: letters that English does not have, or a word that it does not. */
 const candidates =
-  /¡|[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|pos(?:s?ib)[a-z]{4,8}|prob[a-z]{5,11}e|prova[a-z]{8}|wahrscheinlich|waarschijnlijk|misschien|kanskj?e|korrektur|corre(?:ctie|zione|ction)|sono?(?=\s[-$\\\d])|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi|mindestens|wenigstens|zumindest|al|au|por|pelo|almeno|minstens|minst|mindst|co|en|setidaknya|hoogstens|etwa|rund|alrededor|environ|cerca|non|nee|nej|nei|tidak|reconsiderando|reconsideremos|recalcul[a-z]{2,5}|ricalcol[a-z]{1,5}|voy|vou|vamos|deixe-me|refaisons|reprenons|nochmals?|noch|erneut|adivino|chuto|meu|meine|ongeveer|omkring|sekitar|kira)(?![a-z])|[à-ž]/iu
+  /¡|[^\p{ASCII}\u0080-\u024f\u2010-\u2027\u2190-\u22ff]|(?<![a-z])(?:es|est|ist|ops|oups|ups|hoppla|errei|comet[ií]|ho|ik|era|seria|is|är|er|jest|incorrect[ao]|fals[oa]|falsch|faux|o|u|ou|oder|oppure|eller|lub|albo|veya|atau|nein|warte|espera|espere|attend(?:s|ez)|aspetta|scusa|ni(?:e|cht|et)|bukan|quiz[aá]s?|tal|talvez|forse|vielleicht|peut|pos(?:s?ib)[a-z]{4,8}|prob[a-z]{5,11}e|prova[a-z]{8}|wahrscheinlich|waarschijnlijk|misschien|kanskj?e|korrektur|corre(?:ctie|zione|ction)|sono?(?=\s[-$\\\d])|mungkin|belki|sollte|dever?ia|devrait|salah|me|je|ich|mi|mindestens|wenigstens|zumindest|al|au|por|pelo|almeno|minstens|minst|mindst|co|en|setidaknya|hoogstens|etwa|rund|alrededor|environ|cerca|non|nee|nej|nei|tidak|reconsiderando|reconsideremos|recalcul[a-z]{2,5}|ricalcol[a-z]{1,5}|voy|vou|vamos|deixe-me|refaisons|reprenons|nochmals?|noch|erneut|adivino|chuto|meu|meine|ongeveer|omkring|sekitar|kira|peccato|accidenti|purtroppo|lamentablemente|desafortunadamente|infelizmente|malheureusement|leider|schade|helaas|niestety|maalesef|sayangnya)(?![a-z])|[à-ž]/iu
 
 /** The text with the words of other languages in English. */
 export const inEnglish = (text: string): string =>
@@ -207,11 +213,11 @@ export const beforeValue = (text: string): string => inEnglish(`${text}\\`).slic
 
 /** "Die Antwort ist", "答案是：", directly before a value. */
 const announcements =
-  /(?<!\p{L})(?:(?:la|a|die|das|het|de|el|il|le|o|l['’])\s?)?(?:respuesta|resposta|risposta|réponse|antwort|antwoord|svaret|ответ|odpowiedź|cevap|jawabannya|ergebnis|lösung|resultado|risultato|résultat|resultaat|resultatet|результат|wynik|solución|soluzione|solução|oplossing)(?:\s(?:correct[ao]|corrett[ao]|finale?))?\s?(?:es|é|è|est|ist|lautet|beträgt|is|är|to|adalah|:|=|—|–)(?=[\s$*:]{0,6}(?:\\?[$€£])?[-\d\\])|(?:最[终後后終])?的?(?:答案|答え|答)\s?(?:是|为|為|は|:|：|=)[:：]?(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])|(?<!\p{L})(?:الجواب|الإجابة|الناتج)(?:\sالنهائية?)?\s?(?:هو|هي|:|=)(?=[\s$*:]{0,6}(?:\\?[$€£])?[-\d\\])|정?답(?:은|:|：)(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])/giu
+  /(?<!\p{L})(?:(?:la|a|die|das|het|de|el|il|le|o|l['’])\s?)?(?:respuesta|resposta|risposta|réponse|antwort|antwoord|svaret|ответ|odpowiedź|cevap|jawabannya|ergebnis|lösung|resultado|risultato|résultat|resultaat|resultatet|результат|wynik|solución|soluzione|solução|oplossing)(?:\s(?:correct[ao]|corrett[ao]|finale?))?\s?(?:es|é|è|est|ist|lautet|beträgt|is|är|to|adalah|:|=|—|–)(?=[\s$*:]{0,6}(?:\\?[$€£])?[-\d\\])|(?:最[终後后終])?的?(?:答案|答え|答)\s?(?:是|为|為|は|:|：|=)[:：]?(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])|(?<!\p{L})(?:الجواب|الإجابة|الناتج)(?:\sالنهائية?)?\s?(?:هو|هي|:|=)(?=[\s$*:]{0,6}(?:\\?[$€£])?[-\d\\])|정?답(?:은|:|：)(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])|(?<!\p{L})(?:উত্তর(?:টি)?\s?(?:হ(?:ল|লো|['’]ল|চ্ছে)\s?:?|:|=)|(?:अंतिम\s)?(?:उत्तर|जवाब)\s?(?:है\s?:?|:|=|(?=\s\d))|సమాధానం\s?(?::|=|(?=\s\d))|jibu\s?(?:la\smwisho\s)?(?:ni|:|=)|(?:câu\strả\slời|đáp\s(?:án|số)|kết\squả)\s?(?:cuối\scùng\s)?(?:là\s?:?|:|=))(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])|คำตอบ(?:สุดท้าย)?\s?(?:คือ\s?:?|:|=)(?=[\s$*]{0,6}(?:\\?[$€£])?[-\d\\])/giu
 
 /** A word of another script behind an announced number, a unit or an ending, but no multiple: "72 个", "72です". */
 const unit =
-  /( the answer is [\s$*:]{0,6}(?:\\?[$€£])?-?[\d.,/]{0,40}\d\$?)\s?(?!十|百|千|万|萬|亿|億|兆|십|백|천|만|억|тыс|млн|млрд|миллион|миллиард)(?:(?![a-zA-Zµ])\p{L}){1,20}(?![\p{L}])(?!\s?[-\d])/gu
+  /( the answer is [\s$*:]{0,6}(?:\\?[$€£])?-?[\d.,/]{0,40}\d\$?)\s?(?!十|百|千|万|萬|亿|億|兆|십|백|천|만|억|тыс|млн|млрд|миллион|миллиард)(?:(?![a-zA-Zµ])[\p{L}\p{M}]){1,20}(?![\p{L}\p{M}])(?!\s?[-\d])/gu
 
 /** The text in English, if it announces its answer in one of the languages; otherwise unchanged. */
 export const withAnnouncements = (text: string): string => {
