@@ -54,8 +54,8 @@ export { DatasetError } from "./DatasetError.ts"
 export interface DatasetShape {
   /**
    * The rows in order, decoded as they are read. Integers beyond the range of `number` are `bigint`; Parquet decimals
-   * with more digits than it holds, and other numbers beyond its range (`1e400`), are text; with `asWritten`, a number that a `number` would round or write
-   * differently is an `ExactJson.Numeral`.
+   * with more digits than it holds, and other numbers beyond its range (`1e400`), are text; with `asWritten`, a number
+   * that a `number` would round or write differently is an `ExactJson.Numeral`.
    */
   readonly stream: <A, I, RD>(
     source: string,

@@ -1,6 +1,6 @@
 /**
- * Joins a unit that an answer writes in several commands to one text, as `Units` reads it: `5 \mathrm{~km} / \mathrm{h}`
- * and `5 \frac{\text{km}}{\text{h}}` are `5 \text{ km/h}`. Minutes are no minimum: `5 \text{ min}`.
+ * Joins a unit that an answer writes in several commands to one text, as `Units` reads it: `5 \mathrm{~km} /
+ * \mathrm{h}` and `5 \frac{\text{km}}{\text{h}}` are `5 \text{ km/h}`. Minutes are no minimum: `5 \text{ min}`.
  */
 import * as Units from "./Units.ts"
 

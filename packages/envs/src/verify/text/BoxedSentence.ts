@@ -1,5 +1,5 @@
 /**
- * Reads the number of a sentence or a label inside of a box: "The answer is 18", "Total cost: $18", "Tom has 18 apples".
+ * Reads the number of a sentence or a label inside of a box: "The answer is 18", "Total: $18", "Tom has 18 apples".
  * The number follows a verb or a sign directly, is the only one, and nothing denies, bounds or computes it. Linear.
  */
 import * as Spelled from "./Spelled.ts"

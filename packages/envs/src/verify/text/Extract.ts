@@ -187,7 +187,8 @@ const inLastTag = (text: string): string | undefined => {
 }
 
 /**
- * The answer marked by boxes, tags or announcements; undefined without a mark, without an answer if the marks have none.
+ * The answer marked by boxes, tags or announcements; undefined without a mark, without an answer if the marks have
+ * none.
  */
 export const marked = (
   completion: string,
