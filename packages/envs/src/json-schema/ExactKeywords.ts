@@ -1,9 +1,10 @@
 /**
  * Implements JSON Schema keywords that compare numbers as written: the library compares doubles, so that
- * 9007199254740992 would equal 9007199254740993, and 1.15 would be no multiple of 0.01.
+ * 9007199254740992 would equal 9007199254740993, 9007199254740993.5 be an integer, and 1.15 no multiple of 0.01.
  *
- * `read` returns the value with doubles and remembers which integers beyond 2^53 they represent; `const`, `enum`,
- * bounds and `uniqueItems` compare those exactly, `multipleOf` also decimals; everything else is the library's.
+ * `read` returns the value with doubles and remembers which numbers they represent: integers beyond 2^53, and fractions
+ * whose double is an integer, which are another fraction for the library. `const`, `enum`, bounds, `uniqueItems` and
+ * `multipleOf` compare them exactly; everything else is the library's.
  */
 import type { Ajv, ErrorObject, SchemaObject, ValidateFunction } from "ajv"
 
@@ -12,7 +13,12 @@ type Place = NonNullable<Parameters<ValidateFunction>[1]>
 
 type Holder = { readonly [key: string]: unknown }
 
-const integers = new WeakMap<object, Map<string, bigint>>()
+interface Decimal {
+  readonly digits: bigint
+  readonly exponent: number
+}
+
+const exacts = new WeakMap<object, Map<string, bigint | Decimal>>()
 
 /** ES2026, which Node has; not yet in TypeScript's library. */
 const json = JSON as unknown as {
@@ -32,8 +38,7 @@ export const read = (text: string): Holder => {
   let last = ""
   const value = json.parse(text, function (key, one, { source = "" }) {
     last = source
-    if (typeof one === "number") remember(this, key, one, source)
-    return one
+    return typeof one === "number" ? remember(this, key, one, source) : one
   })
   const whole = { "": value }
   // The last number read is the whole value; its holder was the parser's.
@@ -41,17 +46,29 @@ export const read = (text: string): Holder => {
   return whole
 }
 
-const remember = (holder: object, key: string, value: number, source: string): void => {
-  if (Number.isSafeInteger(value) || !/^-?\d+(?:\.0*)?$/.test(source)) return
-  const known = integers.get(holder) ?? new Map<string, bigint>()
-  integers.set(holder, known.set(key, BigInt(source.split(".")[0] ?? "")))
+/** A fraction, in the place of one whose double is an integer. */
+const someFraction = 4_503_599_627_370_495.5
+
+/** Remembers the number that a double does not represent, and returns the double to validate. */
+const remember = (holder: object, key: string, value: number, source: string): number => {
+  const set = (exact: bigint | Decimal) =>
+    exacts.set(holder, (exacts.get(holder) ?? new Map<string, bigint | Decimal>()).set(key, exact))
+  const [, whole = "", places = ""] = /^(-?\d+)(?:\.(\d+?)0*)?$/.exec(source) ?? []
+  if (whole === "") return value
+  if (places === "" || places === "0") {
+    if (!Number.isSafeInteger(value)) set(BigInt(whole))
+    return value
+  }
+  if (!Number.isInteger(value) && Math.abs(value) !== someFraction) return value
+  set({ digits: BigInt(whole + places), exponent: -places.length })
+  return value < 0 ? -someFraction : someFraction
 }
 
-/** A member's value, exact if it is an integer. */
+/** A member's value, exact if it is an integer or remembered. */
 const exact = (holder: object, key: string): unknown => {
   const value = (holder as Holder)[key]
   const integer = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value
-  return integers.get(holder)?.get(key) ?? integer
+  return exacts.get(holder)?.get(key) ?? integer
 }
 
 const isSame = (a: object, aKey: string, b: object, bKey: string): boolean => {
@@ -75,27 +92,36 @@ const bound =
   (holds: (value: number | bigint, limit: number | bigint) => boolean): Judge =>
   (schema, keyword, { key, parent }) => {
     const [value, limit] = [exact(parent, key), exact(schema, keyword)]
+    if (isDecimal(value) || isDecimal(limit)) {
+      const [one, other] = [decimalOf(value), decimalOf(limit)]
+      return one === undefined || other === undefined || holds(...scaled(one, other))
+    }
     const areNumbers = [value, limit].every((one) => typeof one === "number" || typeof one === "bigint")
     return !areNumbers || holds(value as number | bigint, limit as number | bigint)
   }
 
-interface Decimal {
-  readonly digits: bigint
-  readonly exponent: number
-}
+const isDecimal = (value: unknown): value is Decimal =>
+  typeof value === "object" && value !== null && "digits" in value && typeof value.digits === "bigint"
 
 /** An exact integer, or the shortest decimal of a double: as written, up to 15 digits. */
 const decimalOf = (value: unknown): Decimal | undefined => {
+  if (isDecimal(value)) return value
   if (typeof value === "bigint") return { digits: value, exponent: 0 }
   const [match, whole = "", places = "", power = "0"] =
     typeof value === "number" ? (/^(-?\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value)) ?? []) : []
   return match === undefined ? undefined : { digits: BigInt(whole + places), exponent: Number(power) - places.length }
 }
 
+/** Two decimals as integers of the same unit. */
+const scaled = (a: Decimal, b: Decimal): readonly [bigint, bigint] => {
+  const least = Math.min(a.exponent, b.exponent)
+  const [x = 0n, y = 0n] = [a, b].map(({ digits, exponent }) => digits * 10n ** BigInt(exponent - least))
+  return [x, y]
+}
+
 const isMultiple = (value: Decimal, unit: Decimal): boolean => {
-  const least = Math.min(value.exponent, unit.exponent)
-  const scaled = ({ digits, exponent }: Decimal) => digits * 10n ** BigInt(exponent - least)
-  return unit.digits !== 0n && scaled(value) % scaled(unit) === 0n
+  const [x, y] = scaled(value, unit)
+  return unit.digits !== 0n && x % y === 0n
 }
 
 const keywords: { readonly [keyword: string]: { readonly message: string; readonly judge: Judge } } = {
@@ -118,7 +144,7 @@ const keywords: { readonly [keyword: string]: { readonly message: string; readon
     message: "must be a multiple of the number",
     judge: (schema, keyword, { key, parent }) => {
       const value = exact(parent, key)
-      if (typeof value !== "number" && typeof value !== "bigint") return true
+      if (typeof value !== "number" && typeof value !== "bigint" && !isDecimal(value)) return true
       const [multiple, unit] = [decimalOf(value), decimalOf(exact(schema, keyword))]
       return multiple !== undefined && unit !== undefined && isMultiple(multiple, unit)
     }
