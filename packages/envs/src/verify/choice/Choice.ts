@@ -114,7 +114,10 @@ const isOffered = (text: string, label: string): boolean => {
 const maxMarked = 2_000
 
 const claimIn = (answer: string, choices: Choices): Claim | undefined =>
-  answer.length > maxMarked ? undefined : claimOf(answer.replaceAll(/\\(?:boxed|fbox)\s*\{/g, " "), choices)
+  answer.length > maxMarked ? undefined : claimOf(answer.replaceAll(frames, " "), choices)
+
+/** Commands around a choice, with the text in them: `\text{(B) Paris}`. */
+const frames = /\\(?:boxed|fbox)\s*\{|\\(?:text\w*|mathrm|mathbf|mbox)\s*\{(?=[^{}]*\s[^{}]*\})|(?<=\s[^{}]{0,200})\}/g
 
 /** True if a label occurs anywhere in a text. */
 const mentions = (text: string, { labels }: Choices): boolean =>

@@ -33,7 +33,7 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
         const begun = Words.conjunctions.has(token.word) ? token.word : word(next + 1)
         const isOpen = begun === "or" || begun === "if" || begun === "unless" || begun === "until"
         if (isOpen && !isReason) return false
-        isReason ||= Words.subordinators.has(begun)
+        isReason ||= Words.subordinators.has(begun) || isAboutOthers(next)
         isContrast = token.word !== ":" || !isReason
         names = 0
       }
@@ -56,6 +56,13 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
       if (Words.depends(token) || choices.labels.includes(token.text)) return false
     }
     return false
+  }
+
+  /** ", and all the others are wrong" */
+  const isAboutOthers = (at: number): boolean => {
+    let next = at
+    while (/^(?:[,;]|and|while|whereas|all|of|the)$/.test(word(next)) && next < at + 6) next += 1
+    return /^(?:others?|rest|remaining)$/.test(word(next))
   }
 
   const isOwnView = (at: number): boolean => /^(?:i|i'd|we|would)$/.test(word(at - 1))

@@ -26,6 +26,8 @@ export const verbsOf = ({ list, skip, word }: Names) => {
     if (/^(?:seems|appears|turns)$/.test(first) && word(at + 1) !== "to" && word(at + 1) !== "out") {
       return first === "seems" ? { next: at + 1, isDenied: false } : undefined
     }
+    if (first === "matches") return { next: at + 1, isDenied: false }
+    if (first === "corresponds" && word(at + 1) === "to") return { next: at + 2, isDenied: false }
     if (Words.copulas.has(first) || /^(?:is|are|was)n't$/.test(first)) {
       const next = skip(at + 1, Words.adverbs)
       const isDenied = word(next) === "not" || word(next) === "never"
