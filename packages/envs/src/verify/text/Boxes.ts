@@ -18,6 +18,8 @@ type Found = Formulas.Found
 
 const box = /\\(?:boxed|fbox)\s*(?:\{|(?=\d))/g
 
+const empty = /\\(?:boxed|fbox)\s{0,9}\{\s{0,9}\}/g
+
 /** Number of boxes, closed or not. */
 export const count = (text: string): number => text.match(/\\boxed|\\fbox/g)?.length ?? 0
 
@@ -95,7 +97,8 @@ const alternative =
   /^(?:[\s*_`$),]|\\?%){0,20}\(?or\s{1,9}\$?(-?\\d?frac\s?\{[^{}]{1,40}\}\s?\{[^{}]{1,40}\}|-?[\d.,/]*\d(?:\s?\\?%)?)(?![\d^!])/
 
 /** The box that counts, with the boxes it is listed with; undefined if no box counts. */
-export const last = (text: string): Found | undefined => {
+export const last = (whole: string): Found | undefined => {
+  const text = whole.replaceAll(empty, " ")
   const found = lastGroup(text)
   if (found === undefined) return undefined
   if (Wording.isDeniedBy(Tongues.beforeValue(text.slice(Math.max(0, found.start - 300), found.start)))) return undefined
@@ -112,6 +115,12 @@ export const last = (text: string): Found | undefined => {
   const other = Condition.otherCase(text, all(text), found)
   if (other !== undefined) return { ...found, answer: `${other} \\text{ or } ${answer}` }
   return also === null ? found : { ...found, answer: `${answer} \\text{ or } ${also[1]}` }
+}
+
+/** What a box without braces marks up to the end of its formula, `$\boxed 15$`; for references, which are trusted. */
+export const unbraced = (text: string): string | undefined => {
+  const at = text.lastIndexOf("\\boxed")
+  return at === -1 ? undefined : /^\\boxed\s([^\\{}$\n]{1,100})\$/.exec(text.slice(at, at + 120))?.[1]
 }
 
 /** The contents of an unclosed box; for references, which are trusted. */

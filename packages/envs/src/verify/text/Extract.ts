@@ -159,6 +159,7 @@ export const extractReference = (reference: string): string => {
   const written = Signs.ascii(unwrapped(reference))
   const found =
     hashed(written) ??
+    Boxes.unbraced(written) ??
     Boxes.lastGroup(written)?.answer ??
     Boxes.unclosed(written) ??
     [...written.matchAll(tag)].at(-1)?.[1]?.trim() ??
