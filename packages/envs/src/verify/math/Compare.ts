@@ -11,7 +11,7 @@ import type { Rules } from "./CompareLeaves.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
 import { apply, type Expression } from "./expression/Expression.ts"
 import * as Inequalities from "./Inequalities.ts"
-import { type Assignment, assignment, isConstant } from "./Naming.ts"
+import { assignment, inArgumentOf, isConstant } from "./Naming.ts"
 import * as RealSet from "./RealSet.ts"
 import * as Times from "./Times.ts"
 
@@ -77,22 +77,12 @@ const sameAtom = (gold: Atom, prediction: Atom): boolean => {
   return ExpressionValue.proportional(a, b, gold.kind === "<" || gold.kind === "\\leq")
 }
 
-/**
- * `W(n) = 1` and `W(x) = 1` are equivalent statements about W: for a constant value, the argument's name is arbitrary.
- */
-const areSameFunction = (gold: Assignment, prediction: Assignment): boolean => {
-  const [f, g] = [gold, prediction].map(({ name }) => /^([a-zA-Z])\([a-z]\)$/.exec(name.text)?.[1])
-  return f !== undefined && f === g && isConstant(gold.value) && isConstant(prediction.value)
-}
-
 const compareRelations = (gold: Relation, prediction: Relation, rules: Rules): boolean => {
   const [named, answered] = [assignment(gold, false), assignment(prediction, false)]
-  if (
-    named !== undefined &&
-    answered !== undefined &&
-    (compare(named.name, answered.name, rules) || areSameFunction(named, answered))
-  ) {
-    return compare(named.value, answered.value, rules)
+  if (named !== undefined && answered !== undefined) {
+    if (compare(named.name, answered.name, rules)) return compare(named.value, answered.value, rules)
+    const value = inArgumentOf(named, answered)
+    if (value !== undefined) return compare(named.value, value, rules)
   }
   const [a, b] = [atoms(gold), atoms(prediction)]
   if (a === undefined || b === undefined || a.length !== b.length || a.length > 20) return false

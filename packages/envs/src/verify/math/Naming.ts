@@ -6,7 +6,7 @@
  */
 import { type Answer, type Relation, worth } from "./Answer.ts"
 import * as ExpressionValue from "./ExpressionValue.ts"
-import { symbols } from "./expression/Expression.ts"
+import { type Expression, symbols } from "./expression/Expression.ts"
 import * as Units from "./Units.ts"
 import * as Wording from "../text/Wording.ts"
 
@@ -115,4 +115,29 @@ export const assignment = (relation: Relation, allowsQuantity: boolean): Assignm
   return (areNames[0] === true && !isMultiple(first)) || isCalculation || (allowsQuantity && isQuantity(first, value))
     ? { name: first, value }
     : undefined
+}
+
+const argumentOf = ({ name }: Assignment) => /^([a-zA-Z])\(([a-z])\)$/.exec(name.text) ?? []
+
+const renamed = (expression: Expression, from: string, to: string): Expression => {
+  if (expression._tag === "Symbol") return expression.name === from ? { ...expression, name: to } : expression
+  return "args" in expression
+    ? { ...expression, args: expression.args.map((one) => renamed(one, from, to)) }
+    : expression
+}
+
+/**
+ * The value of an assignment to the same function as `gold`, in its argument: `f(t) = t^2` is `f(x) = x^2`. Undefined
+ * for another function, and if the argument occurs as another unknown.
+ */
+export const inArgumentOf = (gold: Assignment, other: Assignment): Answer | undefined => {
+  const [, f, to] = argumentOf(gold)
+  const [, g, from] = argumentOf(other)
+  if (f === undefined || f !== g || to === undefined || from === undefined) return undefined
+  const { value } = other
+  if (isConstant(gold.value) && isConstant(value)) return value
+  if (from === to || value._tag !== "Leaf" || value.expression === undefined) return undefined
+  const unknowns = symbols(value.expression)
+  if (value.expression._tag === "Series" || unknowns.has(to) || !unknowns.has(from)) return undefined
+  return { ...value, text: `${value.text} of ${to}`, expression: renamed(value.expression, from, to) }
 }
