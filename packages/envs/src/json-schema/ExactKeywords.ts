@@ -53,9 +53,10 @@ const someFraction = 4_503_599_627_370_495.5
 const remember = (holder: object, key: string, value: number, source: string): number => {
   const set = (exact: bigint | Decimal) =>
     exacts.set(holder, (exacts.get(holder) ?? new Map<string, bigint | Decimal>()).set(key, exact))
-  const [, whole = "", places = ""] = /^(-?\d+)(?:\.(\d+?)0*)?$/.exec(source) ?? []
+  const [, whole = "", decimals = ""] = /^(-?\d+)(?:\.(\d+))?$/.exec(source) ?? []
+  const places = decimals.replace(/(?<!0)0+$/, "")
   if (whole === "") return value
-  if (places === "" || places === "0") {
+  if (places === "") {
     if (!Number.isSafeInteger(value)) set(BigInt(whole))
     return value
   }

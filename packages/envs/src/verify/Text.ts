@@ -57,10 +57,12 @@ const bareNumber = (text: string): string => {
   return /\d\s+\d/.test(bare) ? "" : bare
 }
 
+const signEnd = /(?<![\s"'“”‘’`*).])[\s"'“”‘’`*).]+$/
+
 /** A text that is only a letter or signs, `A` or `+`, without quotes, brackets and a full stop around it. */
 const bareSign = (text: string): string => {
-  const [, bare = ""] = text.length > longestNumber ? [] : (/^[\s"'“”‘’`*(]*(.*?)[\s"'“”‘’`*).]*$/s.exec(text) ?? [])
-  const sign = bare.normalize("NFKC").toLowerCase()
+  if (text.length > longestNumber) return ""
+  const sign = text.replace(numberStart, "").replace(signEnd, "").normalize("NFKC").toLowerCase()
   return /[a-z]{2}/.test(sign) ? "" : sign
 }
 

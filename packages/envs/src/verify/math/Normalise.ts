@@ -240,7 +240,7 @@ const wrapped = /^\s*(\*{1,3}|__|`|"|')([^*`"'\n]{1,300})\1\s*$|^\s*[“‘]([^�
 /** Signs that point to an answer, and those that confirm it. */
 const pointing =
   /^(?:\s|\$)*(?:\\(?:to|(?:long)?rightarrow|(?:Long)?[rR]ightarrow|implies|therefore)(?![a-zA-Z])|⇒|→|∴|:)\s*/
-const confirmed = /\s*(?:\\[,; ])*(?:\\(?:checkmark|blacksquare|qed)(?![a-zA-Z])|[✓✔✅]\ufe0f?)\s*$/
+const confirmed = /(?:\\(?:checkmark|blacksquare|qed)(?![a-zA-Z])|[✓✔✅]\ufe0f?)\s{0,9}$/
 
 const undecorated = (answer: string): string => {
   const [, , marked, quoted] = wrapped.exec(answer) ?? []

@@ -135,7 +135,7 @@ export const isUnreadable = (reference: string): boolean => {
 
 /** What marks a reference as rounded, before a number or after a name: `\approx 3.14`, "about 34". */
 const rounded =
-  /^(\s*\$?\s*(?:[a-zA-Z]\s?)?)(?:\\approx(?![a-zA-Z])|≈|~|\\sim(?![a-zA-Z])|(?:\\text\s?\{\s?)?(?:approximately|approx\.?|about|roughly|around)(?![a-zA-Z])(?:\s?\})?)\s*(?=\\?[$€£]?\s?-?[\d.\\])/i
+  /^(\s{0,9}\$?\s{0,9}(?:[a-zA-Z]\s?)?)(?:\\approx(?![a-zA-Z])|≈|~|\\sim(?![a-zA-Z])|(?:\\text\s?\{\s?)?(?:approximately|approx\.?|about|roughly|around)(?![a-zA-Z])(?:\s?\})?)\s{0,9}(?=\\?[$€£]?\s?-?[\d.\\])/i
 
 /** A reference without what a column's form adds to it. */
 const unwrapped = (reference: string): string => {
