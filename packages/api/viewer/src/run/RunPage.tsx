@@ -1,13 +1,12 @@
 /** Shows a run's curves live, optionally with those of other runs. */
 import { useMemo } from "react"
-import { Link, useLocation } from "wouter"
+import { Link } from "wouter"
 import { Distributions } from "../distribution/Distributions.tsx"
-import * as OfPoint from "../evaluation/OfPoint.ts"
 import * as Filter from "../query/Filter.ts"
 import * as Guilty from "../health/Guilty.ts"
 import { HealthStrip } from "../health/HealthStrip.tsx"
 import { useHealth } from "../health/useHealth.ts"
-import { evaluationPath, groupsPath } from "../route/Location.ts"
+import { groupsPath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
 import { StepTimeline } from "./StepTimeline.tsx"
 import { useSource } from "../state/SourceContext.tsx"
@@ -27,6 +26,7 @@ import type { RunState } from "../metrics/RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
 import { Unchanged, useUnchanged } from "./Unchanged.tsx"
 import { SettingsSection } from "./SettingsSection.tsx"
+import { usePick } from "./usePick.ts"
 import { usePlotStyle } from "../chart/usePlotStyle.ts"
 import { useRunMetrics, useRunShapes } from "../metrics/useRunMetrics.ts"
 import { ViewTools } from "./ViewTools.tsx"
@@ -93,7 +93,7 @@ export const RunPage = () => {
 
 const Charts = ({ run }: { readonly run: string }) => {
   const runs = useRuns().runs.value ?? none
-  const { evaluations, hasService } = useSource()
+  const { hasService } = useSource()
   const hasSteps = useHasSteps()
   const [view, changeView] = usePageView()
   const others = view.others.filter((name) => name !== run)
@@ -105,7 +105,7 @@ const Charts = ({ run }: { readonly run: string }) => {
   const own = runs.find(({ name }) => name === run)
   const findings = useHealth(metrics, run, own?.activity)
   const unchanged = useUnchanged(metrics, sections, findings)
-  const [, navigate] = useLocation()
+  const pick = usePick()
 
   useShortcuts("Run", [
     {
@@ -129,20 +129,6 @@ const Charts = ({ run }: { readonly run: string }) => {
     ) : (
       <WithoutMetrics run={run} isSaved={!hasService} />
     )
-  }
-  // A point of an evaluation links to its samples, if the service has them; others to the groups of their step, if
-  // groups have steps.
-  const pick = (picked: Curves.Picked) => {
-    const toGroups = () => {
-      const filter = Guilty.ofPoint(picked.metric, picked.source, picked.step)
-      if (hasSteps(picked.run)) navigate(Guilty.address(picked.run, filter))
-    }
-    if (!OfPoint.isEvaluated(picked.metric)) return toGroups()
-    evaluations().then((all) => {
-      const evaluation = OfPoint.find(all, picked)
-      if (evaluation === undefined) toGroups()
-      else navigate(evaluationPath(evaluation.id))
-    }, toGroups)
   }
   const figure = {
     metrics,
