@@ -11,9 +11,10 @@ const services = Layer.provideMerge(
   NodeServices.layer
 )
 
+const ofToday = (written: unknown) => written
+
 const choose = Effect.fnUntraced(function* (root: string, lr = 1, fresh = false) {
   const store = yield* TrajectoryStore.TrajectoryStore
-  const ofToday = (written: unknown) => written
   return yield* RunFolder.choose({ root, environment: "a+b", identity: { lr }, ofToday, steps: 9, fresh, store })
 })
 

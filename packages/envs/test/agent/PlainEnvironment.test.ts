@@ -53,8 +53,8 @@ describe("defineEnvironment", () => {
     return within(
       defineEnvironment({
         name: "doubles",
-        items: [2],
-        heldOut: [3],
+        items: [2, 2],
+        heldOut: [2],
         collectTrajectories: async ({ count, item, model }) => [
           ...(await model.chat([doubled(item)], { n: count })),
           ...(await model.chat([doubled(item)], { temperature: 0.3 }))
