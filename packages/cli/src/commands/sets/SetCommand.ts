@@ -158,7 +158,8 @@ const withoutService = (flags: SetFlags.Values, source: "--env" | "--from"): Eff
 
 const fromElsewhere = Effect.fnUntraced(function* (spec: SetFlags.SetCommand, flags: SetFlags.Values) {
   yield* checked(spec, flags)
-  const { apiUrl, environment, follow, from, run, stepFrom, stepTo } = flags
+  if (flags.from.length > 0) yield* withoutService(flags, "--from")
+  const { environment, follow, from, stepFrom, stepTo } = flags
   if (from.length > 0) {
     const form = yield* formOf(flags, Effect.flatMap(recordedTokenizer(firstGroup(from)), load))
     return yield* generate(spec, flags, form, Files.make(from, { joinsSessions: spec.kind === "dpo" }))

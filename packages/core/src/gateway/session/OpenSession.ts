@@ -134,7 +134,7 @@ export const make = (input: Options): OpenSession => {
   const ask = Effect.fn("GatewaySession.ask")(
     function* (requested: ChatRequest, passedOver: ReadonlyArray<string>, handler?: StreamHandler) {
       if (inFlight >= limits.requestsPerSession) return yield* overloaded(inFlight)
-      yield* PromptLimit.check(bounds, requested)
+      yield* PromptLimit.check({ ...bounds, contextLength: tracked.contextLength }, requested)
       const chat = chats.share(requested.messages)
       const chatShown = yield* ShownChat.of(showing, { ...requested, messages: chat })
       const isTrained = options.trained?.(requested) ?? true
