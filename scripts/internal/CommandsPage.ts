@@ -217,7 +217,7 @@ section \`trainer:\`. Dashes and underscores are the same (\`--batch-size\`). A 
 | \`ATROPOS_OBJECTS\` | object storage for large payloads of the service ([operations](operations.md#large-payloads-in-object-storage)) |
 | \`ATROPOS_OBJECTS_FROM\` | bytes from which a payload goes there; 65536 by default |
 | \`AWS_ACCESS_KEY_ID\`, \`AWS_SECRET_ACCESS_KEY\`, \`AWS_SESSION_TOKEN\`, \`AWS_REGION\` | credentials and region of the object storage |
-| \`ATROPOS_DATA_DIR\` | folder of the embedded database and of runs; default \`.atropos\` |
+| \`ATROPOS_DATA_DIR\` | folder of the embedded database; default \`.atropos\` |
 | \`ATROPOS_CACHE_DIR\` | folder for converted weights; default \`$XDG_CACHE_HOME/atropos\`, else \`~/.cache/atropos\` |
 | \`ATROPOS_TOKENS\` | tokens that the trajectory service accepts; needed to serve other machines ([operations](operations.md)) |
 | \`ATROPOS_TOKEN\` | the token that environments, trainers and viewers send to such a service |
