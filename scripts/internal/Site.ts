@@ -13,22 +13,21 @@ import * as SiteScript from "./SiteScript.ts"
 import type * as SiteSearch from "./SiteSearch.ts"
 import * as SiteStyle from "./SiteStyle.ts"
 
+const tutorials = [
+  "1-the-first-run",
+  "2-an-environment",
+  "3-your-agent",
+  "4-your-model",
+  "5-evaluate",
+  "6-data-sets",
+  "7-several-processes",
+  "8-gpus-and-engines"
+].map((name) => `examples/tutorials/${name}.md`)
+
 /** Reading order; pages that no section names are under "More". */
 const sections: ReadonlyArray<readonly [title: string, pages: ReadonlyArray<string>]> = [
   ["Start", ["README.md", "docs/installing.md", "docs/faq.md", "docs/troubleshooting.md", "examples/README.md"]],
-  [
-    "Tutorials",
-    [
-      "1-the-first-run",
-      "2-an-environment",
-      "3-your-agent",
-      "4-your-model",
-      "5-evaluate",
-      "6-data-sets",
-      "7-several-processes",
-      "8-gpus-and-engines"
-    ].map((name) => `examples/tutorials/${name}.md`)
-  ],
+  ["Tutorials", tutorials],
   [
     "Train",
     ["training", "results", "losses", "models", "gpu", "engines", "tinker", "trl", "reward-does-not-rise"].map(
@@ -88,9 +87,11 @@ const cell = (html: string, tag: string): string => (html === "" ? "<td></td>" :
 /** Sections for contributors. */
 const inside: ReadonlyArray<string> = ["Inside"]
 
-/** Pages about other systems, overview and questions come after guides in the search. */
+/** Pages about other systems, overview, questions and tutorials come after guides in the search. */
 const connecting = new Set(
-  ["README.md", "docs/faq.md"].concat(["tinker", "trl", "openenv", "harbor", "python"].map((name) => `docs/${name}.md`))
+  ["README.md", "docs/faq.md", ...tutorials].concat(
+    ["tinker", "trl", "openenv", "harbor", "python"].map((name) => `docs/${name}.md`)
+  )
 )
 
 /** References come after these, and pages for contributors last. */
