@@ -15,7 +15,7 @@ describe("the settings of an environment", () => {
       )
       for (const [field, schema] of fields) {
         const decode = Schema.decodeUnknownResult(schema as Schema.Codec<unknown>)
-        assert.isTrue(Result.isFailure(decode(-1)), field)
+        assert.isTrue(Result.isFailure(decode(-2)), field)
         assert.isTrue(Result.isSuccess(decode(1)), field)
       }
     })

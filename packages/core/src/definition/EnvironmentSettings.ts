@@ -45,9 +45,11 @@ export const commonFields = {
     "rollouts with fewer trained tokens are not trained on; their scores count for the group's mean. The original's chat environments drop those with fewer than 10"
   ),
   inferenceWeight: field(
-    Schema.Finite.check(Schema.isGreaterThan(0)),
+    Schema.Finite.check(
+      Schema.makeFilter((weight) => (weight > 0 || weight === -1 ? undefined : "expected a number above 0, or -1"))
+    ),
     1,
-    "relative weight among environments: share of each batch within one process, share of the inference servers across processes"
+    "relative weight among environments: share of each batch within one process, share of the inference servers across processes; -1: as little as possible"
   ),
   rewardWeights: field(
     Schema.Record(Schema.String, Schema.Finite),
