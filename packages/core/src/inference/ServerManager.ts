@@ -129,8 +129,8 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
         tokenizer,
         refresh: (atLeast) =>
           Effect.forEach(adapters, ({ refresh }) => refresh(atLeast), { concurrency: "unbounded", discard: true }),
-        serverWait: ServerSettings.waitSeconds({ origin }, manager),
         ...(isDefault && {
+          serverWait: Math.min(10, manager.serverWait),
           advice:
             ". These are the defaults, as no server was configured: give base_url (--openai.base_url) or start one there"
         })

@@ -3,7 +3,6 @@
  * its name.
  */
 import { Duration, Effect, Option, Schema } from "effect"
-import * as Waiting from "../../base/Waiting.ts"
 import * as ServerSettings from "./ServerSettings.ts"
 import * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
 import * as Transport from "../wire/Transport.ts"
@@ -18,8 +17,6 @@ export interface Served {
   readonly tokenizer: Option.Option<TokenizerIdentity.TokenizerIdentity>
   /** Why servers could not be asked. */
   readonly failures: ReadonlyArray<string>
-  /** True if no server could be reached, as while all of them load their models. */
-  readonly areAway: boolean
 }
 
 /** The tokenizer of the first server that names one. */
@@ -30,10 +27,8 @@ export const find = Effect.fn("ServedTokenizer.find")(function* (
   const { servers } = yield* ServerSettings.resolve(given, slurm)
   const transport = yield* Transport.make
   const failures: Array<string> = []
-  let away = 0
-  const asked = servers.filter(({ baseUrl }) => baseUrl !== null && !ServerSettings.isOfficial(baseUrl))
   const found = yield* Effect.forEach(
-    asked,
+    servers.filter(({ baseUrl }) => baseUrl !== null && !ServerSettings.isOfficial(baseUrl)),
     (one) => {
       const { apiKey, baseUrl } = one
       const server = baseUrl ?? ""
@@ -47,8 +42,7 @@ export const find = Effect.fn("ServedTokenizer.find")(function* (
           )
         ),
         // A server that does not answer is reported when it is used.
-        Effect.catch(({ message, reason }) => {
-          if (reason === "unreachable" || reason === "overloaded") away++
+        Effect.catch(({ message }) => {
           const missing = ServerSettings.missingIn(one)
           failures.push(missing === undefined ? message : `${message}; ${missing}`)
           return Effect.succeedNone
@@ -57,31 +51,5 @@ export const find = Effect.fn("ServedTokenizer.find")(function* (
     },
     { concurrency: "unbounded" }
   )
-  const areAway = away > 0 && away === asked.length
-  return { tokenizer: Option.firstSomeOf(found), failures, areAway } satisfies Served
+  return { tokenizer: Option.firstSomeOf(found), failures } satisfies Served
 }, Effect.scoped)
-
-const pause = Duration.seconds(1)
-
-/** Like `find`, but asks again while no server can be reached, for as long as a request would wait for one. */
-export const wait = Effect.fn("ServedTokenizer.wait")(function* (
-  given: Parameters<typeof find>[0],
-  manager: Pick<ServerSettings.Manager, "serverWait" | "slurm">
-) {
-  let served = yield* find(given, manager.slurm)
-  if (!served.areAway) return served
-  const resolved = yield* ServerSettings.resolve(given, manager.slurm)
-  const tried = resolved.servers.map(({ baseUrl }) => baseUrl).join(", ")
-  const asking = Effect.gen(function* () {
-    while (served.areAway) {
-      yield* Effect.sleep(pause)
-      served = yield* find(given, manager.slurm)
-    }
-  })
-  yield* Effect.timeoutOption(asking, Duration.seconds(ServerSettings.waitSeconds(resolved, manager))).pipe(
-    Waiting.telling((seconds) =>
-      Effect.logWarning(ServerSettings.waiting, { seconds, tried, reason: served.failures.at(-1) })
-    )
-  )
-  return served
-})

@@ -131,14 +131,6 @@ export interface Resolved {
   readonly origin: "given" | "slurm" | "defaults"
 }
 
-/** How long to wait for a server of this configuration. */
-export const waitSeconds = ({ origin }: Pick<Resolved, "origin">, { serverWait }: Pick<Manager, "serverWait">) =>
-  origin === "defaults" ? Math.min(10, serverWait) : serverWait
-
-/** What those who wait for a server are told. */
-export const waiting =
-  "waiting for an inference server; start one (vLLM, SGLang or npx @atropos/cli policy --model …), or set another address (--openai.base_url)"
-
 const defaultUrls = [9004, 9005, 9006, 9007].map((port) => `http://localhost:${port}/v1`)
 const withUrl = (template: Server, baseUrl: string): Server => ({ ...template, baseUrl })
 const withoutSlash = (url: string): string => url.replace(/(?<!\/)\/+$/, "")

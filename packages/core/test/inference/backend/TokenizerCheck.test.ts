@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Tokenizer } from "@atropos/core"
-import { Effect, Logger, Option } from "effect"
+import { Effect, Logger } from "effect"
 import * as TokenizerIdentity from "../../../src/inference/tokenizer/TokenizerIdentity.ts"
 import * as ServedTokenizer from "../../../src/inference/backend/ServedTokenizer.ts"
 import * as TestServer from "../TestServer.ts"
@@ -86,9 +86,6 @@ const found = (...urls: ReadonlyArray<string>) =>
     urls.map((url) => ({ baseUrl: `${url}/v1` })),
     false
   )
-
-const awaited = (url: string, serverWait: number) =>
-  ServedTokenizer.wait({ baseUrl: `${url}/v1` }, { serverWait, slurm: false })
 
 const comparable: ReadonlyArray<readonly [what: string, served: Omit<Served, "tokenizer">]> = [
   ["our policy's /tokenize", { owner: "atropos", has: ["/tokenize", "digest"] }],
@@ -176,26 +173,6 @@ describe("the tokenizer of a server", () => {
       assert.include(failures[0], gone)
       const bare = yield* ServedTokenizer.find([{ baseUrl: gone }], false)
       assert.include(bare.failures[0], `OpenAI-compatible servers use /v1: ${gone}/v1`)
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.live("is waited for while no server can be reached, as requests wait for one", () =>
-    Effect.gen(function* () {
-      let asked = 0
-      const loading = yield* TestServer.make(
-        () =>
-          asked++ < 2
-            ? { status: 503, json: {} }
-            : { json: { data: [{ id: "tiny", tokenizer: TokenizerIdentity.of(bytes) }] } },
-        { isProbed: true }
-      )
-      assert.deepStrictEqual((yield* awaited(loading.url, 300)).tokenizer, Option.some(TokenizerIdentity.of(bytes)))
-      assert.strictEqual(asked, 3)
-      const gone = yield* TestServer.nobody
-      assert.include((yield* awaited(gone, 0.01)).failures[0], gone)
-      // One that answers without naming its tokenizer is not asked again.
-      const plain = yield* serve({ owner: "vllm", has: [], tokenizer: bytes })
-      assert.isTrue(Option.isNone((yield* awaited(plain.url, 300)).tokenizer))
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })
