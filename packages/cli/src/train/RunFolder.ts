@@ -10,7 +10,7 @@
 import type { TrajectoryStore } from "@atropos/api"
 import * as Differences from "@atropos/trainer/checkpoint/Differences"
 import * as TrainerState from "@atropos/trainer/checkpoint/TrainerState"
-import { Effect, FileSystem, Option, Path, Predicate, Schema, Struct } from "effect"
+import { Effect, FileSystem, Option, Path, Predicate, Schema } from "effect"
 
 export interface RunFolder {
   readonly name: string
@@ -45,18 +45,52 @@ interface Options {
   readonly store: Pick<TrajectoryStore.TrajectoryStoreShape, "createRun" | "run">
 }
 
-/** Written to `run.json`, after the settings. */
-const Created = Schema.Struct({ created: Schema.Finite })
+/** The content of `run.json`: the settings, then when the database created the run, in milliseconds since the epoch. */
+const readRun = (text: string): { readonly settings: unknown; readonly created: unknown } => {
+  const written = Option.getOrUndefined(decode(text))
+  if (!Predicate.isReadonlyObject(written)) return { settings: written, created: undefined }
+  const { created, ...settings }: { readonly created?: unknown } = written
+  return { settings, created }
+}
 
-const createdIn = (written: unknown): number | undefined =>
-  Option.getOrUndefined(Option.map(Schema.decodeUnknownOption(Created)(written), ({ created }) => created))
+const writeRun = Effect.fnUntraced(function* (folder: string, { identity }: Options, created: number) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  yield* fs.writeFileString(join(folder, "run.json"), `${JSON.stringify({ ...identity, created })}\n`)
+})
 
-const settingsIn = (written: unknown): unknown =>
-  Predicate.isReadonlyObject(written) ? Struct.omit(written as { readonly created?: unknown }, ["created"]) : written
+/** The newest run, if it is unfinished and has these settings; other settings of an unfinished one are reported. */
+const resumed = Effect.fnUntraced(function* (name: string, folder: string, options: Options) {
+  const { identity, ofToday, steps, store } = options
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const text = yield* Effect.orElseSucceed(fs.readFileString(join(folder, "run.json")), () => "")
+  const { created, settings } = readRun(text)
+  const done = yield* stepsIn(folder)
+  if (done >= steps) return Option.none<RunFolder>()
+  const differences = Differences.between(ofToday(settings), JSON.parse(JSON.stringify(identity)))
+  if (differences.length > 0) {
+    if (done > 0) {
+      const message = "starting a new run: the unfinished one has different settings"
+      yield* Effect.logWarning(message, { unfinished: name, differences })
+    }
+    return Option.none<RunFolder>()
+  }
+  const stored = yield* store.run(name)
+  // A database without the run is another one, or the run was deleted from it.
+  const ours = Option.isNone(stored)
+    ? yield* store.createRun(name)
+    : Option.filter(stored, ({ createdAt }) => created === undefined || createdAt === created)
+  if (Option.isNone(ours)) {
+    yield* Effect.logWarning("starting a new run: the database has a run of this name from another folder", { name })
+    return Option.none<RunFolder>()
+  }
+  yield* writeRun(folder, options, ours.value.createdAt)
+  return Option.some<RunFolder>({ name, folder, done })
+})
 
 /** The run to resume, or a new one. `identity` must be equal; `ofToday` converts that of an older version. */
 export const choose = Effect.fn("RunFolder.choose")(function* (options: Options) {
-  const { store } = options
   const fs = yield* FileSystem.FileSystem
   const { join, resolve } = yield* Path.Path
   const root = resolve(options.root)
@@ -68,44 +102,18 @@ export const choose = Effect.fn("RunFolder.choose")(function* (options: Options)
       : []
   )
   const last = Math.max(0, ...numbers)
-  const identity = JSON.parse(JSON.stringify(options.identity))
-  const write = (folder: string, created: number) =>
-    fs.writeFileString(join(folder, "run.json"), `${JSON.stringify({ ...identity, created })}\n`)
-
   if (last > 0 && !options.fresh) {
     const name = `${stem}-${last}`
-    const folder = join(root, name)
-    const written = Option.getOrUndefined(
-      decode(yield* Effect.orElseSucceed(fs.readFileString(join(folder, "run.json")), () => ""))
-    )
-    const done = yield* stepsIn(folder)
-    const differences = Differences.between(options.ofToday(settingsIn(written)), identity)
-    if (differences.length === 0 && done < options.steps) {
-      const stored = yield* store.run(name)
-      const created = createdIn(written)
-      // A database without the run is another one, or the run was deleted from it.
-      const ours = Option.isNone(stored)
-        ? yield* store.createRun(name)
-        : Option.filter(stored, ({ createdAt }) => created === undefined || createdAt === created)
-      if (Option.isSome(ours)) {
-        yield* write(folder, ours.value.createdAt)
-        return { name, folder, done } satisfies RunFolder
-      }
-      yield* Effect.logWarning("starting a new run: the database has a run of this name from another folder", { name })
-    } else if (done > 0 && done < options.steps) {
-      yield* Effect.logWarning("starting a new run: the unfinished one has different settings", {
-        unfinished: name,
-        differences
-      })
-    }
+    const found = yield* resumed(name, join(root, name), options)
+    if (Option.isSome(found)) return found.value
   }
   for (let number = last + 1; ; number++) {
     const name = `${stem}-${number}`
-    const made = yield* store.createRun(name)
+    const made = yield* options.store.createRun(name)
     if (Option.isNone(made)) continue
     const folder = join(root, name)
     yield* fs.makeDirectory(folder, { recursive: true })
-    yield* write(folder, made.value.createdAt)
+    yield* writeRun(folder, options, made.value.createdAt)
     return { name, folder, done: 0 } satisfies RunFolder
   }
 })
