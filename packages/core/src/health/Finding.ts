@@ -20,12 +20,15 @@ export interface Finding {
   readonly message: string
 }
 
+/** What a rule finds. */
+export type Findings = ReadonlyArray<Omit<Finding, "rule">>
+
 /** A kind of problem: its description, and its detection. */
 export interface Rule {
   readonly title: string
   /** When it triggers, with its thresholds. */
   readonly words: string
-  readonly judge: (recorded: Series.Recorded) => ReadonlyArray<Omit<Finding, "rule">>
+  readonly judge: (recorded: Series.Recorded) => Findings
 }
 
 /** Number of values that means are taken over. */

@@ -1,11 +1,9 @@
 /** The rule for scores that jump, or the share of them that counts as solved, while the policy is unchanged. */
-import { type Finding, percent, type Rule, seriesOf, trainer, window, written } from "./Finding.ts"
+import { type Findings, percent, type Rule, seriesOf, trainer, window, written } from "./Finding.ts"
 import * as HeldOut from "./HeldOut.ts"
 import * as Jump from "./Jump.ts"
 import * as PolicyChange from "./PolicyChange.ts"
 import * as Series from "./Series.ts"
-
-type Told = ReadonlyArray<Omit<Finding, "rule">>
 
 /** The environments' scores, because a trainer's reward mixes them; the trainer's if no environment reports any. */
 const scoredIn = (recorded: Series.Recorded): ReadonlyArray<string> => {
@@ -116,7 +114,7 @@ export const grader: Rule = {
   title: "Grader changed",
   words: `the mean score of five rows or more (three if training undoes it immediately), or their solved share, differs from that of the eight to ten before by more than 7 standard errors, 25% of its range and ${partOfDeviation} standard deviations of a score, or all scores are equal from then on; 60% of it came in one step, larger than any before it, at which neither policy entropy nor answer length changed (at least one must be recorded); if it is the only environment, ${percent(partOfJump)} of it, and ${timesUsual} times its usual change, are in one step of the trainer's reward; no later jump has undone it`,
   judge: (recorded) =>
-    scoredIn(recorded).flatMap((source): Told => {
+    scoredIn(recorded).flatMap((source): Findings => {
       const found =
         changeOf(recorded, source, scores(source), deviationsOf(recorded, source)) ??
         changeOf(recorded, source, solved(source))

@@ -2,20 +2,18 @@
  * Rules for the grader: scores that are no higher for right answers, are out of range, differ between equal answers, or
  * are contradicted by held-out items. With such a finding, nothing of the source counts as solved.
  */
-import { type Finding, percent, type Rule, seriesOf, standing, trainer, window } from "./Finding.ts"
+import { type Findings, percent, type Rule, seriesOf, standing, trainer, window } from "./Finding.ts"
 import { grader } from "./GraderChange.ts"
 import * as HeldOut from "./HeldOut.ts"
 import * as Series from "./Series.ts"
 
 export { grader } from "./GraderChange.ts"
 
-type Told = ReadonlyArray<Omit<Finding, "rule">>
-
 export const outOfRange: Rule = {
   title: "Scores out of range",
   words: `in the last ${window} rows of an environment, a score was outside the range it claims: the grader or the claim is wrong`,
   judge: (recorded) =>
-    recorded.sourcesOf("train/out_of_range_fraction").flatMap((source): Told => {
+    recorded.sourcesOf("train/out_of_range_fraction").flatMap((source): Findings => {
       const metric = "train/out_of_range_fraction"
       const { steps, values } = seriesOf(recorded, source, metric)
       const recent = values.subarray(-window)
@@ -41,7 +39,7 @@ export const contradictions: Rule = {
   title: "Inconsistent scores",
   words: `over the last ${window} rows of an environment with equal answers to an item, ${percent(contradicting)} of these have scores that differ by half of the range of all scores or more`,
   judge: (recorded) =>
-    recorded.sourcesOf("train/contradicting_fraction").flatMap((source): Told => {
+    recorded.sourcesOf("train/contradicting_fraction").flatMap((source): Findings => {
       const metric = "train/contradicting_fraction"
       const found = standing(seriesOf(recorded, source, metric), (share) => share >= contradicting)
       if (found === undefined) return []
@@ -67,7 +65,7 @@ export const expected: Rule = {
   title: "Right answers earn nothing",
   words: `over the last ${window} rows of an environment with expected answers, matching answers score less than ${percent(minGain)} of the score range above the others, and less than ${minErrors} standard errors above`,
   judge: (recorded) =>
-    recorded.sourcesOf("train/expected_gain").flatMap((source): Told => {
+    recorded.sourcesOf("train/expected_gain").flatMap((source): Findings => {
       const metric = "train/expected_gain"
       const gains = seriesOf(recorded, source, metric)
       const found = standing(gains, (gain) => gain < minGain)
@@ -109,7 +107,7 @@ export const heldOut: Rule = {
  * unreliable as soon as that of any environment is.
  */
 export const doubtedFrom = (recorded: Series.Recorded, source: string): number => {
-  const isOf = (one: Told[number]): boolean => source === trainer || one.source === source || one.source === trainer
+  const isOf = (one: Findings[number]): boolean => source === trainer || one.source === source || one.source === trainer
   // A disagreeing evaluation does not show since when.
   if (heldOut.judge(recorded).some(isOf)) return Number.NEGATIVE_INFINITY
   return [grader, expected, outOfRange, contradictions]

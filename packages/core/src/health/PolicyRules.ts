@@ -1,7 +1,7 @@
 /** Rules for the update and the policy: NaN, entropy, divergence, gradient, length, mismatch. */
 import {
   atFirst,
-  type Finding,
+  type Findings,
   listed,
   percent,
   type Rule,
@@ -122,7 +122,7 @@ const level = (rule: Level): Rule => ({
   title: rule.title,
   words: rule.words,
   judge: (recorded) =>
-    tellersOf(recorded, rule).flatMap(({ metric, source }): ReadonlyArray<Omit<Finding, "rule">> => {
+    tellersOf(recorded, rule).flatMap(({ metric, source }): Findings => {
       const { excusedUntil = () => Number.NEGATIVE_INFINITY, isBroken, isFar, message } = rule
       const series = seriesOf(recorded, source, metric)
       const start = atFirst(series) ?? (rule.isAbsolute === true ? Number.NaN : undefined)

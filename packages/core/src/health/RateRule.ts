@@ -2,7 +2,7 @@
  * The rule for a too high learning rate: an update that broke the policy, or a reward lost by training itself since the
  * start. Wrong samplers and changed graders have their own rules.
  */
-import { type Finding, percent, type Rule, seriesOf, trainer, window, written } from "./Finding.ts"
+import { type Findings, percent, type Rule, seriesOf, trainer, window, written } from "./Finding.ts"
 import * as GraderRules from "./GraderRules.ts"
 import * as PolicyChange from "./PolicyChange.ts"
 import * as Series from "./Series.ts"
@@ -94,7 +94,7 @@ const rateAt = (recorded: Series.Recorded, step: number): string => {
 export const learningRate: Rule = {
   title: "Learning rate too high",
   words: `in one step truncation rose by ${percent(rises)} of the answers, or entropy to ${times} times its value and by ${nats} nats, for ${fewest} steps or more, while the reward fell to half or less; or the reward of the last ${window} steps is significantly below ${percent(lost)} of that of the first ${window} and was never above it, and entropy or truncation changed abruptly in the first ${2 * window} steps; and the grader did not change, nor were ${percent(mostlyTruncated)} of the answers of the first ${window} steps truncated`,
-  judge: (recorded): ReadonlyArray<Omit<Finding, "rule">> => {
+  judge: (recorded): Findings => {
     if (GraderRules.grader.judge(recorded).length > 0 || isTruncatedFromStart(recorded)) return []
     const broken = breakOf(recorded)
     const reward = seriesOf(recorded, trainer, "reward/mean")

@@ -1,6 +1,6 @@
 /** Rules for the reward: it falls, carries no signal, or a component is earned by length. */
 import { courseOf } from "./Course.ts"
-import { atFirst, type Finding, percent, type Rule, seriesOf, standing, trainer, window, written } from "./Finding.ts"
+import { atFirst, type Findings, percent, type Rule, seriesOf, standing, trainer, window, written } from "./Finding.ts"
 import * as Learned from "./Learned.ts"
 import * as Series from "./Series.ts"
 
@@ -13,7 +13,7 @@ const rewards = (recorded: Series.Recorded) =>
     ? [{ source: trainer, metric: "reward/mean" }]
     : recorded.sourcesOf("train/scores_mean").map((source) => ({ source, metric: "train/scores_mean" }))
 
-const falls = (recorded: Series.Recorded, isCollapse: boolean): ReadonlyArray<Omit<Finding, "rule">> =>
+const falls = (recorded: Series.Recorded, isCollapse: boolean): Findings =>
   rewards(recorded).flatMap(({ metric, source }) => {
     const series = seriesOf(recorded, source, metric)
     const course = series.values.length < 2 * window ? null : courseOf(series)
@@ -46,7 +46,7 @@ export const fall: Rule = {
 
 const nothingToLearn = 0.95
 
-const identical = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">> =>
+const identical = (recorded: Series.Recorded): Findings =>
   recorded.sourcesOf("train/percent_identical").flatMap((source) => {
     const metric = "train/percent_identical"
     const found = standing(
@@ -72,7 +72,7 @@ const isAtWork = (recorded: Series.Recorded, source: string, since: number): boo
   (seriesOf(recorded, source, "train/percent_identical").steps.at(-1) ?? since) > since
 
 /** Environments that no longer send anything, although they still record. */
-const silent = (recorded: Series.Recorded): ReadonlyArray<Omit<Finding, "rule">> =>
+const silent = (recorded: Series.Recorded): Findings =>
   recorded.sourcesOf("train/items_sent_to_api").flatMap((source) => {
     const metric = "train/items_sent_to_api"
     const { steps, values } = seriesOf(recorded, source, metric)

@@ -1,5 +1,5 @@
 /** The table of all rules of a run's health. */
-import { type Finding, percent, type Rule, seriesOf, standing, trainer, window } from "./Finding.ts"
+import { type Finding, type Findings, percent, type Rule, seriesOf, standing, trainer, window } from "./Finding.ts"
 import * as GraderRules from "./GraderRules.ts"
 import * as PolicyRules from "./PolicyRules.ts"
 import * as RateRule from "./RateRule.ts"
@@ -28,7 +28,7 @@ const failureRules: Rule = {
   title: "Items failing",
   words: `over the last ${window} rows of an environment (at least ${fewest} at the start), ${percent(some)} of its rollouts failed, crashed or timed out; an error from ${percent(half)} on`,
   judge: (recorded) =>
-    recorded.sourcesOf("train/failed_fraction").flatMap((source): ReadonlyArray<Omit<Finding, "rule">> => {
+    recorded.sourcesOf("train/failed_fraction").flatMap((source): Findings => {
       const metric = "train/failed_fraction"
       const share = found(seriesOf(recorded, source, metric))
       if (share === undefined) return []
