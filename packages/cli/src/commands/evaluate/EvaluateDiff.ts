@@ -9,10 +9,8 @@ import * as Summary from "../../job/Summary.ts"
 import * as Samples from "../../evaluate/Samples.ts"
 
 /** Where the environment reads no answer out of what was said, that is the answer. */
-const answered = (sample: Samples.Sample): Samples.Sample => {
-  const { ending } = SampleHead.of(sample) ?? {}
-  return sample.parsed === undefined && ending !== undefined ? { ...sample, parsed: ending } : sample
-}
+const answered = (sample: Samples.Sample): Samples.Sample =>
+  sample.parsed === undefined ? { ...sample, parsed: SampleHead.of(sample)?.ending ?? null } : sample
 
 /** The samples of a result folder or a sample file; the first file of a folder with several. */
 const readSamples = Effect.fn("EvaluateDiff.readSamples")(function* (word: string) {

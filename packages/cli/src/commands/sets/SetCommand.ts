@@ -31,20 +31,22 @@ const checked = ({ name, kind }: SetFlags.SetCommand, flags: SetFlags.Values) =>
   const ending = endingOf(out)
   const other = Option.isNone(output) ? otherEnding(out) : undefined
   const container = Option.getOrElse(output, () => ending ?? "jsonl")
-  const wrong =
-    ending !== undefined && ending !== container
-      ? `${out} has the extension of a ${ending} file, but --output is ${container}`
-      : other !== undefined
-        ? `${out} would be JSON Lines, not what ${other} means: name it .jsonl or .parquet, or set --output`
-        : out === "-" && container === "parquet"
-          ? "parquet cannot be written to standard output: give a file"
-          : out === "-" && validationFraction > 0
-            ? "two splits cannot be written to standard output: give a file"
-            : out === "-" && flags.append
-              ? "--append-to-previous needs a file, but OUT is standard output"
-              : kind === "dpo" && format === "trl-messages"
-                ? "--format trl-messages is for sft-gen; for pairs, use --format trl"
-                : undefined
+  const isStandardOutput = out === "-"
+  const mistakes: ReadonlyArray<readonly [isMade: boolean, message: string]> = [
+    [
+      ending !== undefined && ending !== container,
+      `${out} has the extension of a ${ending} file, but --output is ${container}`
+    ],
+    [
+      other !== undefined,
+      `${out} would be JSON Lines, not what ${other} means: name it .jsonl or .parquet, or set --output`
+    ],
+    [isStandardOutput && container === "parquet", "parquet cannot be written to standard output: give a file"],
+    [isStandardOutput && validationFraction > 0, "two splits cannot be written to standard output: give a file"],
+    [isStandardOutput && flags.append, "--append-to-previous needs a file, but OUT is standard output"],
+    [kind === "dpo" && format === "trl-messages", "--format trl-messages is for sft-gen; for pairs, use --format trl"]
+  ]
+  const wrong = mistakes.find(([isMade]) => isMade)?.[1]
   return wrong === undefined ? Effect.succeed(container) : Effect.fail(new UsageError({ message: `${name}: ${wrong}` }))
 }
 
