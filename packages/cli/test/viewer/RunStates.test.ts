@@ -71,7 +71,7 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
   it.layer(layerTest, { excludeTestServices: true })("in a browser", (it) => {
     it.effect("is running while it moves, stalled with the reason, and stopped once nobody is heard of", () =>
       Effect.gen(function* () {
-        const { advance, url } = yield* Service
+        const { advance, clock, url } = yield* Service
         yield* Effect.promise(() => train(url, "killed", 40))
         const { errors, page } = yield* Effect.promise(() => open(`${url}/ui#/?run=killed`))
         const tiles = () => page.locator(".tiles").innerText()
@@ -86,8 +86,8 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
           assert.include(await card.innerText(), "Steps skipped")
         })
         yield* advance(110_000)
+        const last_error = { at: (yield* clock.currentTimeMillis) - 5000, message: "the grader refused the connection" }
         yield* Effect.promise(async () => {
-          const last_error = { at: Date.now() + 105_000, message: "the grader refused the connection" }
           await post(url, "/killed/environments/0/report", { ...report, last_error })
           await post(url, "/killed/batches/claim", { owner: "the trainer", wait_seconds: 0, lease_seconds: 60 })
           await page.reload()
@@ -118,8 +118,8 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
 
     it.effect("before its first step it shows what fails, without waiting until it is stalled", () =>
       Effect.gen(function* () {
-        const { url } = yield* Service
-        const last_error = { at: Date.now() + 290_000, message: "the grader has no key" }
+        const { clock, url } = yield* Service
+        const last_error = { at: yield* clock.currentTimeMillis, message: "the grader has no key" }
         yield* Effect.promise(async () => {
           await train(url, "failing", 0)
           await post(url, "/failing/environments/0/report", { ...report, last_error })
