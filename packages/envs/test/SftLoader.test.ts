@@ -134,7 +134,7 @@ describe("SftLoader", () => {
     })
   )
 
-  it.effect("renders the tools of a chat, which are not trained, unless the column is none", () =>
+  it.effect("renders the tools of a chat, which are not trained, unless the column is unset", () =>
     Effect.gen(function* () {
       const messages = { format: "oai_format", column: "messages" } as const
       const expected = bytes.applyChatTemplate(tables.tools[0]!.messages, { addGenerationPrompt: false, tools: [sum] })

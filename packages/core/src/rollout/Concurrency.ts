@@ -100,7 +100,7 @@ export interface Part {
 export const whole: Part = { from: 0, to: 1, isEven: true }
 
 /** What a weight of -1 counts as, as in the original. */
-const leastWeight = 0.01
+const minWeight = 0.01
 
 /** Adjacent parts of environments by their weights, in order; the whole interval for each if all weights are 0. */
 export const partsOf = (
@@ -108,7 +108,7 @@ export const partsOf = (
 ): ReadonlyArray<Part> => {
   const bounds = [0]
   for (const { inferenceWeight: weight } of environments)
-    bounds.push(bounds.at(-1)! + (weight < 0 ? leastWeight : weight))
+    bounds.push(bounds.at(-1)! + (weight < 0 ? minWeight : weight))
   const sum = bounds.at(-1)!
   if (sum <= 0) return environments.map(() => whole)
   const isEven = new Set(environments.map(({ groupSize }) => groupSize)).size === 1

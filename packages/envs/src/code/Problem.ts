@@ -192,7 +192,7 @@ const isForeign = ({ language }: Block): boolean =>
     language
   )
 
-/** Without the language, if it is on a line of its own above the program. */
+/** Without the language, if it is on its own line above the program. */
 const withoutName = (code: string): string => code.replace(/^\s*(?:python|py)3?[ \t]*\n/i, "")
 
 /** The block, or those inside of a Markdown block. */

@@ -52,7 +52,7 @@ interface Numeral {
   readonly length: number
 }
 
-/** Number words behind a number, as the power of ten that they stand for; a dozen is none. */
+/** Number words behind a number, as the power of ten that they stand for. A dozen is not a power of ten. */
 const magnitude = /^\s?(?:\\text\{\s?)?(hundred|thousand|lakh|million|crore|billion|trillion|dozen)s?(?![a-zA-Z])/i
 const powers: { readonly [word: string]: string } = {
   hundred: "e2",

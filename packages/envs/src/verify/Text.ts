@@ -40,7 +40,7 @@ export const normalise = (text: string): string =>
     .replaceAll(/\s+/g, " ")
     .trim()
 
-const longestNumber = 100
+const maxNumberLength = 100
 const numberStart = /^[\s"'“”‘’`*#:(]+/
 const numberEnd = /(?<![\s"'“”‘’`*)%.!])[\s"'“”‘’`*)%.!]+$/
 
@@ -48,7 +48,7 @@ const numberEnd = /(?<![\s"'“”‘’`*)%.!])[\s"'“”‘’`*)%.!]+$/
  * A number alone, optionally with quotes, brackets, a percent sign or a full stop around it, and spaces as separators.
  */
 const bareNumber = (text: string): string => {
-  if (text.length > longestNumber) return ""
+  if (text.length > maxNumberLength) return ""
   const bare = NumberAnswer.asciiSigns(text)
     .normalize("NFKC")
     .replace(numberStart, "")
@@ -61,7 +61,7 @@ const signEnd = /(?<![\s"'“”‘’`*).])[\s"'“”‘’`*).]+$/
 
 /** A text that is only a letter or signs, `A` or `+`, without quotes, brackets and a full stop around it. */
 const bareSign = (text: string): string => {
-  if (text.length > longestNumber) return ""
+  if (text.length > maxNumberLength) return ""
   const sign = text.replace(numberStart, "").replace(signEnd, "").normalize("NFKC").toLowerCase()
   return /[a-z]{2}/.test(sign) ? "" : sign
 }

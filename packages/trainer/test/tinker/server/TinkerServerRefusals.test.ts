@@ -61,7 +61,7 @@ describe("Tinker server", () => {
     )
   )
 
-  it.live("refuses a step that would divide by zero, and goes on after it", () =>
+  it.live("refuses a step that would divide by zero, and continues after it", () =>
     live(
       Effect.gen(function* () {
         const client = yield* serve()
