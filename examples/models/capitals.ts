@@ -102,6 +102,6 @@ const all = table.split(/,\s+/).map((entry): Item => {
 })
 
 const heldOut = all.filter((_, index) => index % 5 === 0)
-const training = all.filter((_, index) => index % 5 !== 0)
+export const training = all.filter((_, index) => index % 5 !== 0)
 /** Coprime to any number of countries here, so that every one is used, in a non-alphabetical order. */
 const stride = 37

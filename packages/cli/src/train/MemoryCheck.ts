@@ -61,6 +61,9 @@ export const memoryOf = ({ memory }: Pick<Settings["trainer"], "memory">, device
   memory === null ? MemoryPlan.memoryBytes(device) : memory * 2 ** 30
 
 export interface Computing {
+  /** Positions of a micro-batch of several rows. */
+  readonly tokenBudget: number
+  /** Positions of the largest micro-batch, which may be one long row. */
   readonly tokens: number
   readonly plan: MemoryPlan.Plan
   readonly workload: Omit<MemoryPlan.Workload, "tokens">
@@ -79,8 +82,14 @@ export const computing = (
   const rowLength = Math.min(trainer.seqLen, config.maxPositions)
   const rounded = trainer.quantize === "none" ? {} : { rounded: frozenOf(config, trainer.quantize) }
   const workload = { shape: config, rowLength, ...rounded }
-  const tokens = Math.max(rowLength, trainer.tokenBudget ?? MemoryPlan.tokensFor(workload, device, memory))
-  return { tokens, workload, plan: MemoryPlan.choose({ ...workload, tokens }, device, memory, rematOf(trainer)) }
+  const tokenBudget = trainer.tokenBudget ?? MemoryPlan.tokensFor(workload, device, memory)
+  const tokens = Math.max(rowLength, tokenBudget)
+  return {
+    tokenBudget,
+    tokens,
+    workload,
+    plan: MemoryPlan.choose({ ...workload, tokens }, device, memory, rematOf(trainer))
+  }
 }
 
 /** True if PyTorch trains: a separate process, with its own memory. */
@@ -188,9 +197,9 @@ export const growth = (
   isSampled = true
 ): number => {
   const memory = memoryOf(settings.trainer, device)
-  const { plan, tokens: max, workload } = computing(config, settings, device, memory)
+  const { plan, tokenBudget, workload } = computing(config, settings, device, memory)
   const takes = (tokens: number) => MemoryPlan.peakBytes({ ...workload, tokens }, plan, 0)
-  const positions = Math.min(max, batchSize * length)
+  const positions = Math.min(Math.max(tokenBudget, length), batchSize * length)
   const activations = isElsewhere(settings.trainer)
     ? 0
     : Math.max(0, takes(positions) - takes(Math.min(tried, positions)))

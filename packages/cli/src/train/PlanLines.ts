@@ -64,12 +64,12 @@ export const computing = (
   settings: Pick<TrainerSettings.TrainerSettings, "trainer">,
   device: DeviceKind
 ): Line => {
-  const { plan, tokens } = MemoryCheck.computing(config, settings, device)
+  const { plan, tokenBudget } = MemoryCheck.computing(config, settings, device)
   const threads = settings.trainer.threads || availableParallelism()
   return [
     "computing",
     [
-      `up to ${count(tokens)} tokens (token_budget)`,
+      `up to ${count(tokenBudget)} tokens (token_budget)`,
       `${again[plan.remat === false ? "nothing" : plan.remat]} (remat)`,
       ...(device === "cpu" ? [`${threads} ${threads === 1 ? "thread" : "threads"}`] : [])
     ].join(", ")

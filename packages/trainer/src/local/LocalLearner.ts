@@ -68,11 +68,11 @@ const planOf = ({ graph: input, model }: Options, options: LoadOptions, device: 
   const rowLength = device !== "cpu" && options.objective.needsPairs ? 2 * maxLength : maxLength
   const workload = shape && { shape, rowLength, ...(rounded && { rounded }) }
   const memory = options.memory ?? MemoryPlan.memoryBytes(device)
-  const ownBudget =
+  const tokenBudget =
     options.tokenBudget ?? (workload ? MemoryPlan.tokensFor(workload, device, memory) : MicroBatch.defaults.tokenBudget)
-  const tokenBudget = Math.max(ownBudget, rowLength)
+  const tokens = Math.max(tokenBudget, rowLength)
   const { remat, routerReplay = false } = options
-  const plan = workload && MemoryPlan.choose({ ...workload, tokens: tokenBudget }, device, memory, remat)
+  const plan = workload && MemoryPlan.choose({ ...workload, tokens }, device, memory, remat)
   const { prepack = false, ...planned } = plan ?? {}
   const graph = {
     ...TrainGraph.defaults,

@@ -24,7 +24,7 @@
  * Measured (4 x 256): 9M parameters 495, 577, 731 MB of the whole process, the estimate's differences 71 and 147; 100M
  * parameters 1054, 1353, 1896 MB, differences 340 and 642; with prepacked weights 390 MB more.
  */
-import { totalmem } from "node:os"
+import { availableParallelism, totalmem } from "node:os"
 import type { DeviceKind } from "../exec/Executor.ts"
 import type { Remat } from "../model/Decoder.ts"
 import type { Shape } from "../model/ModelConfig.ts"
@@ -140,7 +140,7 @@ const maxWholeRow = 256
 const littleBytes = 128 * 2 ** 20
 
 /** Weights beyond this share of memory are not prepacked: the copy is large, and large matmuls gain little. */
-const rearranged = 1 / 16
+const rearranged = 1 / 64
 
 /** Max logits of a chunk if chunks of `minChunk` positions allow it; about five arrays of that size are live. */
 const chunkBytes = 16 * 2 ** 20
@@ -194,23 +194,38 @@ const attentionOf = (
 
 /** More positions per micro-batch are no faster. */
 const maxTokens = 8192
-const minTokens = 1024
 
 /**
- * Default positions of a micro-batch: 8192, or fewer (at least a row and 1024) until activations fit into half of the
- * memory next to the weights.
+ * Per core of a CPU. More activations than these leave its caches, so that a larger micro-batch is slower; fewer
+ * positions make matmuls slower, and the weights of a quantized model are dequantized for each micro-batch.
+ */
+const coreBytes = 2 ** 27
+const coreTokens = { whole: 256, rounded: 1024 }
+
+const mostOn = (workload: Omit<Workload, "tokens">, cores: number): number => {
+  const min = cores * (workload.rounded === undefined ? coreTokens.whole : coreTokens.rounded)
+  const whole = { ...workload, tokens: maxTokens }
+  const bytes = activationBytes(whole, "elements", attentionOf(whole, "cpu")) / maxTokens
+  return Math.min(maxTokens, min * Math.max(1, Math.floor((cores * coreBytes) / bytes / min)))
+}
+
+/**
+ * Default positions of a micro-batch; a longer row is alone. On GPUs 8192, or fewer (at least 1024) until activations
+ * fit into half of the memory next to the weights. On CPUs, where more are slower, what `cores` compute best.
  */
 export const tokensFor = (
   workload: Omit<Workload, "tokens">,
   device: DeviceKind,
-  memory = memoryBytes(device)
+  memory = memoryBytes(device),
+  cores = availableParallelism()
 ): number => {
-  const min = Math.max(minTokens, workload.rowLength)
+  const most = device === "cpu" ? mostOn(workload, cores) : maxTokens
+  const min = Math.min(1024, most)
   const fits = (tokens: number) =>
     heldBytes(workload) +
       activationBytes({ ...workload, tokens }, "parts", attentionOf({ ...workload, tokens }, device)) <=
     memory / 2
-  let tokens = Math.max(maxTokens, workload.rowLength)
+  let tokens = most
   while (tokens > min && !fits(tokens)) tokens = Math.max(min, Math.floor(tokens / 2))
   return tokens
 }

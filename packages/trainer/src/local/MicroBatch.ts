@@ -6,8 +6,8 @@
  * not attend to each other; `positionIds` start at 0 in each. Paired items share one row, which may then be twice as
  * long.
  *
- * T takes at most `shapes` values over all batches; B·T is at most `tokenBudget`. Selects the plan with the least
- * padding and attention cost. Deterministic.
+ * T takes at most `shapes` values over all batches; B·T is at most `tokenBudget`, or one row. Selects the plan with the
+ * least padding and attention cost. Deterministic.
  */
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import { fill, type MicroBatchArrays, type Placement } from "./MicroBatchArrays.ts"
@@ -16,8 +16,7 @@ import * as RowPacking from "./RowPacking.ts"
 export interface PackSettings {
   readonly maxLength: number
   /**
-   * Max positions of a micro-batch, padding included, and at least `maxLength`. A row is never split, and may be longer
-   * for a pair.
+   * Max positions of a micro-batch of several rows, padding included. A row is never split: a longer one is alone.
    */
   readonly tokenBudget: number
   /** Max number of distinct row lengths. */
@@ -102,8 +101,9 @@ const cost = (plan: ReadonlyArray<Grid>, attentionLength: number): number =>
 const bestPlan = (lengths: ReadonlyArray<number>, settings: PackSettings): ReadonlyArray<Grid> => {
   const longest = Math.max(...lengths)
   const steps = ladder(settings, longest)
+  const [shortest = longest, ...longer] = steps.filter((step) => step >= longest)
   let best: { readonly plan: ReadonlyArray<Grid>; readonly cost: number } | undefined
-  for (const large of steps.filter((step) => step >= longest)) {
+  for (const large of [shortest, ...longer.filter((step) => step <= settings.tokenBudget)]) {
     for (const small of [0, 2, 4, 8]) {
       const half = small === 0 ? undefined : steps.find((step) => step >= large / small)
       if (half === large) continue

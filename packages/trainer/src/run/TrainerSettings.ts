@@ -65,7 +65,7 @@ export const trainerFields = {
   tokenBudget: field(
     Schema.NullOr(positive),
     null,
-    "tokens per micro-batch, including padding; limits memory, does not change results; if unset, 8192, or fewer where this machine has too little memory for them"
+    "tokens per micro-batch, including padding; limits memory, does not change results; if unset, what this machine's cores compute fastest (a longer sequence is alone), on GPUs 8192, or fewer where they do not fit into memory"
   ),
   remat: field(
     Schema.Literals(["auto", "none", "elements", "parts"]),

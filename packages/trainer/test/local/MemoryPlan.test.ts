@@ -127,4 +127,23 @@ describe("MemoryPlan", () => {
     assert.strictEqual(MemoryPlan.chunks({ shape: large, tokens: 1024, rowLength: 1024 }), 8)
     assert.strictEqual(MemoryPlan.chunks({ shape: large, tokens: 65_536, rowLength: 2048 }), 64)
   })
+
+  it("gives a CPU the tokens at once that its cores compute best, and fewer where memory is short", () => {
+    const of = (cores: number, more: Partial<MemoryPlan.Workload> = {}, memory = 64 * gigabyte) =>
+      MemoryPlan.tokensFor({ ...workload, ...more }, "cpu", memory, cores)
+    assert.deepStrictEqual(
+      [2, 8, 64].map((cores) => of(cores)),
+      [512, 2048, 8192]
+    )
+    const little = { ...shape, hiddenSize: 64, intermediateSize: 128, layers: 2, heads: 4, headDim: 16 }
+    assert.strictEqual(of(2, { shape: little }), 8192)
+    const rounded = { bytes: MemoryPlan.weightBytes(shape) / 4, largest: shape.hiddenSize * shape.intermediateSize }
+    assert.strictEqual(of(2, { rounded }), 2048)
+    assert.strictEqual(of(64, {}, gigabyte), 1024)
+    assert.strictEqual(MemoryPlan.tokensFor(workload, "webgpu", 64 * gigabyte, 2), 8192)
+  })
+
+  it("does not depend on the longest row allowed", () => {
+    assert.strictEqual(MemoryPlan.tokensFor({ shape, rowLength: 32_768 }, "cpu", 64 * gigabyte, 2), 512)
+  })
 })

@@ -228,4 +228,21 @@ describe("MicroBatch", () => {
       1e-12
     )
   })
+
+  it.prop(
+    "keeps micro-batches within a budget below the longest row allowed, but for one long row alone",
+    { lengths },
+    ({ lengths }) => {
+      const sequences = lengths.map((length, i) => sequenceOf(length + 2, i))
+      const longest = Math.max(0, ...lengths) + 1
+      const { microBatches } = pack(sequences, { maxLength: 4096, tokenBudget: 64, multiple: 4 })
+      for (const { length, rows } of microBatches) {
+        // The ladder's steps are 256 long.
+        assert.isTrue(
+          rows === 1 ? length <= Math.max(64, 256) : rows * length <= 64,
+          `${rows} x ${length} for ${longest}`
+        )
+      }
+    }
+  )
 })

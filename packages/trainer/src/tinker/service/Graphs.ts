@@ -45,24 +45,27 @@ interface Loaded {
 
 const max = 6
 
+/** Graphs are planned for rows up to this length, or the model's. */
+const longRow = 8192
+
 const failed = broken("the graph failed")
 
 const keyOf = ({ adapter, kind }: Adapted) => `${kind.rank} ${kind.trainAttn} ${kind.trainMlp} ${adapter.alpha}`
 
 export const make = Effect.fnUntraced(function* (
   base: Model.Model,
-  tokenBudget: number,
+  /** Max positions of a micro-batch of several rows; null: what the device computes fastest. */
+  budget: number | null,
   /** Memory limit of the process, bytes. Default: the available memory. */
   memory?: number
 ): Effect.fn.Return<Graphs, never, Executor | Scope.Scope> {
   const executor = yield* Executor
   const owner = yield* Effect.scope
   const lock = yield* Semaphore.make(1)
-  const plan = MemoryPlan.choose(
-    { shape: base.config, tokens: tokenBudget, rowLength: Math.min(tokenBudget, base.config.maxPositions) },
-    executor.device.kind,
-    memory
-  )
+  const { kind } = executor.device
+  const workload = { shape: base.config, rowLength: Math.min(longRow, base.config.maxPositions) }
+  const tokenBudget = budget ?? MemoryPlan.tokensFor(workload, kind, memory)
+  const plan = MemoryPlan.choose({ ...workload, tokens: Math.max(tokenBudget, workload.rowLength) }, kind, memory)
   const { attention, chunks, headRows, feedForwardChunks, remat } = plan
   const options = { ...TrainGraph.defaults, attention, feedForwardChunks, chunks, headRows, remat, entropy: false }
   /** Most recently used last. */

@@ -11,7 +11,11 @@ const fields = {
     32,
     "alpha of all adapters: they are scaled by alpha / rank"
   ),
-  tokenBudget: field(positive, 8192, "max tokens of a micro-batch, including padding"),
+  tokenBudget: field(
+    Schema.NullOr(positive),
+    null,
+    "max tokens of a micro-batch, including padding (a longer sequence is alone); if unset, what this machine's cores compute fastest"
+  ),
   maxSessions: field(positive, 64, "max concurrent sessions"),
   maxModels: field(positive, 16, "max models in training"),
   maxQueued: field(positive, 256, "max waiting operations per model; excess ones must be retried later"),

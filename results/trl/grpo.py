@@ -1,6 +1,7 @@
-"""The task `capitals` of results/ in TRL's GRPOTrainer: capitals.py MODEL STEPS SEED OUT.jsonl.
+"""The task `capitals` of results/ in TRL's GRPOTrainer: grpo.py MODEL STEPS SEED OUT.jsonl [LENGTH [BATCH]].
 
 Same countries, prompt, score, group and batch size, learning rate, warm-up, adapter, answer length and optimizer as `atropos up` there.
+With a LENGTH of tokens the task is that of stories.ts, whose answers fill it. BATCH: answers per forward pass of the update (default: all 32).
 Writes the mean reward by step with wall and processor seconds since the first step began. Needs trl, datasets and peft.
 """
 
@@ -18,6 +19,8 @@ from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 model, steps, seed, out = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+length = int(sys.argv[5]) if len(sys.argv) > 5 else None
+batch = int(sys.argv[6]) if len(sys.argv) > 6 else 32
 torch.set_num_threads(2)
 
 source = open("examples/models/capitals.ts", encoding="utf-8").read()
@@ -41,8 +44,19 @@ def score(answer: str, capital: str) -> float:
     return 0.1 if len(given) == 1 else 0.0
 
 
+def variety(answer: str) -> float:
+    return min(1.0, len(set(re.findall(r"[a-z]+", answer.lower()))) / 300)
+
+
 def scores(completions: list[Any], capital: list[str], **_: Any) -> list[float]:
-    return [score(one[0]["content"], right) for one, right in zip(completions, capital)]
+    answers = [one[0]["content"] for one in completions]
+    return [variety(one) for one in answers] if length else [score(one, right) for one, right in zip(answers, capital)]
+
+
+def prompt(country: str) -> str:
+    if length:
+        return f"Write a long story about a journey through {country}."
+    return f"What is the capital of {country}? Answer with one word."
 
 
 class Curve(TrainerCallback):
@@ -57,6 +71,7 @@ class Curve(TrainerCallback):
         row = {
             "step": state.global_step,
             "reward/mean": logs["reward"],
+            "answer_tokens": logs["completions/mean_length"],
             "seconds": time.monotonic() - self.began,
             "processor_seconds": time.process_time() - self.cpu,
             "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
@@ -69,9 +84,10 @@ GRPOTrainer(
     model=model,
     args=GRPOConfig(
         output_dir="/tmp/trl-capitals",
-        per_device_train_batch_size=32,
+        per_device_train_batch_size=batch,
+        gradient_accumulation_steps=32 // batch,
         num_generations=8,
-        max_completion_length=16,
+        max_completion_length=length or 16,
         max_steps=steps,
         learning_rate=5e-4,
         lr_scheduler_type="constant_with_warmup",
@@ -90,7 +106,7 @@ GRPOTrainer(
     train_dataset=Dataset.from_list(
         [
             {
-                "prompt": [{"role": "user", "content": f"What is the capital of {country}? Answer with one word."}],
+                "prompt": [{"role": "user", "content": prompt(country)}],
                 "capital": capital,
             }
             for country, capital in training
