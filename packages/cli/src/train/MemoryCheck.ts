@@ -79,7 +79,7 @@ export const computing = (
   device: DeviceKind,
   memory = memoryOf(trainer, device)
 ): Computing => {
-  const rowLength = Math.min(trainer.seqLen, config.maxPositions)
+  const rowLength = MemoryPlan.rowLengthFor(Math.min(trainer.seqLen, config.maxPositions), device, false)
   const rounded = trainer.quantize === "none" ? {} : { rounded: frozenOf(config, trainer.quantize) }
   const workload = { shape: config, rowLength, ...rounded }
   const tokenBudget = trainer.tokenBudget ?? MemoryPlan.tokensFor(workload, device, memory)

@@ -19,6 +19,8 @@ export interface Sizes {
   readonly whole: number
   /** Share of them that is trained: 0 to 1. */
   readonly share: number
+  /** Sequences with the same prompt. Default: 1. */
+  readonly groupSize?: number
 }
 
 /**
@@ -32,10 +34,13 @@ const patience = 1.5
 export const rate = ({ seconds, tokens }: Trial): number => tokens / seconds
 
 /** Measures sequences of the expected length, with a share of them trained. */
-export const run = Effect.fn("Trial.run")(function* (trainer: Measuring, { batchSize, share, whole }: Sizes) {
+export const run = Effect.fn("Trial.run")(function* (
+  trainer: Measuring,
+  { batchSize, groupSize = 1, share, whole }: Sizes
+) {
   const of = Effect.fnUntraced(function* (tokens: number, sequences: number) {
     const trained = Math.max(1, Math.round(share * tokens))
-    return { tokens: tokens * sequences, seconds: yield* trainer.measure({ tokens, trained, sequences }) }
+    return { tokens: tokens * sequences, seconds: yield* trainer.measure({ tokens, trained, sequences, groupSize }) }
   })
   const few = Math.min(batchSize, Math.max(1, Math.floor(fewTokens / whole)))
   const first: Trial = yield* of(Math.min(fewTokens, whole), few)

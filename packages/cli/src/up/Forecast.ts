@@ -105,6 +105,7 @@ export const make = Effect.fn("Forecast.make")(function* (options: {
   const [first] = expected
   const speed = yield* Speed.measure(model, options.trainer, {
     batchSize,
+    groupSize: Math.max(1, Math.round(workload.groupSize)),
     seqLen,
     rows,
     prompt: first.prompt,

@@ -20,6 +20,7 @@ export interface Speed {
 
 export interface Sizes {
   readonly batchSize: number
+  readonly groupSize: number
   readonly seqLen: number
   /** Concurrently sampled completions. */
   readonly rows: number
@@ -70,7 +71,7 @@ const sample = Effect.fnUntraced(function* (promptTokens: ReadonlyArray<number>,
 export const measure = Effect.fn("Speed.measure")(function* (
   { config }: Model,
   trainer: Trial.Measuring,
-  { answer, batchSize, prompt, rows, seqLen }: Sizes
+  { answer, batchSize, groupSize, prompt, rows, seqLen }: Sizes
 ) {
   const contextLeft = Math.max(1, seqLen - 1)
   const length = Math.max(1, Math.min(maxPromptLength, Math.round(prompt), contextLeft - 1))
@@ -90,6 +91,7 @@ export const measure = Effect.fn("Speed.measure")(function* (
 
   const training = yield* Trial.run(trainer, {
     batchSize,
+    groupSize,
     whole: Math.max(1, Math.min(Math.round(prompt + answer), seqLen) - 1),
     share: answer / (prompt + answer)
   })

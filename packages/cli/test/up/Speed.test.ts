@@ -14,7 +14,7 @@ const engine = Engine.layer({
   initial: { policy: "tiny", policyVersion: 0, parameters: model.initial },
   device: "cpu"
 })
-const sizes = { batchSize: 64, seqLen: 128, rows: 4, prompt: 60, answer: 20 }
+const sizes = { batchSize: 64, groupSize: 8, seqLen: 128, rows: 4, prompt: 60, answer: 20 }
 
 /** A trainer that takes so long for a token, and what it was asked. */
 const trainer = (secondsPerToken: number) => {
@@ -35,9 +35,9 @@ describe("what is tried before a run", () => {
       assert.approximately(speed.training, 1000, 1e-6)
       // The first prepares the graph: three sequences of 79 positions, a quarter of them trained.
       assert.deepStrictEqual(fast.asked, [
-        { tokens: 79, trained: 20, sequences: 3 },
-        { tokens: 79, trained: 20, sequences: 18 },
-        { tokens: 79, trained: 20, sequences: 18 }
+        { tokens: 79, trained: 20, sequences: 3, groupSize: 8 },
+        { tokens: 79, trained: 20, sequences: 18, groupSize: 8 },
+        { tokens: 79, trained: 20, sequences: 18, groupSize: 8 }
       ])
       assert.strictEqual(speed.triedTokens, 18 * 79)
       assert.isAbove(speed.prompts, 0)

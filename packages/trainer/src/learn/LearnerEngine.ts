@@ -40,6 +40,8 @@ export interface Computed {
   readonly microBatches: number
   /** Positions computed, padding included. */
   readonly positions: number
+  /** Positions of prompts that were computed once for several sequences. Default: none. */
+  readonly saved?: number
 }
 
 export interface Updated {

@@ -9,10 +9,12 @@ export interface Probe {
   /** Number of trained tokens at the end of each sequence; the rest is context. Default: all. */
   readonly trained?: number
   readonly sequences: number
+  /** Consecutive sequences with the same context. Default: 1. */
+  readonly groupSize?: number
 }
 
 /** The token ids do not affect the cost. */
-const batchOf = ({ sequences, tokens, trained = tokens }: Probe, vocabSize: number): WeightedBatch => {
+const batchOf = ({ groupSize = 1, sequences, tokens, trained = tokens }: Probe, vocabSize: number): WeightedBatch => {
   const sequence = (group: number): TrainingSequence => ({
     tokens: Int32Array.from({ length: tokens + 1 }, (_, t) => (t * 7919) % vocabSize),
     mask: new Uint8Array(tokens + 1).fill(1, tokens + 1 - trained),
@@ -24,12 +26,12 @@ const batchOf = ({ sequences, tokens, trained = tokens }: Probe, vocabSize: numb
   })
   const weight = 1 / (trained * sequences)
   return {
-    sequences: Array.from({ length: sequences }, (_, group) => sequence(group)),
+    sequences: Array.from({ length: sequences }, (_, at) => sequence(Math.floor(at / groupSize))),
     items: Array.from({ length: sequences }, (_, at) => ({ sequence: at, length: tokens, trained, weight }))
   }
 }
 
-/** Seconds for these tokens; padding does not count. A graph's first run prepares it and takes longer. */
+/** Seconds for these tokens; padding does not count, a shared context counts for each sequence. A graph's first run prepares it and takes longer. */
 export const measure = Effect.fn("TimingProbe.measure")(function* (
   learner: Pick<Learner, "forwardBackward" | "discard">,
   vocabSize: number,

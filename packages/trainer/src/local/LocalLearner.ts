@@ -65,13 +65,15 @@ const attentionLengths = 6
 const planOf = ({ graph: input, model }: Options, options: LoadOptions, device: DeviceKind) => {
   const maxLength = options.maxLength ?? model.maxPositions
   const { rounded, shape } = model
-  const rowLength = device !== "cpu" && options.objective.needsPairs ? 2 * maxLength : maxLength
+  const { needsPairs } = options.objective
+  const { remat, routerReplay = false } = options
+  const sharesPrompts = model.policy.sharesPrompts === true && !needsPairs && !routerReplay
+  const rowLength = MemoryPlan.rowLengthFor(maxLength, device, needsPairs)
   const workload = shape && { shape, rowLength, ...(rounded && { rounded }) }
   const memory = options.memory ?? MemoryPlan.memoryBytes(device)
   const tokenBudget =
     options.tokenBudget ?? (workload ? MemoryPlan.tokensFor(workload, device, memory) : MicroBatch.defaults.tokenBudget)
   const tokens = Math.max(tokenBudget, rowLength)
-  const { remat, routerReplay = false } = options
   const plan = workload && MemoryPlan.choose({ ...workload, tokens }, device, memory, remat)
   const { prepack = false, ...planned } = plan ?? {}
   const graph = {
@@ -79,7 +81,8 @@ const planOf = ({ graph: input, model }: Options, options: LoadOptions, device: 
     ...planned,
     ...input,
     ...(remat !== undefined && { remat }),
-    routerReplay
+    routerReplay,
+    sharesPrompts
   }
   // In blocks a sequence's cost does not depend on its row, because masked blocks are skipped.
   const attentionLength = graph.attention === "blocks" ? Infinity : attentionLengths * model.hiddenSize
@@ -88,9 +91,10 @@ const planOf = ({ graph: input, model }: Options, options: LoadOptions, device: 
     graph,
     packing: {
       ...MicroBatch.defaults,
-      maxLength,
+      maxLength: sharesPrompts ? rowLength : maxLength,
       tokenBudget,
       attentionLength,
+      sharesPrompts,
       multiple: Math.max(graph.chunks, graph.feedForwardChunks ?? 1)
     }
   }
@@ -98,9 +102,17 @@ const planOf = ({ graph: input, model }: Options, options: LoadOptions, device: 
 
 const ofItem = (
   { length: rowLength }: MicroBatch.MicroBatch,
-  { length, row, start }: Placement,
+  { length, row, shared, sharedStart, start }: Placement,
   logprobs: Float32Array
-): Float32Array => logprobs.subarray(row * rowLength + start, row * rowLength + start + length)
+): Float32Array => {
+  const own = row * rowLength + start
+  if (shared === 0) return logprobs.subarray(own, own + length)
+  const prompt = row * rowLength + sharedStart
+  const whole = new Float32Array(length)
+  whole.set(logprobs.subarray(prompt, prompt + shared))
+  whole.set(logprobs.subarray(own, own + length - shared), shared)
+  return whole
+}
 
 /** The parameters on the executor, uploaded again when the optimizer has newer ones. */
 const presentOf = (programs: CompiledGraphs.CompiledGraphs, optimizer: OptimizerThread.OptimizerThread) => {
@@ -208,7 +220,8 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
         figures: new Map(metrics.map(({ name }, index) => [name, sums[index]!])),
         isFinite: Number.isFinite(loss),
         microBatches: microBatches.length,
-        positions: MicroBatch.positions(microBatches)
+        positions: MicroBatch.positions(microBatches),
+        saved: MicroBatch.saved(microBatches)
       } satisfies Computed
     },
     Effect.onError(() => Effect.ignore(optimizer.discard))

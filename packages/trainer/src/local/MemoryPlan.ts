@@ -136,6 +136,15 @@ export const activationBytes = (
 /** Rows up to this length are no slower without blocks. */
 const maxWholeRow = 256
 
+/**
+ * Longest row of sequences of up to `maxLength` positions: on the CPU long enough to hold a prompt once for several
+ * sequences, on GPUs for both of a pair.
+ */
+export const rowLengthFor = (maxLength: number, device: DeviceKind, needsPairs: boolean): number => {
+  if (device === "cpu") return Math.max(maxLength, maxWholeRow)
+  return needsPairs ? 2 * maxLength : maxLength
+}
+
 /** Below this, saving memory is not worth any time. */
 const littleBytes = 128 * 2 ** 20
 

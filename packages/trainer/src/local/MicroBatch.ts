@@ -4,7 +4,7 @@
  *
  * An item of n positions takes n of one row. `segmentIds` (0, 1, …; -1 is padding) separate items in a row, which do
  * not attend to each other; `positionIds` start at 0 in each. Paired items share one row, which may then be twice as
- * long.
+ * long. With `sharesPrompts` a row holds the prompt of several sequences once, as a segment that they all see.
  *
  * T takes at most `shapes` values over all batches; B·T is at most `tokenBudget`, or one row. Selects the plan with the
  * least padding and attention cost. Deterministic.
@@ -12,6 +12,7 @@
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import { fill, type MicroBatchArrays, type Placement } from "./MicroBatchArrays.ts"
 import * as RowPacking from "./RowPacking.ts"
+import * as SharedPrompts from "./SharedPrompts.ts"
 
 export interface PackSettings {
   readonly maxLength: number
@@ -28,6 +29,8 @@ export interface PackSettings {
    * if its cost does not depend on the row.
    */
   readonly attentionLength: number
+  /** Sequences of a group with the same prompt share its positions (`SharedPrompts`); batches of pairs do not. */
+  readonly sharesPrompts: boolean
 }
 
 export const defaults: PackSettings = {
@@ -35,7 +38,8 @@ export const defaults: PackSettings = {
   tokenBudget: 8192,
   shapes: 16,
   multiple: 1,
-  attentionLength: 6144
+  attentionLength: 6144,
+  sharesPrompts: false
 }
 
 export interface MicroBatch extends MicroBatchArrays {
@@ -47,19 +51,6 @@ export interface MicroBatch extends MicroBatchArrays {
   readonly placements: ReadonlyArray<Placement>
   /** Min entropy, nats, of the batch's highest-entropy tokens; computed over the whole batch. */
   readonly entropyThreshold?: number
-}
-
-/** Indices of items that must share a row. */
-type Unit = readonly [number, ...ReadonlyArray<number>]
-
-const unitsOf = ({ items, sequences }: WeightedBatch): ReadonlyArray<Unit> => {
-  const itemOf = new Map(items.map(({ sequence }, item) => [sequence, item]))
-  return items.flatMap(({ sequence }, item): ReadonlyArray<Unit> => {
-    const { pair } = sequences[sequence]!
-    const partner = pair === undefined ? undefined : itemOf.get(pair.partner)
-    if (partner === undefined) return [[item]]
-    return item < partner ? [[item, partner]] : []
-  })
 }
 
 /** Row lengths that a batch may use, ascending; the last fits the longest sequence. */
@@ -98,37 +89,64 @@ const grids = (
 const cost = (plan: ReadonlyArray<Grid>, attentionLength: number): number =>
   plan.reduce((sum, { length, rows }) => sum + rows.length * length * (1 + length / attentionLength), 0)
 
-const bestPlan = (lengths: ReadonlyArray<number>, settings: PackSettings): ReadonlyArray<Grid> => {
-  const longest = Math.max(...lengths)
+interface Plan {
+  readonly units: ReadonlyArray<SharedPrompts.Unit>
+  readonly grids: ReadonlyArray<Grid>
+}
+
+/** Rows of several times the longest item's length hold its prompt once for several items. */
+const sharing = 2
+
+const bestPlan = (batch: WeightedBatch, settings: PackSettings): Plan => {
+  const all = SharedPrompts.units(batch, settings.sharesPrompts)
+  const longest = Math.max(...SharedPrompts.fitting(batch, all, 0).map(({ length }) => length))
   const steps = ladder(settings, longest)
   const [shortest = longest, ...longer] = steps.filter((step) => step >= longest)
-  let best: { readonly plan: ReadonlyArray<Grid>; readonly cost: number } | undefined
-  for (const large of [shortest, ...longer.filter((step) => step <= settings.tokenBudget)]) {
+  const max = Math.max(settings.tokenBudget, all.some(({ shared }) => shared > 0) ? sharing * shortest : 0)
+  let best: (Plan & { readonly cost: number }) | undefined
+  for (const large of [shortest, ...longer.filter((step) => step <= max)]) {
+    const units = SharedPrompts.fitting(batch, all, large)
+    const lengths = units.map(({ length }) => length)
     for (const small of [0, 2, 4, 8]) {
       const half = small === 0 ? undefined : steps.find((step) => step >= large / small)
       if (half === large) continue
       const rows = RowPacking.pack(lengths, half === undefined ? [large] : [half, large])
       const plan = grids(rows, steps, settings.tokenBudget)
       const work = cost(plan, settings.attentionLength)
-      if (best === undefined || work < best.cost) best = { plan, cost: work }
+      if (best === undefined || work < best.cost) best = { units, grids: plan, cost: work }
     }
   }
-  return best?.plan ?? []
+  return best ?? { units: [], grids: [] }
+}
+
+/** The places of a unit's items from position `start` of a row. */
+const placed = (
+  { items }: WeightedBatch,
+  unit: SharedPrompts.Unit,
+  row: number,
+  start: number
+): ReadonlyArray<Placement> => {
+  const { shared } = unit
+  let at = start + shared
+  return unit.items.map((item): Placement => {
+    const { length } = items[item]!
+    const placement = { item, row, start: at, length, shared, sharedStart: shared === 0 ? at : start }
+    at += length - shared
+    return placement
+  })
 }
 
 export const pack = (batch: WeightedBatch, settings: PackSettings): ReadonlyArray<MicroBatch> => {
-  const { items } = batch
-  const units = unitsOf(batch)
-  const lengths = units.map((unit) => unit.reduce((sum, item) => sum + items[item]!.length, 0))
-  const plan = units.length === 0 ? [] : bestPlan(lengths, settings)
-  return plan.map(({ length, rows }): MicroBatch => {
+  if (batch.items.length === 0) return []
+  const plan = bestPlan(batch, settings)
+  return plan.grids.map(({ length, rows }): MicroBatch => {
     const placements = rows.flatMap(({ items: indices }, row) => {
       let start = 0
-      const inRow = indices.flatMap((unit) => units[unit]!)
-      return inRow.map((item): Placement => {
-        const placement = { item, row, start, length: items[item]!.length }
-        start += placement.length
-        return placement
+      return indices.flatMap((index) => {
+        const unit = plan.units[index]!
+        const places = placed(batch, unit, row, start)
+        start += unit.length
+        return places
       })
     })
     return {
@@ -136,10 +154,21 @@ export const pack = (batch: WeightedBatch, settings: PackSettings): ReadonlyArra
       length,
       multiple: settings.multiple,
       placements,
-      ...fill(batch, placements, rows.length, length)
+      ...fill(batch, placements, { rows: rows.length, length, sharesPrompts: settings.sharesPrompts })
     }
   })
 }
 
 export const positions = (microBatches: ReadonlyArray<MicroBatch>): number =>
   microBatches.reduce((sum, { length, rows }) => sum + length * rows, 0)
+
+/** Positions that sharing prompts saves. */
+export const saved = (microBatches: ReadonlyArray<MicroBatch>): number => {
+  let sum = 0
+  for (const { placements } of microBatches) {
+    for (const { shared, sharedStart, start } of placements) {
+      if (start > sharedStart + shared) sum += shared
+    }
+  }
+  return sum
+}

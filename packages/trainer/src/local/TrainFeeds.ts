@@ -88,6 +88,10 @@ export const idFeeds = (batch: MicroBatch, positions: Positions, real: Real = "f
     target_ids: integers(batch.targetIds, shape),
     position_ids: integers(batch.positionIds, shape),
     segment_ids: integers(batch.segmentIds, shape),
+    ...(batch.shared && {
+      prompt_ids: integers(batch.shared.promptIds, shape),
+      begins: integers(batch.shared.begins, shape)
+    }),
     temperatures: reals(real, batch.temperatures, shape)
   }
 }

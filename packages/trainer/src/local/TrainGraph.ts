@@ -44,6 +44,8 @@ export interface TrainGraphOptions {
   readonly entropy: boolean
   /** Replay the sampler's experts in mixtures; for policies with `routing`. */
   readonly routerReplay?: boolean
+  /** For micro-batches that hold prompts once, and policies that can. Default false. */
+  readonly sharesPrompts?: boolean
   /** float64 is for gradient checks. */
   readonly real: "float32" | "float64"
 }
@@ -82,13 +84,15 @@ const commonInputs = (
     attention,
     feedForwardChunks,
     remat,
-    routerReplay = false
+    routerReplay = false,
+    sharesPrompts = false
   }: Pick<PolicyIds, "attention" | "feedForwardChunks" | "remat"> & Partial<TrainGraphOptions>
 ): Inputs => ({
   inputIds: ids(graph, "input_ids"),
   targetIds: ids(graph, "target_ids"),
   positionIds: ids(graph, "position_ids"),
   segmentIds: ids(graph, "segment_ids"),
+  ...(sharesPrompts && { shared: { promptIds: ids(graph, "prompt_ids"), begins: ids(graph, "begins") } }),
   inverseTemperatures: graph.div(graph.scalar(1), column(graph, "temperatures")),
   positions: HeadPositions.make(
     graph,
@@ -245,15 +249,16 @@ export const buildLogprobs = (
     entropy = false,
     headRows,
     real,
-    routerReplay = false
+    routerReplay = false,
+    sharesPrompts = false
   }: Pick<TrainGraphOptions, "attention" | "chunks" | "real"> &
-    Partial<Pick<TrainGraphOptions, "entropy" | "headRows" | "routerReplay">> = {
+    Partial<Pick<TrainGraphOptions, "entropy" | "headRows" | "routerReplay" | "sharesPrompts">> = {
     ...defaults,
     entropy: false
   }
 ): Graph => {
   const graph = new Graph(real)
-  const inputs = commonInputs(graph, policy, { attention, remat: false, routerReplay })
+  const inputs = commonInputs(graph, policy, { attention, remat: false, routerReplay, sharesPrompts })
   const parameters = slices(graph, policy.layout)
   const built = policy.build(graph, (name) => parameters.get(name), inputs)
   const candidates = { ids: flat(graph, inputs.targetIds), weights: undefined }

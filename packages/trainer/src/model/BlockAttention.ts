@@ -20,6 +20,7 @@ import { loop, type Run } from "../graph/Loop.ts"
 import type { Backward } from "../graph/Step.ts"
 import type { Value } from "../graph/Value.ts"
 import type { Attention, AttentionTraits } from "./Decoder.ts"
+import type { SharedIds } from "./TrainableModel.ts"
 import * as Scores from "./part/Scores.ts"
 
 /** Max scores of a block, over all rows and heads: more exceed CPU caches and take memory. */
@@ -30,6 +31,7 @@ const maxQueries = 128
 export interface Options {
   /** Max queries of a block. Default 128. */
   readonly maxQueries?: number
+  readonly shared?: SharedIds | undefined
 }
 
 /** Max scores of a block; `queries` is the number of all queries of all heads. */
@@ -43,8 +45,11 @@ interface Layout {
   readonly size: Value
   readonly segmentIds: Value
   readonly positionIds: Value
-  /** Start of each token's sequence in its row, int32 [B, T]. */
+  /** Start of each token's sequence, or of its shared prompt, in its row, int32 [B, T]. */
   readonly begins: Value
+  /** The segment of each token's shared prompt, or its own. */
+  readonly promptIds: Value
+  readonly sharesPrompts: boolean
 }
 
 const blocks = "blocks"
@@ -55,7 +60,7 @@ const layoutOf = (
   segmentIds: Value,
   positionIds: Value,
   heads: number,
-  { maxQueries: max = maxQueries }: Options
+  { maxQueries: max = maxQueries, shared }: Options
 ): Layout => {
   const [rows, width] = segmentIds.shape as [Dim, Dim]
   const int = (op: string, a: Value, b: Value) => graph.node(op, [a, b], "int64", [1])
@@ -76,7 +81,9 @@ const layoutOf = (
     size,
     segmentIds,
     positionIds,
-    begins: graph.sub(graph.cast(indices, "int32"), positionIds)
+    begins: shared?.begins ?? graph.sub(graph.cast(indices, "int32"), positionIds),
+    promptIds: shared?.promptIds ?? segmentIds,
+    sharesPrompts: shared !== undefined
   }
 }
 
@@ -107,9 +114,11 @@ interface Block {
 const blockOf = (
   { captured, graph, iteration }: Run,
   { cap, scale, window }: AttentionTraits,
-  sinks: Value | undefined
+  sinks: Value | undefined,
+  sharesPrompts: boolean
 ): Block => {
-  const [size, segmentIds, positionIds, begins, queries, keys, values] = captured as [
+  const [size, segmentIds, positionIds, begins, promptIds, queries, keys, values] = captured as [
+    Value,
     Value,
     Value,
     Value,
@@ -132,9 +141,12 @@ const blockOf = (
     )
   graph.define("queries", int("Sub", end, start))
   const ofQueries = (a: Value, axis: number) => cutAt(a, axis, start, end, "queries")
-  const first = graph.node("ReduceMin", [ofQueries(begins, 1), graph.ints([0, 1])], "int32", [], { keepdims: 0 })
-  const begin = graph.cast(graph.reshape(first, [1]), "int64")
-  const from = window === undefined ? begin : int("Max", begin, int("Sub", start, graph.ints([window - 1])))
+  // Each query's first key: a window moves it, at most to the same position of a shared prompt.
+  const outside = (size: number) =>
+    graph.max(graph.sub(ofQueries(positionIds, 1), graph.scalar(size - 1, "int32")), graph.scalar(0, "int32"))
+  const firsts = window === undefined ? ofQueries(begins, 1) : graph.add(ofQueries(begins, 1), outside(window))
+  const first = graph.node("ReduceMin", [firsts, graph.ints([0, 1])], "int32", [], { keepdims: 0 })
+  const from = graph.cast(graph.reshape(first, [1]), "int64")
   graph.define("before", from)
   graph.define("keys", int("Sub", end, from))
   graph.define("after", int("Sub", graph.dim(width), end))
@@ -143,7 +155,7 @@ const blockOf = (
   const asQuery = (ids: Value) => graph.reshape(ofQueries(ids, 1), [rows, 1, 1, "queries", 1])
   const asKey = (ids: Value) => graph.reshape(ofKeys(ids, 1), [rows, 1, 1, 1, "keys"])
   const isVisible = graph.and(
-    graph.equal(asQuery(segmentIds), asKey(segmentIds)),
+    Scores.isOwn(graph, asQuery(segmentIds), asKey(segmentIds), sharesPrompts ? asQuery(promptIds) : undefined),
     Scores.isVisible(graph, asQuery(positionIds), asKey(positionIds), window)
   )
   const stacked = [rows, kvHeads, graph.dimMul(perKv, "queries")]
@@ -195,7 +207,7 @@ const joined = (graph: Graph, stacked: Value, [rows, heads, width, headDim]: Rea
   return graph.slice(whole, 2, 0, width)
 }
 
-/** `segmentIds` and `positionIds` are int32 [B, T]. A segment is contiguous, and its positions count from 0. */
+/** `segmentIds` and `positionIds` are int32 [B, T]. A segment is contiguous; positions of a sequence count from 0. */
 export const make = (
   graph: Graph,
   segmentIds: Value,
@@ -204,7 +216,8 @@ export const make = (
   options: Options = {}
 ): Attention => {
   const layout = layoutOf(graph, segmentIds, positionIds, heads, options)
-  const common = [layout.size, layout.segmentIds, layout.positionIds, layout.begins]
+  const { sharesPrompts } = layout
+  const common = [layout.size, layout.segmentIds, layout.positionIds, layout.begins, layout.promptIds]
   const overBlocks = (
     captured: ReadonlyArray<Value>,
     initial: ReadonlyArray<Value>,
@@ -220,7 +233,7 @@ export const make = (
     const grouped = (value: Value) => graph.reshape(value, [rows, kvHeads, perKv, width, value.shape.at(-1)!])
     const forward = () =>
       overBlocks([grouped(queries), keys, values, ...sinks], [], (run) => {
-        const block = blockOf(run, traits, sinks.length > 0 ? run.captured.at(-1) : undefined)
+        const block = blockOf(run, traits, sinks.length > 0 ? run.captured.at(-1) : undefined, sharesPrompts)
         return { carried: [], stacked: [block.filled(block.graph.matmul(block.weights, block.values))] }
       }).stacked[0]!
     return graph.customGradient(inputs, () => {
@@ -239,7 +252,7 @@ export const make = (
             Value,
             Value?
           ]
-          const block = blockOf(run, traits, ofSinks)
+          const block = blockOf(run, traits, ofSinks, sharesPrompts)
           const { graph: g, weights } = block
           const [dy, total] = [block.cut(ofGradient), block.cut(ofTotals)]
           const flipped = (a: Value) => g.transpose(a, [0, 1, 3, 2])

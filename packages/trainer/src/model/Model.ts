@@ -23,20 +23,20 @@ import * as BlockAttention from "./BlockAttention.ts"
 import * as PackedDelta from "./PackedDelta.ts"
 import * as RoutedExperts from "./part/RoutedExperts.ts"
 import type { Layout } from "./Parameters.ts"
-import type { Policy, TrainableModel } from "./TrainableModel.ts"
+import type { Policy, SharedIds, TrainableModel } from "./TrainableModel.ts"
 import * as Weights from "./Weights.ts"
 import * as Scores from "./part/Scores.ts"
 
 /**
  * Attention for training: causal, over rows that may hold several consecutive sequences.
- * softmax(k Q Kᵀ) V, where a token sees itself and earlier tokens of its own segment, within the window if any.
- * `segmentIds` and `positionIds` are int32 [B, T]; positions restart with every segment.
+ * softmax(k Q Kᵀ) V, where a token sees itself and earlier tokens of its own segment and of its shared prompt, within
+ * the window if any. All ids are int32 [B, T]; positions restart with every sequence.
  */
-export const packedAttention = (graph: Graph, segmentIds: Value, positionIds: Value): Attention => {
+export const packedAttention = (graph: Graph, segmentIds: Value, positionIds: Value, shared?: SharedIds): Attention => {
   const [rows, width] = segmentIds.shape as [Dim, Dim]
   const asQuery = (ids: Value) => graph.reshape(ids, [rows, 1, 1, width, 1])
   const asKey = (ids: Value) => graph.reshape(ids, [rows, 1, 1, 1, width])
-  const isOwn = graph.equal(asQuery(segmentIds), asKey(segmentIds))
+  const isOwn = Scores.isOwn(graph, asQuery(segmentIds), asKey(segmentIds), shared && asQuery(shared.promptIds))
   const biasOf = Scores.byWindow((window) =>
     graph.outside(() =>
       Scores.bias(graph, graph.and(isOwn, Scores.isVisible(graph, asQuery(positionIds), asKey(positionIds), window)))
@@ -148,18 +148,20 @@ const givenOf =
 export const policy = (model: Built): Policy => ({
   layout: model.layout,
   routing: RoutedExperts.routingOf(model.config),
+  // A recurrence's state after a prompt would have to be copied to each sequence.
+  sharesPrompts: model.config.delta === undefined,
   build: (
     graph,
     trainable,
-    { attention, inputIds, feedForwardChunks, positionIds, remat, routedExperts, segmentIds }
+    { attention, inputIds, feedForwardChunks, positionIds, remat, routedExperts, segmentIds, shared }
   ) =>
     Decoder.build(graph, model.config, source(graph, model, trainable), {
       inputIds,
       positionIds,
       attention:
         attention === "blocks"
-          ? BlockAttention.make(graph, segmentIds, positionIds, model.config.heads)
-          : packedAttention(graph, segmentIds, positionIds),
+          ? BlockAttention.make(graph, segmentIds, positionIds, model.config.heads, { shared })
+          : packedAttention(graph, segmentIds, positionIds, shared),
       ...(model.config.delta && { recurrence: PackedDelta.make(graph, segmentIds, positionIds) }),
       remat,
       feedForwardChunks,

@@ -13,19 +13,29 @@ export interface Policy {
   readonly routing?: Routing | undefined
   /**
    * Builds final hidden states (B*T, H) and the output matrix (V, H). `trainable` returns the layout's parameters by
-   * name, undefined for frozen ones. Tokens only see earlier tokens of their own segment.
+   * name, undefined for frozen ones. Tokens only see earlier tokens of their own segment and of their shared prompt.
    */
+  /** True if `build` takes `shared`. */
+  readonly sharesPrompts?: boolean
   readonly build: (graph: Graph, trainable: (name: string) => Value | undefined, ids: PolicyIds) => PolicyValues
 }
 
 /** Attention implementation: over whole rows (`PackedAttention`), or in blocks (`BlockAttention`). */
 export type AttentionKind = "rows" | "blocks"
 
+/** int32, (B, T), as in `SharedArrays`. */
+export interface SharedIds {
+  readonly promptIds: Value
+  readonly begins: Value
+}
+
 /** int32, (B, T). */
 export interface PolicyIds {
   readonly inputIds: Value
   readonly positionIds: Value
   readonly segmentIds: Value
+  /** Of rows that hold the prompt of several sequences once; absent: of rows of whole sequences. */
+  readonly shared?: SharedIds | undefined
   /** Values that the backward pass recomputes; true: whole parts. */
   readonly remat: boolean | Remat
   readonly attention: AttentionKind

@@ -137,7 +137,7 @@ export const of = (parts: Parts): StepMetrics => {
     truncatedFraction: share(truncatedOf(batch.groups), sequences) ?? 0,
     truncatedMaskedFraction: share(counts.truncatedMasked, counts.sequences) ?? 0,
     trainedTokens: report.trainedTokens,
-    usefulFraction: computed.positions === 0 ? 1 : report.usefulTokens / computed.positions,
+    usefulFraction: computed.positions === 0 ? 1 : (report.usefulTokens - (computed.saved ?? 0)) / computed.positions,
     microBatches: computed.microBatches,
     tokensPerSecond: work === 0 ? 0 : (parts.passes * report.usefulTokens) / work,
     updates: parts.updates,

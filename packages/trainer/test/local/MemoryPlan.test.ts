@@ -36,7 +36,7 @@ describe("MemoryPlan", () => {
   it("rearranges weights for the CPU where a copy of them is a small part of the memory", () => {
     const weights = MemoryPlan.weightBytes(shape)
     assert.approximately(weights / 4e6, 95, 1)
-    const enough = 16 * weights
+    const enough = 64 * weights
     assert.isTrue(MemoryPlan.choose(workload, "cpu", enough).prepack)
     assert.isFalse(MemoryPlan.choose(workload, "cpu", enough - 1).prepack)
     assert.isFalse(MemoryPlan.choose(workload, "webgpu", enough).prepack)
@@ -94,7 +94,7 @@ describe("MemoryPlan", () => {
     for (const remat of [false, "elements", "parts"] as const) {
       assert.strictEqual(MemoryPlan.choose(workload, "cpu", 16 * gigabyte, remat).remat, remat)
     }
-    assert.isTrue(MemoryPlan.choose(workload, "cpu", 16 * gigabyte, "parts").prepack)
+    assert.isTrue(MemoryPlan.choose(workload, "cpu", 64 * gigabyte, "parts").prepack)
   })
 
   const sizes = {

@@ -11,10 +11,8 @@ export const of = (
   aggregation: AggregationSettings,
   settings: Partial<Settings> & { readonly vocabSize: number }
 ) => {
-  const { maxLength, ...whole } = { ...MicroBatch.defaults, ...settings }
-  // No row is longer than a micro-batch.
-  const fitting = { ...whole, maxLength: Math.min(maxLength, whole.tokenBudget) }
-  const { batch, report } = WeightedBatch.choose(sequences, aggregation, fitting)
-  const microBatches = MicroBatch.pack(batch, fitting)
+  const whole = { ...MicroBatch.defaults, ...settings }
+  const { batch, report } = WeightedBatch.choose(sequences, aggregation, whole)
+  const microBatches = MicroBatch.pack(batch, whole)
   return { batch, microBatches, report, positions: MicroBatch.positions(microBatches) }
 }

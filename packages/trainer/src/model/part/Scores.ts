@@ -20,6 +20,12 @@ export const isVisible = (graph: Graph, queries: Value, keys: Value, window: num
   return graph.and(isBefore, graph.less(graph.sub(queries, keys), graph.scalar(window, queries.dtype)))
 }
 
+/** True for keys of the query's segment, or of its shared prompt. Integers that broadcast. */
+export const isOwn = (graph: Graph, queries: Value, keys: Value, prompts: Value | undefined): Value => {
+  const isInSegment = graph.equal(queries, keys)
+  return prompts === undefined ? isInSegment : graph.or(isInSegment, graph.equal(prompts, keys))
+}
+
 /** c tanh(s / c) */
 export const capped = (graph: Graph, scores: Value, cap: number | undefined): Value =>
   cap === undefined ? scores : graph.scale(graph.tanh(graph.scale(scores, 1 / cap)), cap)

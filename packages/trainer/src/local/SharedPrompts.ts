@@ -1,0 +1,78 @@
+/**
+ * Units that a row holds whole: an item alone, a pair, or items of one group with the same prompt, whose positions the
+ * row then holds once.
+ *
+ * An item's prompt are the positions before its first trained one, f: tokens 0 to f - 1, which predict tokens 1 to f.
+ * Position f, which holds token f and predicts the first trained token, is each item's, so no position has two targets.
+ */
+import type { TrainingSequence } from "../learn/TrainingSequence.ts"
+import type { WeightedBatch } from "../learn/WeightedBatch.ts"
+
+export interface Unit {
+  /** Indices of items. */
+  readonly items: readonly [number, ...ReadonlyArray<number>]
+  /** Positions that all items share; 0: none. */
+  readonly shared: number
+  /** Positions in a row. */
+  readonly length: number
+}
+
+const promptOf = ({ mask }: TrainingSequence): number => mask.indexOf(1, 1) - 1
+
+const hasSamePrompt = (a: TrainingSequence, b: TrainingSequence, prompt: number): boolean => {
+  if (promptOf(b) !== prompt || a.temperature !== b.temperature) return false
+  for (let t = 0; t <= prompt; t++) if (a.tokens[t] !== b.tokens[t]) return false
+  return true
+}
+
+/** Items of one group with the same prompt of at least one position, in the order of the batch. */
+const families = ({ items, sequences }: WeightedBatch): ReadonlyArray<Unit["items"]> => {
+  const ofGroups = new Map<number, Array<[number, ...Array<number>]>>()
+  for (const [item, { sequence }] of items.entries()) {
+    const own = sequences[sequence]!
+    const known = ofGroups.get(own.group) ?? []
+    ofGroups.set(own.group, known)
+    const prompt = promptOf(own)
+    const same =
+      prompt === 0 ? undefined : known.find(([first]) => hasSamePrompt(sequences[items[first]!.sequence]!, own, prompt))
+    if (same === undefined) known.push([item])
+    else same.push(item)
+  }
+  return [...ofGroups.values()].flat()
+}
+
+/** Paired items, or each alone. */
+const pairs = ({ items, sequences }: WeightedBatch): ReadonlyArray<Unit["items"]> => {
+  const itemOf = new Map(items.map(({ sequence }, item) => [sequence, item]))
+  return items.flatMap(({ sequence }, item): ReadonlyArray<Unit["items"]> => {
+    const { pair } = sequences[sequence]!
+    const partner = pair === undefined ? undefined : itemOf.get(pair.partner)
+    if (partner === undefined) return [[item]]
+    return item < partner ? [[item, partner]] : []
+  })
+}
+
+export const units = (batch: WeightedBatch, sharesPrompts: boolean): ReadonlyArray<Unit> => {
+  const { items, sequences } = batch
+  return (sharesPrompts ? families(batch) : pairs(batch)).map((members): Unit => {
+    const all = members.reduce((sum, item) => sum + items[item]!.length, 0)
+    const shared = sharesPrompts && members.length > 1 ? promptOf(sequences[items[members[0]]!.sequence]!) : 0
+    return { items: members, shared, length: all - shared * (members.length - 1) }
+  })
+}
+
+/** Splits units that share a prompt so that each fits into a row of `capacity` positions. */
+export const fitting = ({ items }: WeightedBatch, units: ReadonlyArray<Unit>, capacity: number): ReadonlyArray<Unit> =>
+  units.flatMap((unit): ReadonlyArray<Unit> => {
+    const { shared } = unit
+    if (shared === 0 || unit.length <= capacity) return [unit]
+    const parts: Array<Unit> = []
+    for (const item of unit.items) {
+      const last = parts.at(-1)
+      const own = items[item]!.length - shared
+      if (last === undefined || last.length + own > capacity)
+        parts.push({ items: [item], shared, length: shared + own })
+      else parts[parts.length - 1] = { items: [...last.items, item], shared, length: last.length + own }
+    }
+    return parts.map((part) => (part.items.length > 1 ? part : { ...part, shared: 0 }))
+  })
