@@ -52,9 +52,9 @@ export const toViewedJson = (
   Effect.gen(function* () {
     const group = format === "packed" ? yield* unpacked(bytes) : undefined
     const pieces = group === undefined ? [bytes] : yield* piecesOf(group)
-    const { policyVersions = null, timings, versionRuns }: Partial<PackedGroup.LabelledGroup> = group ?? {}
+    const { policyVersions, timings, versionRuns }: Partial<PackedGroup.LabelledGroup> = group ?? {}
     const extra = JSON.stringify({
-      policy_versions: policyVersions,
+      policy_versions: policyVersions ?? null,
       ...(versionRuns && { version_runs: versionRuns.map(VersionRuns.toJson) }),
       ...(timings && { timings: timings.map(Timings.toJson) })
     })
