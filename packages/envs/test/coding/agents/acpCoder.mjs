@@ -9,6 +9,7 @@ import { Readable, Writable } from "node:stream"
 
 const [oddity] = process.argv.slice(2)
 const stopReason = oddity === "refusal" || oddity === "max_tokens" ? oddity : "end_turn"
+const flood = oddity === "floods" ? 3000 : 0
 const cancelled = Promise.withResolvers()
 const properties = { command: { type: "string" } }
 const tools = [{ type: "function", function: { name: "run", parameters: { type: "object", properties } } }]
@@ -51,7 +52,7 @@ acp
       await waiting(update, "deaf")
       await new Promise(() => undefined)
     }
-    for (let call = 0; oddity === "floods" && call < 3000; call++) {
+    for (let call = 0; call < flood; call++) {
       const content = [{ type: "content", content: { type: "text", text: "x".repeat(10_000) } }]
       await update("tool_call", { toolCallId: `flood-${call}`, title: "y".repeat(10_000), content })
     }
