@@ -20,6 +20,16 @@ const group = Group.read({
 })!
 const [one] = Waterfall.of(group.rollouts)
 
+/** A call of 5 ms. */
+const call = (from: number) => ({
+  from,
+  to: from + 5,
+  title: String(from),
+  kind: "read",
+  status: "failed",
+  text: ""
+})
+
 describe("Waterfall", () => {
   it("lays what is known of a rollout's time end to end, from its start to its score", () => {
     const spans = Waterfall.spansOf(one!)
@@ -45,14 +55,6 @@ describe("Waterfall", () => {
   })
 
   it("has an agent's calls with the turn that they follow, in order of time, and not very many", () => {
-    const call = (from: number) => ({
-      from,
-      to: from + 5,
-      title: String(from),
-      kind: "read",
-      status: "failed",
-      text: ""
-    })
     const turns = [
       [10, 10, 20],
       [40, 40, 50]

@@ -141,6 +141,20 @@ describe("a coding agent", () => {
     assert.include(words, " - fix it")
   })
 
+  it("waits an hour for an answer where it would end a silent or a long stream: Qwen Code, Codex", () => {
+    const session = { baseURL: "", anthropicBaseURL: "", apiKey: "any", modelName: "m" }
+    const [qwen, codex] = ["qwen-code", "codex"].map((name) => {
+      const agent = CodingAgents.presets.find((one) => one.name === name)!
+      return AgentProgram.of({ agent, program: undefined, task: "", session, maxTokens: 5 })
+    })
+    assert.deepInclude(qwen!.variables, {
+      QWEN_STREAM_IDLE_TIMEOUT_MS: "3600000",
+      QWEN_STREAM_MAX_LIFETIME_MS: "3600000"
+    })
+    assert.include(qwen!.files[".qwen/settings.json"], '"timeout":3600000')
+    assert.include(codex!.words.join(" "), "stream_idle_timeout_ms=3600000")
+  })
+
   it("is one script in another machine: home, files, variables, words", () => {
     const agent: CodingAgent = {
       name: "any",

@@ -1,6 +1,6 @@
 /**
- * A coding agent over the Agent Client Protocol: asks before it runs its shell, reports its calls, and keeps the chat of
- * its session. Its argument is a stop reason, or what is odd about it.
+ * A coding agent over the Agent Client Protocol: asks before it runs its shell, reports its calls, and keeps the chat
+ * of its session. Its argument is a stop reason, or what is odd about it.
  */
 import * as acp from "@agentclientprotocol/sdk"
 import { execSync } from "node:child_process"
