@@ -1,7 +1,7 @@
 /** An agent over the Agent Client Protocol: its tool calls, why it stopped, and how it is cancelled. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, FileSystem, Layer, Option, type Scope, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, FileSystem, Layer, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { readdirSync } from "node:fs"
@@ -26,6 +26,36 @@ const notes = Effect.map(
 
 const scoped = <A, E>(test: Effect.Effect<A, E, NodeServices.NodeServices | Scope.Scope>) =>
   test.pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+/** A group of an agent of plain functions, which is the one of these tests. */
+const ofFunctions = ({
+  oddity = [],
+  variables = {}
+}: {
+  readonly oddity?: ReadonlyArray<string>
+  readonly variables?: { readonly [name: string]: string }
+} = {}) => {
+  const run = codingAgent({
+    agent: overAcp(...oddity).agent!,
+    task: ({ question }: { readonly question: string }) => question,
+    variables,
+    result: ({ text }) => text
+  })
+  const agent = defineAgent({
+    name: "answers",
+    items: [{ question: "2 + 2?" }],
+    trained: "tools",
+    run,
+    score: ({ result }) => (result === "It is 4.\n" ? 1 : 0)
+  })
+  return agent({ groupSize: 2, ensureScoresAreNotSame: false }).pipe(
+    Layer.provide([ServerManager.layerScripted(script), Dataset.layer, Tokenizer.layerBytes]),
+    Layer.build,
+    Effect.flatMap((context) => Stream.runHead(Context.get(context, Environment.Environment).work(0))),
+    Effect.flatMap((work) => Option.getOrThrow(work).rollOut),
+    Effect.map(({ groups }) => groups[0]!)
+  )
+}
 
 describe("an agent over ACP", () => {
   it.live("has its tool calls with the times of its turns, and why it stopped with each rollout", () =>
@@ -120,27 +150,21 @@ describe("an agent over ACP", () => {
 
   it.live("has its calls and why it stopped as an agent of plain functions", () =>
     Effect.gen(function* () {
-      const run = codingAgent({
-        agent: overAcp().agent!,
-        task: ({ question }: { readonly question: string }) => question,
-        result: ({ text }) => text
-      })
-      const group = yield* defineAgent({
-        name: "answers",
-        items: [{ question: "2 + 2?" }],
-        trained: "tools",
-        run,
-        score: ({ result }) => (result === "It is 4.\n" ? 1 : 0)
-      })({ groupSize: 2, ensureScoresAreNotSame: false }).pipe(
-        Layer.provide([ServerManager.layerScripted(script), Dataset.layer, Tokenizer.layerBytes]),
-        Layer.build,
-        Effect.flatMap((context) => Stream.runHead(Context.get(context, Environment.Environment).work(0))),
-        Effect.flatMap((work) => Option.getOrThrow(work).rollOut),
-        Effect.map(({ groups }) => groups[0]!)
-      )
+      const group = yield* ofFunctions()
       assert.deepStrictEqual(Array.from(group.scores), [1, 1])
       assert.strictEqual(group.timings?.[0]?.calls?.[0]?.title, "Run run")
       assert.deepInclude(group.overrides?.[0], { stop_reason: "end_turn" })
     }).pipe(Effect.scoped)
+  )
+
+  it.live("is told to cancel as an agent of plain functions that is interrupted", () =>
+    Effect.gen(function* () {
+      const { count, variables } = yield* notes
+      const rolling = yield* Effect.forkChild(ofFunctions({ oddity: ["waits"], variables }))
+      yield* Waits.untilTrue("a call of each rollout", () => count("started") === 2)
+      yield* Fiber.interrupt(rolling)
+      yield* Waits.untilTrue("the end of each turn", () => count("cancelled") === 2)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(rolling)))
+    }).pipe(scoped)
   )
 })
