@@ -56,7 +56,7 @@ const kinds = [
   "packages/cli/test/{Bin,Gateway,Outputs,Policy,Training,UpMistakes,UpAgent,UpModel,UpScratch,Waiting,Mistakes,Registry,init/Init}.test.ts",
   "packages/cli/test/agents/Project.test.ts",
   "packages/cli/test/{evaluate/Reference,sets/Service,up/VllmServer,view/View}.test.ts",
-  "packages/envs/test/{Mcp,coding/CodingAgents,command/Command,command/Program,harbor/Hostile}.test.ts",
+  "packages/envs/test/{Mcp,coding/Acp,coding/CodingAgents,command/Command,command/Program,harbor/Hostile}.test.ts",
   "packages/cli/test/openenv/Served.test.ts",
   "packages/api/test/database/*.test.ts",
   "packages/core/test/base/FolderLockRace.test.ts",

@@ -116,6 +116,7 @@ describe("the agents of docs/agents.md", () => {
     "anthropic-agent.ts",
     "ai-sdk-anthropic-agent.ts",
     "ai-sdk-agent.ts",
+    "ai-sdk-loop-agent.ts",
     "langgraph-agent.ts",
     "mastra-agent.ts"
   ]) {

@@ -107,7 +107,8 @@ layer(services, { excludeTestServices: true })("what people see of a run", (it) 
   it.effect("rollouts by their words, whole with the policies that sampled them", () =>
     Effect.gen(function* () {
       yield* started("words")
-      const timings = [{ turns: [{ asked: 1, sent: 2, answered: 30 }], scored: { from: 31, to: 35 } }, null]
+      const calls = [{ from: 30, to: 31, title: "Read a.txt", kind: "read", status: "completed", text: "“a”" }]
+      const timings = [{ turns: [{ asked: 1, sent: 2, answered: 30 }], calls, scored: { from: 31, to: 35 } }, null]
       yield* submit("words", { ...SampleGroups.full, policyVersions: [3, null], itemId: "two/and two", timings })
       yield* submit("words", SampleGroups.plain(2))
       yield* indexed("words")
@@ -120,7 +121,7 @@ layer(services, { excludeTestServices: true })("what people see of a run", (it) 
       assert.deepStrictEqual(row, rows[0])
       assert.deepInclude(group as object, {
         policy_versions: [3, null],
-        timings: [{ turns: [[1, 2, 30]], scored: [31, 35] }, null],
+        timings: [{ turns: [[1, 2, 30]], scored: [31, 35], calls }, null],
         messages: SampleGroups.full.messages
       })
       assert.deepStrictEqual((yield* call("/v1/runs/words/rollouts?text=+++")).json()["total"], 2)

@@ -19,14 +19,15 @@ export const toScoredGroup = ({ bytes, format }: Payload): Effect.Effect<ScoredG
   return Effect.orDie(Effect.fromResult(group))
 }
 
+const unpacked = (bytes: Uint8Array) => Effect.orDie(Effect.fromResult(PackedGroup.decodeLabelled(bytes)))
+
+// Encoding a large group takes many milliseconds; yielding lets other requests run.
+const piecesOf = (group: PackedGroup.LabelledGroup): Effect.Effect<ReadonlyArray<Uint8Array>> =>
+  Effect.forEach(WireGroup.encodeLabelledPieces(group), (piece) => Effect.as(Effect.yieldNow, piece))
+
 /** The original's JSON object of 14 keys, in pieces. */
-export const toJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint8Array>> =>
-  payload.format === "json"
-    ? Effect.succeed([payload.bytes])
-    : Effect.flatMap(Effect.orDie(Effect.fromResult(PackedGroup.decodeLabelled(payload.bytes))), (group) =>
-        // Encoding a large group takes many milliseconds; yielding lets other requests run.
-        Effect.forEach(WireGroup.encodeLabelledPieces(group), (piece) => Effect.as(Effect.yieldNow, piece))
-      )
+export const toJson = ({ bytes, format }: Payload): Effect.Effect<ReadonlyArray<Uint8Array>> =>
+  format === "json" ? Effect.succeed([bytes]) : Effect.flatMap(unpacked(bytes), piecesOf)
 
 export const toPacked = ({ bytes, format }: Payload): Effect.Effect<Uint8Array> => {
   if (format === "packed") return Effect.succeed(bytes)
@@ -45,17 +46,15 @@ export const policyStep = (versions: ReadonlyArray<number | null> | null | undef
  * trainer's logprobs.
  */
 export const toViewedJson = (
-  payload: Payload,
+  { bytes, format }: Payload,
   trained?: TrainedLogprobs.TrainedLogprobs
 ): Effect.Effect<ReadonlyArray<Uint8Array>> =>
   Effect.gen(function* () {
-    const pieces = yield* toJson(payload)
-    const { policyVersions, timings, versionRuns } =
-      payload.format === "packed"
-        ? Result.getOrThrow(PackedGroup.envelope(payload.bytes))
-        : { policyVersions: null, timings: null, versionRuns: null }
+    const group = format === "packed" ? yield* unpacked(bytes) : undefined
+    const pieces = group === undefined ? [bytes] : yield* piecesOf(group)
+    const { policyVersions, timings, versionRuns }: Partial<PackedGroup.LabelledGroup> = group ?? {}
     const extra = JSON.stringify({
-      policy_versions: policyVersions,
+      policy_versions: policyVersions ?? null,
       ...(versionRuns && { version_runs: versionRuns.map(VersionRuns.toJson) }),
       ...(timings && { timings: timings.map(Timings.toJson) })
     })

@@ -20,6 +20,16 @@ const group = Group.read({
 })!
 const [one] = Waterfall.of(group.rollouts)
 
+/** A call of 5 ms. */
+const call = (from: number) => ({
+  from,
+  to: from + 5,
+  title: String(from),
+  kind: "read",
+  status: "failed",
+  text: ""
+})
+
 describe("Waterfall", () => {
   it("lays what is known of a rollout's time end to end, from its start to its score", () => {
     const spans = Waterfall.spansOf(one!)
@@ -42,6 +52,24 @@ describe("Waterfall", () => {
       Waterfall.summarize(one!, String),
       "0.2 and 2 turns: 55% generating, 25% tools, 10% waiting for a server, 5% environment, 5% scoring."
     )
+  })
+
+  it("has an agent's calls with the turn that they follow, in order of time, and not very many", () => {
+    const turns = [
+      [10, 10, 20],
+      [40, 40, 50]
+    ]
+    const waterfall = (calls: ReadonlyArray<unknown>) =>
+      Waterfall.of(Group.read({ tokens: [[1]], masks: [[1]], scores: [1], timings: [{ turns, calls }] })!.rollouts)[0]!
+    const { moreCalls, to, turns: shown } = waterfall([call(60), call(30), call(5), call(25)])
+    assert.deepStrictEqual(
+      shown.map(({ calls }) => calls.map(({ from }) => from)),
+      [[5, 25, 30], [60]]
+    )
+    assert.deepStrictEqual([to, moreCalls], [65, 0])
+    const many = waterfall(Array.from({ length: 100_000 }, (_, at) => call(at)))
+    assert.strictEqual(many.turns.flatMap(({ calls }) => calls).length + many.moreCalls, 100_000)
+    assert.isAtMost(many.turns.flatMap(({ calls }) => calls).length, 200)
   })
 
   it("names a straggler where the others waited a tenth of the time or longer", () => {

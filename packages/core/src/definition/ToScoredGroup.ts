@@ -53,7 +53,7 @@ export const toScoredGroup = (
     }
     return Object.keys(all).length === 0 ? undefined : all
   })
-  const timings = origin === undefined ? [] : trajectories.map(({ turns }) => Timings.since(turns, origin))
+  const timings = origin === undefined ? [] : trajectories.map((one) => Timings.since(one, origin))
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
   const expected = expectedOf(details[0]?.sample, gold)
   return {

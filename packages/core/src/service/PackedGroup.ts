@@ -6,7 +6,7 @@
  *     "ATPG" | version u32 = 1 | bytes of shape u32 | bytes of rest u32      16 bytes
  *     shape    JSON: { sequences, tokens, env_id, policy_versions, traceparent?, item_id?,
  *              solved?, sections: [[name, type, length], …] }
- *     rest     JSON: { messages, generation_params, overrides, group_overrides, images }, those that are given
+ *     rest     JSON: { messages, generation_params, overrides, group_overrides, images, calls }, those that are given
  *     sections in the listed order: "i32", "f32" or "f64" numbers
  *
  * A matrix is one section with concatenated rows, plus `<name>.lengths` (i32) if its rows are not as long as the
@@ -52,31 +52,15 @@ export type { LabelledGroup } from "./wire/LabelledGroup.ts"
 export { decodeList, encodeList, listParts, type KeyedBytes } from "./wire/PackedList.ts"
 export { check } from "./wire/PackedRules.ts"
 
-/** The metadata of a packed group, readable without its numbers. */
-export interface Envelope {
-  /** G */
-  readonly sequences: number
-  /** Number of tokens over all sequences. */
-  readonly tokens: number
-  readonly scores: Float64Array
-  readonly envId: number | null
-  /** (G) trainer step of the weights that sampled each sequence, if known. */
-  readonly policyVersions: ReadonlyArray<number | null> | null
-  /** (G) versions per token, if weights changed during a sequence. */
-  readonly versionRuns: ReadonlyArray<Int32Array> | null
-  /** The stable id of its item, if known. */
-  readonly itemId: string | null
-  /** (G) timings of each rollout's turns, if known. */
-  readonly timings: ReadonlyArray<Timings.Timings | null> | null
-}
-
 const Free = Schema.Record(Schema.String, Schema.Unknown)
 const Rest = Schema.Struct({
   messages: Schema.optionalKey(Schema.Array(Schema.Array(Free))),
   generation_params: Schema.optionalKey(Free),
   overrides: Schema.optionalKey(Schema.Array(Free)),
   group_overrides: Schema.optionalKey(Free),
-  images: Schema.optionalKey(Schema.Unknown)
+  images: Schema.optionalKey(Schema.Unknown),
+  /** (G) the calls of `Timings`, null for rows without any. */
+  calls: Schema.optionalKey(Schema.Unknown)
 })
 
 const decodeRest = Schema.decodeUnknownResult(Schema.fromJsonString(Rest))
@@ -116,6 +100,9 @@ export const encodeLabelled = (group: LabelledGroup): Uint8Array =>
     matrix("inference_logprobs", "f32", group.inferenceLogprobs, group.tokens)
   )
 
+const callsOf = ({ timings = [] }: Pick<ScoredGroup, "timings">) =>
+  timings.some((one) => one?.calls !== undefined) ? timings.map((one) => one?.calls ?? null) : undefined
+
 const pack = (
   group: Omit<ScoredGroup, "masks" | "inferenceLogprobs">,
   masks: ReadonlyArray<NamedSection>,
@@ -154,7 +141,8 @@ const pack = (
       generation_params: group.generationParams,
       overrides: RewardComponents.toOverrides(group.overrides, group.rewards),
       group_overrides: group.groupOverrides,
-      images: group.images
+      images: group.images,
+      calls: callsOf(group)
     })
   )
   const shapeEnd = Sections.align(preludeBytes + shape.length)
@@ -202,7 +190,11 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
     const inferenceLogprobs = yield* floatMatrix("inference_logprobs")
     const distillTokenIds = yield* readCube(bytes, opened, "distill_token_ids", ints)
     const distillLogprobs = yield* readCube(bytes, opened, "distill_logprobs", floats)
-    const timings = yield* readTimings(bytes, opened)
+    const turns = yield* readTimings(bytes, opened)
+    const timings = turns && "calls" in rest ? Timings.withCalls(turns, rest.calls) : turns
+    if (turns !== undefined && timings === undefined) {
+      return yield* failed("rest.calls", "should be null or a list of calls for each sequence with timings")
+    }
     const words = ints(bytes, opened, "routed_experts")
     const routedExperts = yield* readMatrix(bytes, opened, "routed_experts", words, lengths)
     const versionRuns = yield* readVersionRuns(bytes, opened)
@@ -232,18 +224,6 @@ export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, 
       ...(shape.solved && { solved: shape.solved }),
       ...(timings && { timings })
     })
-  })
-
-/** Counts and scores, without reading the sequences' numbers. */
-export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroupError> =>
-  Result.gen(function* () {
-    const opened = yield* open(bytes)
-    const { env_id: envId, item_id: itemId = null, policy_versions: policyVersions, sequences, tokens } = opened.shape
-    const scores = (yield* numbersOf(bytes, opened, "scores", "f64")) as Float64Array | undefined
-    if (scores === undefined) return yield* failed("scores", "this section is missing")
-    const timings = (yield* readTimings(bytes, opened)) ?? null
-    const versionRuns = (yield* readVersionRuns(bytes, opened)) ?? null
-    return { sequences, tokens, scores, envId, policyVersions, versionRuns, itemId, timings }
   })
 
 export const masks = (bytes: Uint8Array): Result.Result<ReadonlyArray<Int32Array>, PackedGroupError> =>

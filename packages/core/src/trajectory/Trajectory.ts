@@ -8,7 +8,7 @@
  */
 import type { Message } from "./Message.ts"
 import type { Sampling } from "./Sampling.ts"
-import type { Turn } from "./Timings.ts"
+import type { Call, Turn } from "./Timings.ts"
 
 /**
  * Why the model stopped: end of answer (`stop`), token limit (`length`), tool call (`tool_calls`), or a server-specific
@@ -45,6 +45,8 @@ export interface Trajectory {
   readonly sampling?: Sampling
   /** Clock times of its requests and answers; absent if unknown. */
   readonly turns?: ReadonlyArray<Turn>
+  /** Calls of tools that its agent reported, in clock times; absent if it reported none. */
+  readonly calls?: ReadonlyArray<Call>
 }
 
 /** The logprob of a position that was not sampled. */

@@ -32,6 +32,7 @@ const full: ScoredGroup.ScoredGroup = {
         { asked: 0, sent: 3, answered: 4 },
         { asked: 5, sent: 5, answered: 0x7fff_ffff }
       ],
+      calls: [{ from: 4, to: 5, title: "Run tests", kind: "execute", status: "failed", text: "“1” failed\n" }],
       scored: { from: 5, to: 6 }
     },
     null
@@ -87,17 +88,15 @@ describe("PackedGroup", () => {
     }
   })
 
-  it("tells counts and scores without reading the sequences", () => {
-    assert.deepStrictEqual(Result.getOrThrow(PackedGroup.envelope(PackedGroup.encode(full))), {
-      sequences: 2,
-      tokens: 3,
-      scores: full.scores,
-      envId: 3,
-      policyVersions: [4, null],
-      versionRuns: full.versionRuns ?? null,
-      itemId: "0123456789abcdef",
-      timings: full.timings ?? null
-    })
+  it("has an error for calls of tools that are none, or not one list for each sequence", () => {
+    const call = full.timings![0]!.calls![0]!
+    for (const calls of [[{ ...call, from: -1 }], [{ ...call, title: 1 } as never], [null as never]]) {
+      const timings = [{ ...full.timings![0]!, calls }, null]
+      assert.strictEqual(error(PackedGroup.decode(PackedGroup.encode({ ...full, timings }))).field, "rest.calls")
+    }
+    const text = Buffer.from(PackedGroup.encode(full)).toString("latin1")
+    const odd = Buffer.from(text.replace("}],null]}", "}]     ]}"), "latin1")
+    assert.strictEqual(error(PackedGroup.decode(odd)).field, "rest.calls")
   })
 
   it("names the field that breaks a rule", () => {
@@ -149,7 +148,6 @@ describe("PackedGroup", () => {
       for (const [i, value] of damage.entries()) bytes[(value * 31 + i * 7) % bytes.length] = value & 0xff
       const decoded = PackedGroup.decode(bytes)
       if (Result.isSuccess(decoded)) assert(Result.isSuccess(PackedGroup.check(decoded.success)))
-      PackedGroup.envelope(bytes)
       PackedGroup.decodeList(bytes)
     },
     { arbitrary: { runs: 500 } }

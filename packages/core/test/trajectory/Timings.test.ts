@@ -98,12 +98,23 @@ describe("Timings", () => {
 
   const time = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0x7fff_ffff }))
   const turn = Schema.Struct({ asked: time, sent: time, answered: time })
+  const call = Schema.Struct({
+    from: time,
+    to: time,
+    title: Schema.String,
+    kind: Schema.String,
+    status: Schema.String,
+    text: Schema.String
+  })
   const some = Schema.Struct({
     turns: Schema.NonEmptyArray(turn),
+    calls: Schema.optionalKey(Schema.Array(call)),
     scored: Schema.optionalKey(Schema.Struct({ from: time, to: time }))
   })
   it.prop("survive both forms", [Schema.NullOr(some)], ([timings]) => {
-    assert.deepStrictEqual(Timings.ofRow(Timings.toRow(timings)), timings)
+    const { calls = null } = timings ?? {}
+    const row = Timings.ofRow(Timings.toRow(timings))
+    assert.deepStrictEqual(Timings.withCalls([row ?? null], [calls]), [timings])
     assert.deepStrictEqual(Timings.ofJson(JSON.parse(JSON.stringify(Timings.toJson(timings)))), timings)
   })
 
@@ -112,11 +123,14 @@ describe("Timings", () => {
       assert.isNull(Timings.ofJson(odd), JSON.stringify(odd))
     }
     assert.isNull(Timings.ofJson({ turns: [[1, 2, 3]], scored: [1, "2"] }))
+    for (const calls of [null, {}, [null], [{ from: 1, to: 2 }]]) {
+      assert.isNull(Timings.ofJson({ turns: [[1, 2, 3]], calls }))
+    }
     for (const row of [[1], [-1, -1], [-1, -1, 1, 2], [-1, -1, 1, -2, 3], [5, -1, 1, 2, 3]]) {
       assert.isUndefined(Timings.ofRow(Int32Array.from(row)), String(row))
     }
     // A trajectory that was made before its item began has none.
-    assert.isNull(Timings.since([{ asked: 1, sent: 2, answered: 3 }], { startedAt: 2 }))
-    assert.isNull(Timings.since(undefined, { startedAt: 0 }))
+    assert.isNull(Timings.since({ turns: [{ asked: 1, sent: 2, answered: 3 }] }, { startedAt: 2 }))
+    assert.isNull(Timings.since({}, { startedAt: 0 }))
   })
 })

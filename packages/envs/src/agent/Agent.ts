@@ -22,6 +22,7 @@ import * as Failures from "./Failures.ts"
 import * as Foreign from "./Foreign.ts"
 import * as Items from "./Items.ts"
 import * as Outcome from "./Outcome.ts"
+import * as RunReport from "./RunReport.ts"
 import type * as PlainSettings from "./PlainSettings.ts"
 import * as SessionGroup from "./SessionGroup.ts"
 import * as SessionRuns from "./SessionRuns.ts"
@@ -91,11 +92,17 @@ const make = Effect.fn("Agent.make")(function* (
     // A copy for each run, so that one that changes its item changes no other's.
     begin: (numbered, split) =>
       Effect.sync(() => OwnCopy.of(numbered.item)).pipe(
-        Effect.map((item) => ({
-          use: (session) =>
-            Foreign.call((signal) => agent.run({ item, model: modelOf(session), signal, settings: selected, split })),
-          judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, selected, item, outcome)
-        }))
+        Effect.map((item) => {
+          let given: AgentModel | undefined
+          return {
+            use: (session) => {
+              const model = (given = modelOf(session))
+              return Foreign.call((signal) => agent.run({ item, model, signal, settings: selected, split }))
+            },
+            report: () => given && RunReport.of(given),
+            judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, selected, item, outcome)
+          }
+        })
       )
   })
   const claimed: Claims.ClaimedResults<Numbered> = Claims.make<Numbered>({

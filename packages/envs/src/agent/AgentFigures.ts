@@ -4,7 +4,12 @@ import { Effect } from "effect"
 import type { FailureKind, Outcome } from "./Outcome.ts"
 
 export interface AgentFigures {
-  readonly add: (outcome: Outcome<unknown>, counts: ReadonlyArray<Gateway.SessionCounts>) => void
+  /** `stopReasons`: of the turns of a run over ACP. */
+  readonly add: (
+    outcome: Outcome<unknown>,
+    counts: ReadonlyArray<Gateway.SessionCounts>,
+    stopReasons?: ReadonlyArray<string>
+  ) => void
   /** Counts a session that ended well but has no reward. */
   readonly addUnrewarded: () => void
   /** The counts since the last call. */
@@ -20,8 +25,11 @@ export const make = (): AgentFigures => {
   let seeded = 0
   let untrained = 0
   const failures: Record<FailureKind, number> = { threw: 0, timeout: 0, silent: 0, unrewarded: 0 }
+  let stops: Map<string, number> | undefined
   return {
-    add: (outcome, counts) => {
+    add: (outcome, counts, stopReasons) => {
+      if (stopReasons !== undefined) stops ??= new Map()
+      for (const reason of stopReasons ?? []) stops?.set(reason, (stops.get(reason) ?? 0) + 1)
       sessions++
       paths += outcome.trajectories.length
       for (const one of counts) {
@@ -48,9 +56,17 @@ export const make = (): AgentFigures => {
         "agent/retried": retried,
         "agent/seeded": seeded,
         "agent/untrained": untrained,
-        ...(sessions > 0 && { "agent/paths": paths / sessions })
+        ...(sessions > 0 && { "agent/paths": paths / sessions }),
+        ...(stops !== undefined && {
+          "agent/stopped_end_turn": stops.get("end_turn") ?? 0,
+          "agent/stopped_max_tokens": stops.get("max_tokens") ?? 0,
+          "agent/stopped_max_turn_requests": stops.get("max_turn_requests") ?? 0,
+          "agent/stopped_refusal": stops.get("refusal") ?? 0,
+          "agent/stopped_cancelled": stops.get("cancelled") ?? 0
+        })
       }
       sessions = paths = rewritten = branched = retried = seeded = untrained = 0
+      stops?.clear()
       for (const kind of ["threw", "timeout", "silent", "unrewarded"] as const) failures[kind] = 0
       return taken
     })

@@ -44,11 +44,13 @@ export interface JudgedSession {
   readonly judged: Judged
   /** Shown on pages next to the score: the expected result and the given one. */
   readonly sample?: Environment.ScoreDetails["sample"]
+  /** Why the run's last turn stopped, if it reported that. */
+  readonly stopReason?: string
 }
 
 export const score = (
   judged: Judged,
-  overrides?: { readonly session: number },
+  overrides: { readonly session?: number; readonly stop_reason?: string } = {},
   sample?: JudgedSession["sample"]
 ): Environment.Score => ({
   ...(typeof judged === "number"
@@ -56,7 +58,7 @@ export const score = (
     : isTotal(judged)
       ? { score: judged.score, rewards: judged.rewards }
       : { rewards: judged }),
-  ...(overrides !== undefined && { overrides }),
+  ...(Object.keys(overrides).length > 0 && { overrides }),
   ...(sample !== undefined && { sample })
 })
 
@@ -67,8 +69,9 @@ export const make = (sessions: ReadonlyArray<JudgedSession>, groupSize: number):
   return {
     trajectories,
     ...(trajectories.length !== groupSize && { groupOverrides: { group_size: trajectories.length } }),
-    scores: sessions.flatMap(({ judged, sample, trajectories }, session) =>
-      trajectories.map(() => score(judged, hasPaths ? { session } : undefined, sample))
-    )
+    scores: sessions.flatMap(({ judged, sample, stopReason, trajectories }, session) => {
+      const overrides = { ...(hasPaths && { session }), ...(stopReason !== undefined && { stop_reason: stopReason }) }
+      return trajectories.map(() => score(judged, overrides, sample))
+    })
   }
 }

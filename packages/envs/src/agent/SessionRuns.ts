@@ -17,6 +17,7 @@ import * as FirstRuns from "./FirstRuns.ts"
 import type { Source } from "./Items.ts"
 import * as Outcome from "./Outcome.ts"
 import * as PromptCheck from "./PromptCheck.ts"
+import * as RunReport from "./RunReport.ts"
 import * as SessionGroup from "./SessionGroup.ts"
 import * as SessionRun from "./SessionRun.ts"
 
@@ -35,6 +36,8 @@ export interface Attempt<A, E, R> {
   /** Number of sessions; 1 by default. */
   readonly sessions?: number
   readonly use: SessionRun.Options<A, R>["use"]
+  /** What the run reported of itself, called after it; absent or undefined: nothing. */
+  readonly report?: () => RunReport.RunReport | undefined
   /** Called however the rollout ended. */
   readonly judge: (outcome: Outcome.Outcome<A>) => Effect.Effect<Verdict, E, R>
 }
@@ -94,19 +97,26 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   /** One rollout, judged; undefined if dropped, which is counted and logged. */
   const judged = Effect.fnUntraced(function* (split: Split, numbered: Numbered, run: number) {
     const attempt = yield* begin(numbered, split, gateway)
-    const { counts, outcome } = yield* SessionRun.run({
+    const { counts, outcome: ran } = yield* SessionRun.run({
       gateway,
       sessions: sampling(how, split, numbered.number, run, attempt.sessions),
       timeoutSeconds: sessionTimeout,
       use: attempt.use
     })
-    figures.add(outcome, counts)
+    const report = attempt.report?.()
+    const outcome = report === undefined ? ran : RunReport.withCalls(ran, report)
+    figures.add(outcome, counts, report?.stopReasons)
     yield* prompts.look(numbered.item, outcome.messages)
     const verdict = yield* attempt.judge(outcome)
     if (!isFailed(verdict)) {
       firstRuns.succeeded()
       const sample = yield* sampleOf?.(numbered, outcome) ?? Effect.undefined
-      return seatsOf(outcome, verdict).map((seat) => ({ ...seat, ...(sample !== undefined && { sample }) }))
+      const stopReason = report?.stopReasons.at(-1)
+      return seatsOf(outcome, verdict).map((seat) => ({
+        ...seat,
+        ...(sample !== undefined && { sample }),
+        ...(stopReason !== undefined && { stopReason })
+      }))
     }
     if (outcome._tag === "Ended") figures.addUnrewarded()
     yield* failures.report(numbered.item, verdict)
@@ -170,7 +180,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
         collectTrajectories: (numbered: Numbered) =>
           Effect.map(collect("eval", numbered, 1), (groups) => ({
             trajectories: groups.flat().flatMap((session) => Outcome.main(session) ?? []),
-            scores: groups.flat().map(({ judged, sample }) => SessionGroup.score(judged, undefined, sample))
+            scores: groups.flat().map(({ judged, sample }) => SessionGroup.score(judged, {}, sample))
           }))
       }
     }),

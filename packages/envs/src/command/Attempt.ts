@@ -9,6 +9,7 @@ import { ExactJson } from "@atropos/core"
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import { Effect, FileSystem, Option, type Path, Result, type Scope } from "effect"
 import type * as Outcome from "../agent/Outcome.ts"
+import type * as RunReport from "../agent/RunReport.ts"
 import type { Attempt } from "../agent/SessionRuns.ts"
 import * as AgentProgram from "../coding/AgentProgram.ts"
 import type { Runnable } from "../coding/CodingAgent.ts"
@@ -53,11 +54,10 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
   let ended: Program.Ending | undefined
   let broken: ProgramError | undefined
 
-  const printed = (): Program.Printed => ({
-    ending: ended,
-    stdout: output.stdout(),
-    complaint: output.complaint()
-  })
+  /** What an agent over ACP left instead of its output. */
+  const report = (): Acp.Report | undefined => (agent?.isOverAcp === true ? Acp.read(output.stdout()) : undefined)
+  const stdout = (): string => report()?.answer ?? output.stdout()
+  const printed = (): Program.Printed => ({ ending: ended, stdout: stdout(), complaint: output.complaint() })
 
   const task = agent === undefined ? Result.succeed("") : Task.of(settings.prompt, item)
   if (Result.isFailure(task)) return yield* new ProgramError({ message: `prompt: ${task.failure}` })
@@ -92,7 +92,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
       const answer = Program.makeOutput()
       const input = ExactJson.write({
         item,
-        result: output.stdout(),
+        result: stdout(),
         exit_code: ended?._tag === "Exited" ? ended.code : null,
         failure: outcome._tag === "Failed" ? outcome.reason : null,
         messages: outcome.messages,
@@ -113,6 +113,7 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
 
   return {
     use,
+    report: (): RunReport.RunReport | undefined => report(),
     judge: (outcome) =>
       Effect.suspend(() =>
         broken === undefined
@@ -167,7 +168,7 @@ interface Running extends Pick<Options, "item" | "settings" | "supervisor"> {
   readonly input: string
   readonly model?: Variables.Model
   /** Over the Agent Client Protocol, instead of the input. */
-  readonly talk?: Acp.Talk
+  readonly talk?: Parameters<typeof Acp.program>[1]
   /** Variables of a coding agent. */
   readonly extra?: { readonly [name: string]: string }
 }
@@ -198,7 +199,7 @@ const run = ({ extra = {}, folder, input, item, model, output, settings, supervi
     ...(talk === undefined ? { words: confined, input } : Acp.program(confined, talk)),
     folder: folder.path,
     variables,
-    outputBytes: settings.maxOutputBytes,
+    outputBytes: settings.maxOutputBytes + (talk === undefined ? 0 : Acp.reportBytes),
     ...(settings.maxMemoryMb !== null && { memoryBytes: settings.maxMemoryMb * 1e6 }),
     output
   })

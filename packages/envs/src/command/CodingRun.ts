@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import * as Platform from "@atropos/core/base/system/Platform"
 import type { AgentRun } from "../agent/AgentDefinition.ts"
 import type { Awaitable } from "../agent/Foreign.ts"
+import * as RunReport from "../agent/RunReport.ts"
 import * as AgentProgram from "../coding/AgentProgram.ts"
 import type { CodingAgent, Runnable } from "../coding/CodingAgent.ts"
 import * as CodingAgents from "../coding/CodingAgents.ts"
@@ -83,12 +84,15 @@ const work = Effect.fn("CodingRun.work")(function* <Item, Result>(
       variables: { ...made.variables, ...variables },
       pass: []
     }),
-    outputBytes,
+    outputBytes: outputBytes + (made.task === undefined ? 0 : Acp.reportBytes),
     memoryBytes: maxMemoryMb * 1e6,
     output
   })
+  const report = made.task === undefined ? undefined : Acp.read(output.stdout())
+  if (report !== undefined) RunReport.report(model, report)
+  const text = report?.answer ?? output.stdout()
   const exitCode = ending._tag === "Exited" ? ending.code : undefined
-  return yield* Effect.promise(async () => result({ item, folder: folder.path, text: output.stdout(), exitCode }))
+  return yield* Effect.promise(async () => result({ item, folder: folder.path, text, exitCode }))
 }, Effect.scoped)
 
 /** The `run` of an agent that is a program. An abort ends the program and all that it started. */

@@ -8,6 +8,7 @@
 import { spawn } from "node:child_process"
 import type { Readable, Writable } from "node:stream"
 import * as Reason from "@atropos/core/base/Reason"
+import * as Waiting from "@atropos/core/base/Waiting"
 import { Deferred, Effect, type Scope } from "effect"
 import { ProgramError, type ProcessSupervisor } from "./ProcessSupervisor.ts"
 import * as Words from "../base/Words.ts"
@@ -20,6 +21,8 @@ export interface Options {
   readonly input: string
   /** Keeps its input open while it runs; it closes if this process is killed. */
   readonly holdsInput?: boolean
+  /** If interrupted, closes the held input, and waits so many milliseconds for it to end. */
+  readonly endsWithin?: number
   /** Limit for both outputs together; a program that prints more is ended. */
   readonly outputBytes: number
   readonly memoryBytes?: number
@@ -81,10 +84,12 @@ export const run = Effect.fn("Program.run")((options: Options) =>
 )
 
 const start = Effect.fnUntraced(function* (
-  { folder, holdsInput = false, input, memoryBytes, output, outputBytes, variables, supervisor, words }: Options,
+  { endsWithin, folder, input, memoryBytes, output, outputBytes, variables, supervisor, words, ...options }: Options,
   closed: Deferred.Deferred<void>
 ): Effect.fn.Return<Deferred.Deferred<Ending, ProgramError>, ProgramError, Scope.Scope> {
+  const { holdsInput = endsWithin !== undefined } = options
   const ending = yield* Deferred.make<Ending, ProgramError>()
+  const printed = yield* Deferred.make<void>()
   const watch = yield* supervisor.watch(memoryBytes === undefined ? {} : { memoryBytes })
   const stop = (why: string): void => void Deferred.doneUnsafe(ending, Effect.succeed<Ending>({ _tag: "Stopped", why }))
   const child = yield* Effect.try({
@@ -104,6 +109,7 @@ const start = Effect.fnUntraced(function* (
     // A pipe breaks when the program ends, which is reported below.
     pipe.on("error", () => undefined)
   }
+  stdout.once("close", () => Deferred.doneUnsafe(printed, Effect.void))
   let bytesLeft = outputBytes
   for (const [name, pipe] of [
     ["stdout", stdout],
@@ -130,6 +136,16 @@ const start = Effect.fnUntraced(function* (
     word.end("go\n")
     if (holdsInput) stdin.write(input)
     else stdin.end(input)
+  }
+  if (endsWithin !== undefined) {
+    const end = Effect.suspend(() => {
+      stdin.end()
+      return Waiting.within(Deferred.await(printed), endsWithin)
+    })
+    // Runs before its processes are ended.
+    yield* Effect.addFinalizer(() =>
+      Effect.flatMap(Deferred.isDone(ending), (hasEnded) => (hasEnded ? Effect.void : end))
+    )
   }
   yield* Deferred.await(watch.tooLarge).pipe(
     Effect.map((bytes) => stop(`used ${Math.round(bytes / 1e6)} MB of memory`)),

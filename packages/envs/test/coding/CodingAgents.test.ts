@@ -1,15 +1,12 @@
 /** A coding agent by a preset of a user's own, and what is said at the start if it cannot be trained. */
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
-import { Context, Effect, Exit, FileSystem, Layer, Option, Result, Stream } from "effect"
+import { Context, Effect, Exit, Layer, Option, Result, Stream } from "effect"
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { defineAgent } from "../../src/agent/Agent.ts"
-import * as Command from "../../src/connected/Command.ts"
 import { codingAgent } from "../../src/command/CodingRun.ts"
 import type { Settings } from "../../src/command/CommandSettings.ts"
 import * as AgentTrial from "../../src/command/AgentTrial.ts"
@@ -18,51 +15,7 @@ import * as AgentProgram from "../../src/coding/AgentProgram.ts"
 import type { CodingAgent } from "../../src/coding/CodingAgent.ts"
 import * as CodingAgents from "../../src/coding/CodingAgents.ts"
 import * as Task from "../../src/coding/Task.ts"
-
-const file = (name: string) => fileURLToPath(new URL(`agents/${name}`, import.meta.url))
-const coder = Words.join([process.execPath, file("coder.mjs")])
-
-const script: ServerManager.Script = (request) => {
-  if ("prompt" in request || request.tools === undefined) return "A title"
-  const isCalled = request.messages.some(({ role }) => role === "tool")
-  const call = { name: "run", arguments: { command: "echo 4 > answer.txt; cat answer.txt" } }
-  return isCalled ? "It is 4." : `<tool_call>\n${JSON.stringify(call)}\n</tool_call>`
-}
-
-/** The first group of an agent on one item, or why there is none. */
-const rolledOut = (settings: Partial<Settings>) =>
-  Effect.gen(function* () {
-    const fs = yield* FileSystem.FileSystem
-    const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
-    const items = `${folder}/tasks.jsonl`
-    yield* fs.writeFileString(items, `${JSON.stringify({ question: "2 + 2?" })}\n`)
-    return yield* Effect.gen(function* () {
-      const environment = yield* Environment.Environment
-      const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
-      const { groups } = yield* work!.rollOut
-      return { group: groups[0]!, figures: yield* environment.metrics }
-    }).pipe(
-      Effect.provide(
-        Command.layer({
-          agent: file("preset.ts"),
-          command: coder,
-          prompt: "What is {question}",
-          items,
-          groupSize: 2,
-          ensureScoresAreNotSame: false,
-          scorer: Words.join(["sh", "-c", "cat answer.txt"]),
-          ...settings
-        }).pipe(Layer.provide([ServerManager.layerScripted(script), Dataset.layer, Tokenizer.layerBytes]))
-      )
-    )
-  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-
-/** A program that speaks the Agent Client Protocol, without a preset. */
-const overAcp = (...words: ReadonlyArray<string>): Partial<Settings> => ({
-  agent: `acp:${Words.join([process.execPath, file("acpCoder.mjs"), ...words])}`,
-  command: "",
-  trained: "tools"
-})
+import { file, overAcp, rolledOut, script } from "./RolledOut.ts"
 
 const messageOf = (exit: Exit.Exit<unknown, unknown>): string => (Exit.isFailure(exit) ? String(exit.cause) : "")
 
@@ -186,6 +139,20 @@ describe("a coding agent", () => {
     const session = { baseURL: "", anthropicBaseURL: "", apiKey: "any", modelName: "m" }
     const { words } = AgentProgram.of({ agent, program: undefined, task: "- fix it", session, maxTokens: 5 })
     assert.include(words, " - fix it")
+  })
+
+  it("waits an hour for an answer where it would end a silent or a long stream: Qwen Code, Codex", () => {
+    const session = { baseURL: "", anthropicBaseURL: "", apiKey: "any", modelName: "m" }
+    const [qwen, codex] = ["qwen-code", "codex"].map((name) => {
+      const agent = CodingAgents.presets.find((one) => one.name === name)!
+      return AgentProgram.of({ agent, program: undefined, task: "", session, maxTokens: 5 })
+    })
+    assert.deepInclude(qwen!.variables, {
+      QWEN_STREAM_IDLE_TIMEOUT_MS: "3600000",
+      QWEN_STREAM_MAX_LIFETIME_MS: "3600000"
+    })
+    assert.include(qwen!.files[".qwen/settings.json"], '"timeout":3600000')
+    assert.include(codex!.words.join(" "), "stream_idle_timeout_ms=3600000")
   })
 
   it("is one script in another machine: home, files, variables, words", () => {

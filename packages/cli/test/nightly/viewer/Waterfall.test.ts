@@ -25,6 +25,7 @@ const timed = group([chat("522,250"), chat("I think about half a million."), cha
         [4000, 4000, 4500],
         [4600, 4600, 5000]
       ],
+      calls: [{ from: 2500, to: 3250, title: "Search", kind: "fetch", status: "failed", text: "No such page" }],
       scored: [9000, 9250]
     },
     {
@@ -76,12 +77,15 @@ describe.skipIf(!Browser.isPresent)(`times of rollouts${Browser.absence}`, () =>
       [
         ["setup", "0 s", "", "", "1 s", "", ""],
         ["turn 1", "1 s", "1 s", "2 s", "", "", ""],
+        ["SearchNo such page", "2.5 s", "750 ms, fetch, failed"],
         ["turn 2", "4 s", "500 ms", "", "100 ms", "", ""],
         ["turn 3", "4.6 s", "400 ms", "", "", "", ""],
         ["scoring", "5 s", "", "", "", "4 s", "250 ms"]
       ]
     )
     assert.deepStrictEqual(await Browser.violations(page), [])
+    await page.getByText("Search").click()
+    assert.isTrue(await page.getByText("No such page").isVisible())
     await page.keyboard.press("j")
     await page.getByRole("heading", { name: "Rollout 2" }).waitFor()
     assert.deepStrictEqual((await cells(page))[1]?.slice(0, 5), ["turn 1", "1 s", "500 ms", "1 s", "500 ms"])

@@ -5,13 +5,15 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, Message, Tokenizer } from "@atropos/core"
-import { Effect, FileSystem, Layer, Result, Stream } from "effect"
+import { Effect, Fiber, FileSystem, Layer, Result, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { readdirSync, readFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
+import * as Waits from "../../../../core/test/base/Waits.ts"
 import * as Command from "../../../src/connected/Command.ts"
 import * as CodingAgents from "../../../src/coding/CodingAgents.ts"
 import * as Words from "../../../src/base/Words.ts"
@@ -132,8 +134,61 @@ describe("a coding agent", () => {
               []
             )
             assert.deepStrictEqual(homeFiles(), before)
-            if (isOverAcp) for (const chat of group!.messages!) assert.strictEqual(turnsOf(chat), 2)
+            if (!isOverAcp) return
+            for (const chat of group!.messages!) assert.strictEqual(turnsOf(chat), 2)
+            assert.deepInclude(figures, { "agent/stopped_end_turn": 4 })
+            for (const timings of group!.timings!) {
+              const calls = timings!.calls!
+              assert.deepStrictEqual(
+                calls.map(({ kind, status }) => [kind, status]),
+                writing.map(() => ["execute", "completed"])
+              )
+            }
           }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+      )
+    }
+
+    if (agent.acp !== undefined) {
+      it.effect.skipIf(program === undefined)(`ends its turn when it is told to cancel: ${agent.name}`, () =>
+        Effect.gen(function* () {
+          const fs = yield* FileSystem.FileSystem
+          const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
+          const items = `${folder}/tasks.jsonl`
+          yield* fs.writeFileString(items, `${JSON.stringify({ task: "Write the two files." })}\n`)
+          const rolling = yield* Effect.gen(function* () {
+            const environment = yield* Environment.Environment
+            const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
+            const { groups } = yield* work!.rollOut
+            return { groups, figures: yield* environment.metrics }
+          }).pipe(
+            Effect.provide(
+              Command.layer({
+                agent: `acp:${agent.name}`,
+                command: Words.join([program!.path]),
+                items,
+                groupSize: 2,
+                ensureScoresAreNotSame: false,
+                maxTokenLength: 4096,
+                sessionTimeout: 300,
+                scorer: Words.join(["echo", "1"]),
+                tryAgent: false
+              }).pipe(
+                Layer.provide([
+                  LoggedPolicy.logged(LoggedPolicy.policy(agent, [`touch ${folder}/begun-$$; sleep 500`]), []),
+                  Dataset.layer,
+                  Tokenizer.layerBytes
+                ])
+              )
+            ),
+            Effect.forkChild
+          )
+          const begun = Effect.map(fs.readDirectory(folder), (names) => names.length - 1)
+          yield* Waits.until("a call of each rollout", begun, (count) => count === 2)
+          yield* TestClock.adjust("300 seconds")
+          const { figures, groups } = yield* Fiber.join(rolling)
+          assert.deepInclude(figures, { "agent/timeouts": 2, "agent/stopped_cancelled": 2 })
+          assert.deepStrictEqual(groups[0]?.overrides, [{ stop_reason: "cancelled" }, { stop_reason: "cancelled" }])
+        }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
       )
     }
 

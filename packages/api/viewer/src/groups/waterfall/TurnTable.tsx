@@ -1,4 +1,6 @@
-/** Shows a rollout turn by turn: one row each, with bars and times. */
+/** Shows a rollout turn by turn: one row each, with bars and times, and one for each call of a tool in between. */
+import type { Call } from "@atropos/core/trajectory/Timings"
+import { Fragment } from "react"
 import { duration, quantity } from "../../ui/Quantity.ts"
 import { count } from "../../ui/Format.ts"
 import { Bars } from "./Bars.tsx"
@@ -8,11 +10,12 @@ interface Row {
   readonly name: string
   readonly spans: ReadonlyArray<Waterfall.Span>
   readonly tokens: number | null
+  readonly calls?: ReadonlyArray<Call>
 }
 
 const rowsOf = ({ after, before, turns }: Waterfall.Waterfall): ReadonlyArray<Row> => [
   ...(before.length === 0 ? [] : [{ name: "setup", spans: before, tokens: null }]),
-  ...turns.map(({ number, spans, tokens }) => ({ name: `turn ${number}`, spans, tokens })),
+  ...turns.map(({ calls, number, spans, tokens }) => ({ name: `turn ${number}`, spans, tokens, calls })),
   ...(after.length === 0 ? [] : [{ name: "scoring", spans: after, tokens: null }])
 ]
 
@@ -74,30 +77,59 @@ export const TurnTable = ({ waterfall }: { readonly waterfall: Waterfall.Waterfa
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={row.name}>
-              <th scope="row">{row.name}</th>
-              <td aria-hidden="true">
-                <Bars spans={row.spans} to={waterfall.to} />
-              </td>
-              <td className="number">{duration((row.spans[0]?.from ?? 0) / 1000)}</td>
-              {kinds.map((kind) => (
-                <td key={kind} className="number">
-                  <Time millis={Waterfall.total(row.spans, kind)} />
+            <Fragment key={row.name}>
+              <tr>
+                <th scope="row">{row.name}</th>
+                <td aria-hidden="true">
+                  <Bars spans={row.spans} to={waterfall.to} />
                 </td>
+                <td className="number">{duration((row.spans[0]?.from ?? 0) / 1000)}</td>
+                {kinds.map((kind) => (
+                  <td key={kind} className="number">
+                    <Time millis={Waterfall.total(row.spans, kind)} />
+                  </td>
+                ))}
+                {hasTokens && (
+                  <>
+                    <td className="number">{row.tokens === null ? "" : count(row.tokens)}</td>
+                    <td className="number">{written(speedOf(row))}</td>
+                  </>
+                )}
+              </tr>
+              {row.calls?.map((call, place) => (
+                <CallRow key={place} call={call} to={waterfall.to} columns={kinds.length + (hasTokens ? 2 : 0)} />
               ))}
-              {hasTokens && (
-                <>
-                  <td className="number">{row.tokens === null ? "" : count(row.tokens)}</td>
-                  <td className="number">{written(speedOf(row))}</td>
-                </>
-              )}
-            </tr>
+            </Fragment>
           ))}
         </tbody>
       </table>
+      {waterfall.moreCalls > 0 && <p className="muted">{`${count(waterfall.moreCalls)} more calls`}</p>}
     </div>
   )
 }
+
+/** Its time is part of its turn's, so it is not in that column again. */
+const CallRow = ({ call, columns, to }: { readonly call: Call; readonly columns: number; readonly to: number }) => (
+  <tr className={call.status === "failed" ? "waterfall-call is-failed" : "waterfall-call"}>
+    <th scope="row" title={call.title}>
+      {call.text === "" ? (
+        call.title
+      ) : (
+        <details>
+          <summary>{call.title}</summary>
+          <pre>{call.text}</pre>
+        </details>
+      )}
+    </th>
+    <td aria-hidden="true">
+      <Bars spans={[{ kind: "tools", from: call.from, to: call.to }]} to={to} />
+    </td>
+    <td className="number">{duration(call.from / 1000)}</td>
+    <td colSpan={columns}>
+      {`${duration((call.to - call.from) / 1000)}, ${call.kind}, ${call.status.replaceAll("_", " ")}`}
+    </td>
+  </tr>
+)
 
 const written = (speed: number | null): string => (speed === null ? "" : quantity(speed, "perSecond"))
 

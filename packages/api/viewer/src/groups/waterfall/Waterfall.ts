@@ -2,7 +2,7 @@
  * Breaks down the time of rollouts into spans of waiting for a server, generating, tools or environment, waiting for
  * the group, and scoring, on one scale from the start of the item's rollout. Milliseconds. Pure.
  */
-import type { Timings } from "@atropos/core/trajectory/Timings"
+import type { Call, Timings } from "@atropos/core/trajectory/Timings"
 import type { Rollout } from "../model/Group.ts"
 
 /** In the order of legends. */
@@ -31,6 +31,8 @@ export interface Turn {
   readonly spans: ReadonlyArray<Span>
   /** Sampled tokens; null if the mask does not separate turns. */
   readonly tokens: number | null
+  /** Calls of tools that the agent reported before the next turn, in order of time. */
+  readonly calls: ReadonlyArray<Call>
 }
 
 export interface Waterfall {
@@ -41,7 +43,12 @@ export interface Waterfall {
   readonly after: ReadonlyArray<Span>
   readonly answered: number
   readonly to: number
+  /** Calls that are not shown. */
+  readonly moreCalls: number
 }
+
+/** Max calls shown: ours are no more, but others may write any number. */
+const maxCalls = 200
 
 const span = (kind: Kind, from: number, to: number): ReadonlyArray<Span> => (to > from ? [{ kind, from, to }] : [])
 
@@ -66,7 +73,8 @@ const stretches = ({ mask }: Rollout): ReadonlyArray<number> => {
 
 const untrained = -100
 
-const ofTimings = ({ scored, turns }: Timings, rollout: Rollout): Waterfall => {
+const ofTimings = ({ calls = [], scored, turns }: Timings, rollout: Rollout): Waterfall => {
+  const shown = calls.toSorted((left, right) => left.from - right.from).slice(0, maxCalls)
   const tools = calledTools(rollout)
   const tokens = stretches(rollout)
   const last = turns.at(-1)!
@@ -75,6 +83,7 @@ const ofTimings = ({ scored, turns }: Timings, rollout: Rollout): Waterfall => {
     before: span("environment", 0, turns[0]!.asked),
     turns: turns.map(({ answered, asked: request, sent }, place) => {
       const next = turns[place + 1]
+      const isOwn = ({ from }: Call) => (place === 0 || from >= request) && (next === undefined || from < next.asked)
       const kind = tools[turns.length - 1 - place] === true ? "tools" : "environment"
       return {
         number: place + 1,
@@ -83,7 +92,8 @@ const ofTimings = ({ scored, turns }: Timings, rollout: Rollout): Waterfall => {
           ...span("generating", sent, answered),
           ...(next === undefined ? [] : span(kind, answered, next.asked))
         ],
-        tokens: tokens.length === turns.length ? tokens[place]! : null
+        tokens: tokens.length === turns.length ? tokens[place]! : null,
+        calls: shown.filter(isOwn)
       }
     }),
     after:
@@ -91,7 +101,8 @@ const ofTimings = ({ scored, turns }: Timings, rollout: Rollout): Waterfall => {
         ? []
         : [...span("group", last.answered, scored.from), ...span("scoring", scored.from, scored.to)],
     answered: last.answered,
-    to: Math.max(last.answered, scored?.to ?? 0)
+    to: shown.reduce((end, { to }) => Math.max(end, to), Math.max(last.answered, scored?.to ?? 0)),
+    moreCalls: calls.length - shown.length
   }
 }
 
