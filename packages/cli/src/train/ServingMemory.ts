@@ -29,8 +29,11 @@ export interface Serving {
   readonly memory: number
   readonly isMemoryTold: boolean
   readonly caches: { readonly kvMemoryMegabytes: number; readonly prefixCacheMegabytes: number }
-  /** If adapters are trained too: positions of a micro-batch, and the adapter rank to account for. */
-  readonly training?: { readonly tokenBudget: number; readonly maxRank: number } | undefined
+  /**
+   * If adapters are trained too: positions of a micro-batch (null: what the device computes fastest), and the adapter
+   * rank to account for.
+   */
+  readonly training?: { readonly tokenBudget: number | null; readonly maxRank: number } | undefined
   readonly separator: EngineFlags.Separator
 }
 
@@ -51,8 +54,10 @@ export const choose = (input: Given, device: DeviceKind): Pick<Serving, "caches"
 /** Memory of a graph that trains an adapter of every linear layer, without the weights. */
 const trainingBytes = (config: ModelConfig, { device, memory, training }: Serving): number => {
   if (training === undefined) return 0
-  const { maxRank, tokenBudget: tokens } = training
-  const workload = { shape: config, tokens, rowLength: Math.min(tokens, config.maxPositions) }
+  const { maxRank, tokenBudget } = training
+  const longest = { shape: config, rowLength: config.maxPositions }
+  const tokens = tokenBudget ?? MemoryPlan.tokensFor(longest, device, memory)
+  const workload = { ...longest, tokens, rowLength: Math.min(tokens, config.maxPositions) }
   const plan = { ...MemoryPlan.choose(workload, device, memory), prepack: false }
   const adapter = { r: maxRank, alpha: maxRank, rslora: false, targetModules: ["all-linear"] }
   const trained = Lora.problemOf(adapter, config) === undefined ? Lora.layout(config, adapter).size : 0
@@ -96,7 +101,7 @@ const changes = (serving: Serving): ReadonlyArray<readonly [string, Partial<Serv
     return [
       ...fewerCaches,
       ...[4096, 2048, 1024]
-        .filter((tokens) => tokens < training.tokenBudget)
+        .filter((tokens) => tokens < (training.tokenBudget ?? Infinity))
         .flatMap((tokenBudget) => [
           [`--token_budget ${tokenBudget}`, { training: { ...training, tokenBudget } }] as const,
           [`--token_budget ${tokenBudget} ${small}`, { training: { ...training, tokenBudget }, caches: min }] as const

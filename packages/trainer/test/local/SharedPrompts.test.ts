@@ -127,10 +127,12 @@ const groups = [
   { prompt: 20, answers: [12] }
 ]
 
+type Loss = "grpo" | "gspo"
+
 /** Loss, gradient and logprobs of trained tokens, by item. */
 const computed = Effect.fnUntraced(function* (
   { model, parameters }: Effect.Success<ReturnType<typeof Architectures.load>>,
-  preset: Preset.PresetName,
+  preset: Loss,
   { attention, sharesPrompts }: { readonly attention: AttentionKind; readonly sharesPrompts: boolean }
 ) {
   const objective = Result.getOrThrow(Preset.resolve({ preset }))
@@ -162,11 +164,11 @@ const computed = Effect.fnUntraced(function* (
 const others = ["qwen3-5", "phi4-mini"]
 const names = Architectures.names.filter((name) => !others.includes(name))
 const cases = Sample.every(4, names).flatMap((name) =>
-  (["rows", "blocks"] as const).map((attention) => ({ name, attention, preset: "grpo" as Preset.PresetName }))
+  (["rows", "blocks"] as const).map((attention) => ({ name, attention, preset: "grpo" as Loss }))
 )
 
 layer(Layer.merge(SharedOrt.layer, NodeServices.layer), { excludeTestServices: true })("prompts held once", (it) => {
-  it.effect.each([...cases, { name: "llama", attention: "rows" as const, preset: "gspo" as Preset.PresetName }])(
+  it.effect.each([...cases, { name: "llama", attention: "rows" as const, preset: "gspo" as Loss }])(
     "leave loss, gradient and logprobs as they are: $name, $attention, $preset",
     ({ attention, name, preset }) =>
       Effect.gen(function* () {

@@ -45,7 +45,7 @@ interface Loaded {
 
 const max = 6
 
-/** Graphs are planned for rows up to this length, or the model's. */
+/** Attention is chosen for rows up to this length, or the model's. */
 const longRow = 8192
 
 const failed = broken("the graph failed")
@@ -65,7 +65,7 @@ export const make = Effect.fnUntraced(function* (
   const { kind } = executor.device
   const workload = { shape: base.config, rowLength: Math.min(longRow, base.config.maxPositions) }
   const tokenBudget = budget ?? MemoryPlan.tokensFor(workload, kind, memory)
-  const plan = MemoryPlan.choose({ ...workload, tokens: Math.max(tokenBudget, workload.rowLength) }, kind, memory)
+  const plan = MemoryPlan.choose({ ...workload, tokens: tokenBudget }, kind, memory)
   const { attention, chunks, headRows, feedForwardChunks, remat } = plan
   const options = { ...TrainGraph.defaults, attention, feedForwardChunks, chunks, headRows, remat, entropy: false }
   /** Most recently used last. */

@@ -80,6 +80,7 @@ const fill = (
     targetIds,
     positionIds,
     segmentIds,
+    shared: undefined,
     lossMask,
     tokenWeights,
     advantages,
