@@ -136,13 +136,16 @@ export const activationBytes = (
 /** Rows up to this length are no slower without blocks. */
 const maxWholeRow = 256
 
+/** Rows that hold a prompt once for several sequences may be longer than these, up to this length. */
+const sharedRow = 1024
+
 /**
  * Longest row of sequences of up to `maxLength` positions: on the CPU long enough to hold a prompt once for several
  * sequences, on GPUs for both of a pair.
  */
 export const rowLengthFor = (maxLength: number, device: DeviceKind, needsPairs: boolean): number => {
-  if (device === "cpu") return Math.max(maxLength, maxWholeRow)
-  return needsPairs ? 2 * maxLength : maxLength
+  if (device !== "cpu") return needsPairs ? 2 * maxLength : maxLength
+  return Math.max(maxLength, Math.min(sharedRow, Math.max(maxWholeRow, 2 * maxLength)))
 }
 
 /** Below this, saving memory is not worth any time. */

@@ -146,4 +146,12 @@ describe("MemoryPlan", () => {
   it("does not depend on the longest row allowed", () => {
     assert.strictEqual(MemoryPlan.tokensFor({ shape, rowLength: 32_768 }, "cpu", 64 * gigabyte, 2), 512)
   })
+
+  it("has rows that hold a prompt once for several short sequences on the CPU, and for pairs on GPUs", () => {
+    const on = (device: "cpu" | "webgpu", needsPairs: boolean) =>
+      [80, 300, 900, 4096].map((length) => MemoryPlan.rowLengthFor(length, device, needsPairs))
+    assert.deepStrictEqual(on("cpu", false), [256, 600, 1024, 4096])
+    assert.deepStrictEqual(on("webgpu", false), [80, 300, 900, 4096])
+    assert.deepStrictEqual(on("webgpu", true), [160, 600, 1800, 8192])
+  })
 })
