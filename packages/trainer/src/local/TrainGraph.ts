@@ -8,9 +8,10 @@
  * `advantages`, `old_logprobs`, `engine_logprobs`, `temperatures` (B, T); if the objective uses them `ref_logprobs` (B,
  * T), `sequence_slots` int32 (S), `partner_ids` int32 and `preferences` (B, T), `teacher_logprobs` (B, T),
  * `entropy_threshold` [], `distill_ids` int32, `distill_weights` (B, T, K), `distill_entropies` (B, T); with
- * `routerReplay` `routed_experts` int32 (B, T, L, k), -1 if the router chooses; `theta` (P), the trainable parameters.
- * `TrainFeeds` makes them from a `MicroBatch`. Outputs: `loss` [] = Σ token_weights · ℓ, `grad` (P), `logprobs` (B, T),
- * `metrics`, a vector in the order of `metrics`.
+ * `routerReplay` `routed_experts` int32 (B, T, L, k), -1 if the router chooses; with `sharesPrompts` `prompt_ids` and
+ * `begins` (`SharedArrays`); `theta` (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`.
+ * Outputs: `loss` [] = Σ token_weights · ℓ, `grad` (P), `logprobs` (B, T), `metrics`, a vector in the order of
+ * `metrics`.
  *
  * Losses and gradients of a batch's micro-batches add up, and metrics are summed or maximised (`LossNodes.combine`),
  * because the denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack` does that.
