@@ -66,7 +66,8 @@ const turn = async (session: acp.ActiveSession, message: string): Promise<string
       isPrompting = false
       calls.close(Date.now())
       // Not checked by the library.
-      stopReasons.push(String(heard.stopReason))
+      const reason: unknown = heard.stopReason
+      stopReasons.push(String(reason))
       return answer
     }
     const { update } = heard

@@ -105,7 +105,9 @@ export interface LoadOptions {
   readonly optimizer?: OptimizerSettings
   /** Max positions of an item. Default: the model's. */
   readonly maxLength?: number
-  /** Positions per micro-batch, padding included; a longer row is alone. Does not affect results. Default: the engine's. */
+  /**
+   * Positions per micro-batch, padding included; a longer row is alone. Does not affect results. Default: the engine's.
+   */
   readonly tokenBudget?: number
   /** Values that the backward pass recomputes. Default: the engine's choice. Affects results only by rounding. */
   readonly remat?: false | Remat

@@ -31,7 +31,10 @@ const batchOf = ({ groupSize = 1, sequences, tokens, trained = tokens }: Probe, 
   }
 }
 
-/** Seconds for these tokens; padding does not count, a shared context counts for each sequence. A graph's first run prepares it and takes longer. */
+/**
+ * Seconds for these tokens; padding does not count, a shared context counts for each sequence. A graph's first run
+ * prepares it and takes longer.
+ */
 export const measure = Effect.fn("TimingProbe.measure")(function* (
   learner: Pick<Learner, "forwardBackward" | "discard">,
   vocabSize: number,

@@ -148,10 +148,18 @@ describe("MemoryPlan", () => {
   })
 
   it("has rows that hold a prompt once for several short sequences on the CPU, and for pairs on GPUs", () => {
-    const on = (device: "cpu" | "webgpu", needsPairs: boolean) =>
-      [80, 300, 900, 4096].map((length) => MemoryPlan.rowLengthFor(length, device, needsPairs))
-    assert.deepStrictEqual(on("cpu", false), [256, 600, 1024, 4096])
-    assert.deepStrictEqual(on("webgpu", false), [80, 300, 900, 4096])
-    assert.deepStrictEqual(on("webgpu", true), [160, 600, 1800, 8192])
+    const lengths = [80, 300, 900, 4096]
+    assert.deepStrictEqual(
+      lengths.map((length) => MemoryPlan.rowLengthFor(length, "cpu", false)),
+      [256, 600, 1024, 4096]
+    )
+    assert.deepStrictEqual(
+      lengths.map((length) => MemoryPlan.rowLengthFor(length, "webgpu", false)),
+      lengths
+    )
+    assert.deepStrictEqual(
+      lengths.map((length) => MemoryPlan.rowLengthFor(length, "webgpu", true)),
+      [160, 600, 1800, 8192]
+    )
   })
 })
