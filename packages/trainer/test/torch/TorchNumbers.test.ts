@@ -4,6 +4,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import type { LearnerEngineShape, LoadOptions } from "../../src/learn/LearnerEngine.ts"
+import * as WeightedBatch from "../../src/learn/WeightedBatch.ts"
 import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import type { Objective } from "../../src/loss/Objective.ts"
 import * as Model from "../../src/model/Model.ts"
@@ -103,6 +104,28 @@ describe.skipIf(!Torch.isPresent)(`PyTorch's engine and the local one${Torch.abs
             batch.items.reduce((sum, { length }) => sum + length, 0)
           )
         }
+      })
+    )
+  )
+
+  it.live("compute 1,024 sequences in a step, of which at most a 20th is padding, as the same loss", () =>
+    live(
+      Effect.gen(function* () {
+        const some = SameBatch.sequences({ ...shape, count: 32 })
+        const sequences = Array.from({ length: 1024 }, (_, i) => ({ ...some[(i * 7) % 32]!, group: i }))
+        const { batch } = WeightedBatch.choose(sequences, grpo, { vocabSize: shape.vocabSize, maxLength: 128 })
+        const tokens = batch.items.reduce((sum, { length }) => sum + length, 0)
+        const losses = yield* Effect.forEach(
+          [yield* local("qwen3", Torch.lora), yield* TorchEngine.make(Torch.optionsOf(process), child)],
+          Effect.fnUntraced(function* (engine) {
+            const learner = yield* engine.load({ objective: grpo, maxLength: 128, tokenBudget: 1024 })
+            const { loss, microBatches, positions } = yield* learner.forwardBackward(batch)
+            assert.isAtLeast(tokens / positions, 0.95)
+            assert.isAbove(microBatches, 1)
+            return loss
+          })
+        )
+        near([losses[1]!], [losses[0]!], 1e-4, "loss of the step")
       })
     )
   )
