@@ -9,6 +9,7 @@ import * as Integers from "./math/Integers.ts"
 import { afterThinking, extractReference, marked } from "./text/Extract.ts"
 import { ascii as asciiSigns } from "./text/Signs.ts"
 import { isWithinLimits, normalise } from "./math/Normalise.ts"
+import * as Ordinals from "./math/Ordinals.ts"
 import * as Numerals from "./text/Numerals.ts"
 import * as Spelled from "./text/Spelled.ts"
 import * as Units from "./math/Units.ts"
@@ -87,7 +88,7 @@ const numbersIn = (text: string): ReadonlyArray<Numeral> =>
  */
 const onlyNumber = (announced: string): string | undefined => {
   if (!isWithinLimits(announced)) return undefined
-  const answer = normalise(announced)
+  const answer = normalise(Ordinals.withoutEnding(announced))
   const [number, ...more] = numbersIn(answer.slice(answer.lastIndexOf("=") + 1))
   const isOne =
     more.length === 0 && !Wording.isDoubtful(answer) && !/\\(?:frac|neq|leq|geq|approx|pm)|[<>]/.test(answer)

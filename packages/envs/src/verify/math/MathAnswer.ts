@@ -12,7 +12,9 @@ import type { Reader } from "./Latex.ts"
 import * as Integers from "./Integers.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Numerals from "../text/Numerals.ts"
+import * as Ordinals from "./Ordinals.ts"
 import * as Plain from "./Plain.ts"
+import * as Residues from "./Residues.ts"
 import * as BoxedSentence from "../text/BoxedSentence.ts"
 import * as Spelled from "../text/Spelled.ts"
 import { parse } from "./Structure.ts"
@@ -106,10 +108,12 @@ export const equivalent = (
   read: Reader,
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
-  const [gold, prediction] = [Spelled.withoutExplanation(goldAnswer), Spelled.withoutExplanation(predictedAnswer)]
+  const [gold, prediction] = [goldAnswer, predictedAnswer].map((answer) =>
+    Ordinals.withoutEnding(Spelled.withoutExplanation(answer))
+  ) as [string, string]
   const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
-  const values = Choices.without(gold, prediction)
+  const values = Residues.without(gold, prediction) ?? Choices.without(gold, prediction)
   if (values !== undefined) return equivalent(...values, read, rules)
   const stated = startsWithNumber.test(gold) ? BoxedSentence.valueIn(prediction) : undefined
   if (stated !== undefined) return equivalent(gold, stated, read, rules)

@@ -1,4 +1,5 @@
 /** Finds the answer that a text announces: "the final answer is …", `#### …`. Linear in the text. */
+import * as Condition from "./Condition.ts"
 import * as Formulas from "./Formulas.ts"
 import * as Prose from "./Prose.ts"
 import * as Retraction from "./Retraction.ts"
@@ -101,7 +102,7 @@ export const last = (whole: string): string | undefined => {
   const isCrossed = /[❌✗✘✖🚫][\s*_.]{0,9}$/u.test(said.stated)
   const isGuess = /(?<![a-z])guess[:,]?\s{0,9}(?:the\s)?$/i.test(before)
   if (isCrossed || isGuess || /^[\s*]*[~∼]\s?\d/.test(stated) || Wording.denies(`${announcing} ${stated}`)) return ""
-  if (Wording.isBorrowed(Wording.clauseBefore(before))) return ""
+  if (Wording.isBorrowed(Wording.clauseBefore(before)) || Condition.isContraryBefore(before + announcing)) return ""
   // "Final answer: the largest $n$ is 34": the value is the predicate.
   const predicated = withoutMarkup(predicate(stated))
   // "(Answer: 12)"

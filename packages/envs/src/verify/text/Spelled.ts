@@ -8,6 +8,7 @@ const ones =
   )
 const tens = "twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
 const scales: ReadonlyMap<string, bigint> = new Map([
+  ["dozen", 12n],
   ["thousand", 1_000n],
   ["million", 1_000_000n],
   ["billion", 1_000_000_000n]
