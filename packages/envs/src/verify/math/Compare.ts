@@ -243,6 +243,7 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
     if (prediction._tag === "Leaf" && CompareLeaves.isApproximated(prediction, gold, rules)) return true
     const named = assignment(gold, false)
     if (named !== undefined) return compare(named.value, prediction, rules)
+    if (prediction._tag === "List") return isInequality(gold) && Inequalities.areOne(prediction, gold)
     const unknown = RealSet.fromInequality(gold)?.name
     if (prediction._tag === "Membership" && unknown !== undefined && prediction.element !== unknown) return false
     return (isRealSet(prediction) || prediction._tag === "Tuple") && isInequality(gold) && sameRealSet(gold, prediction)
@@ -252,6 +253,7 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
     if (answered !== undefined && compare(gold, answered.value, rules)) return true
     if (gold._tag === "Leaf" && CompareLeaves.isApproximated(gold, prediction, rules)) return true
     if (answered !== undefined) return false
+    if (gold._tag === "List") return isInequality(prediction) && Inequalities.areOne(gold, prediction)
     return (
       (rules.acceptsInequalities || prediction.isSet) &&
       (isRealSet(gold) || (prediction.isSet && gold._tag === "Tuple")) &&

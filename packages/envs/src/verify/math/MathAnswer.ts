@@ -8,8 +8,10 @@
  */
 import * as Choices from "./Choices.ts"
 import * as Compare from "./Compare.ts"
+import * as Dates from "./Dates.ts"
 import type { Reader } from "./Latex.ts"
 import * as Integers from "./Integers.ts"
+import * as Money from "./Money.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Numerals from "../text/Numerals.ts"
 import * as Ordinals from "./Ordinals.ts"
@@ -96,6 +98,19 @@ const withUnit = (answer: string, other: string): string => {
 
 const startsWithNumber = /^[\s$]{0,9}-?(?:\\?[$€£]\s?)?(?:[\d.]|\\[dt]?frac)/
 
+/** "A Monday", "the Pacific Ocean": words alone, as opposed to the factor in "a sin x". */
+const article =
+  /^[\s*]{0,3}(?:an?|the)\s(?!(?:sin|cos|tan|sec|csc|cot|ln|log|exp|sqrt|arc)[a-z]{0,5}\s)(?=[a-zA-Z\s'-]{0,60}[a-zA-Z]{4})([a-zA-Z][a-zA-Z\s'-]{3,60})[\s.*]{0,3}$/i
+const withoutArticle = (answer: string): string =>
+  answer.length > 100 ? answer : (article.exec(answer)?.[1] ?? answer)
+
+/** "2 and 1/3" is a mixed number where one number is asked for. */
+const spokenMixed =
+  /^([\s$]{0,3}-?\d{1,20})\s{0,3}(?:and|\\text\s?\{\s{0,3}and\s{0,3}\})\s{0,3}(?=\d{1,9}\/\d|\\[dt]?frac)/
+const isList = /[,;]|(?<![a-zA-Z])(?:and|or)(?![a-zA-Z])/
+const withMixed = (answer: string, other: string): string =>
+  isList.test(other) ? answer : answer.replace(spokenMixed, "$1 ")
+
 const withHyphens = (text: string): string => text.replaceAll("\\dash", "-")
 
 /**
@@ -109,7 +124,7 @@ export const equivalent = (
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
   const [gold, prediction] = [goldAnswer, predictedAnswer].map((answer) =>
-    Ordinals.withoutEnding(Spelled.withoutExplanation(answer))
+    Money.plain(Ordinals.withoutEnding(withoutArticle(Spelled.withoutExplanation(answer))))
   ) as [string, string]
   const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
@@ -120,7 +135,7 @@ export const equivalent = (
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
   const [a, b] = [
     normalise(withUnit(inEnglish(gold, prediction, referenceComma), prediction)),
-    normalise(withUnit(inEnglish(prediction, gold, predictionComma), gold))
+    normalise(withMixed(withUnit(inEnglish(prediction, gold, predictionComma), gold), gold))
   ]
   const written = canonicalText(a)
   if (written === "" || b === "") return false
@@ -129,6 +144,8 @@ export const equivalent = (
   if (withHyphens(written) === withHyphens(canonicalText(b))) return true
   const formula = canonicalFormula(gold)
   if (formula !== undefined && formula === canonicalFormula(prediction)) return true
+  const date = Dates.read(gold)
+  if (date !== undefined && date === Dates.read(prediction)) return true
   return Compare.compare(parse(a, read), parse(b, read), { ...Compare.defaultRules, ...rules })
 }
 

@@ -87,6 +87,10 @@ const subscripts = "₀₁₂₃₄₅₆₇₈₉₋"
 const withoutRaised = (text: string): string =>
   text
     .replaceAll(
+      /(?<!\d)([⁰¹²³⁴-⁹]{1,20})[⁄/]([₀-₉]{1,20})/g,
+      (_, above: string, below: string) => `\\frac{${above.normalize("NFKC")}}{${below.normalize("NFKC")}}`
+    )
+    .replaceAll(
       /[⁰¹²³⁴-⁹⁻]+/g,
       (run) => `^{${Array.from(run, (one) => "0123456789-"[superscripts.indexOf(one)]).join("")}}`
     )
@@ -124,7 +128,11 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\(?:underline|boldsymbol|bm|pmb)(?=\s*\{)/g, " "],
   [/(^|[=,(]\s*)\+\s?\/?\s?-/g, "$1\\pm "],
   [/\\(?:phantom|label|tag)\{[^{}]*\}/g, " "],
-  [/\\[dtc]frac(?![a-zA-Z])/g, "\\frac"],
+  [/\\(?:[dtc]|nice|s|x)frac(?![a-zA-Z])/g, "\\frac"],
+  [/\\imath(?![a-zA-Z])/g, " i "],
+  [/\\cr(?![a-zA-Z])|\\\\\s{0,3}\[\s{0,3}-?[\d.]{1,6}\s{0,3}(?:pt|em|ex|[cm]m|in)\s{0,3}\]/g, "\\\\"],
+  // A set without another one.
+  [/(?<=\\mathbb\s?\{?\s?[A-Z]\s?\}?|[)\]])\s?-\s?(?=\\\{)/g, " \\setminus "],
   [/(?<![\\a-zA-Z])frac(?=\s*[\d{])/g, "\\frac"],
   [/\\(?:leqslant|leqq|le)(?![a-zA-Z])|<=|=</g, "\\leq "],
   [/\\(?:geqslant|geqq|ge)(?![a-zA-Z])|>=/g, "\\geq "],
@@ -153,7 +161,7 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/(?<![\\a-zA-Z])(?=(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan)(?:\s*[({^]|\s+[\dx]))/g, "\\"],
   [/\\(sin|cos|tan)\s*\^\s*\{\s*-\s*1\s*\}/g, "\\arc$1 "],
   [/(?<![\\a-zA-Z])(?=pi(?![a-zA-Z]))/g, "\\"],
-  [/(?<![\\a-zA-Z])(?:infinity|infty|oo)(?![a-zA-Z])/g, "\\infty "]
+  [/(?<![\\a-zA-Z])(?:infinity|infty|inf|oo)(?![a-zA-Z])/g, "\\infty "]
 ]
 
 /** `\sqrt(x + 1)` is `\sqrt{x + 1}`; with `command` "^", `2^(n + 1)` is `2^{n + 1}`. */
@@ -177,7 +185,7 @@ const plainTexts = (text: string): string =>
   Scan.replaceCommand(text, texts, (argument) => {
     const inner = argument.trim().replace(/^\(([a-zA-Z])\)$/, "$1")
     // `3\text{ h}` has a unit, `3\text{h}` may have a factor.
-    if (/^\s[hmsgLlJNWV]\s*$/.test(argument)) return `\\text{${argument}}`
+    if (/^\s[hmsgLlJNWVKACFT]\s*$/.test(argument)) return `\\text{${argument}}`
     if (/^[a-zA-Z]$/.test(inner)) return ` ${inner} `
     if (functionNames.test(inner)) return `\\${inner} `
     return /[a-zA-Z]/.test(inner) && !/[\\{}]/.test(inner) ? `\\text{${argument}}` : `{${argument}}`

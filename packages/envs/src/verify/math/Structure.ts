@@ -226,6 +226,9 @@ export const parse = (raw: string, read: Reader): Answer => {
   const chain = MatrixAlgebra.split(text)
   const rows = chain.parts.length > 1 ? MatrixAlgebra.result(parseAll(chain.parts, read), chain.separators) : undefined
   if (rows !== undefined) return { _tag: "Matrix", text: canonicalText(text), kind: "matrix", rows }
+  const factors = MatrixAlgebra.factors(text)
+  const scaled = factors && MatrixAlgebra.scaled(parse(factors[0], read), parse(factors[1], read))
+  if (scaled !== undefined) return { _tag: "Matrix", text: canonicalText(text), kind: "matrix", rows: scaled }
   const body = matrix.exec(text)
   if (body !== null && !(body[2] ?? "").includes("\\begin{")) return parseMatrix(text, body[2] ?? "", read)
   const enclosed = parseEnclosed(text, read)

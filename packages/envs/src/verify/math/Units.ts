@@ -130,14 +130,14 @@ const percentAfter =
   /(?<!\s)\s*(?:\\%|%|\\text\{\s*(?:per\s?cent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:per\s?cent(?:age)?|pct))\s*$/i
 /** The noun after a percentage: "30% increase". Not a decrease: its number would be negative. */
 const shareAfter =
-  /^(.*[\d})])\s*(?:\\%|%|(?:per\s?cent|pct)(?![a-zA-Z]))\s*(?:\\text\{\s*)?(increase|growth|gain|rise|profit|interest|chance|probability|likelihood|discount|markup|tip|tax|commission)\s*\}?$/i
+  /^(.*[\d})])\s*(?:\\%|%|(?:per\s?cent|pct)(?![a-zA-Z]))\s*(?:\\text\{\s*)?(increase|growth|gain|rise|profit|interest|chance|probability|likelihood|discount|off|markup|tip|tax|commission)\s*\}?$/i
 const wordAfter =
   /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/is
 /** Counted things without `\text`: "12 apples". */
 const thingsAfter = /^(.*[\d})])\s+(?=[a-zA-Z])(?=[a-zA-Z\s]*[a-zA-Z]{4})([a-zA-Z]{2,}(?:\s+[a-zA-Z]{2,}){0,3})$/
 /** "18 a day", "18/day": rates, whose words are too short for `thingsAfter`. */
 const rateAfter =
-  /^(.*[\d})])(\s?\/\s?|\s(?:per|an?|every)\s)(?:\\text\{)?(day|hour|hr|week|month|year|min|sec|person|night)\}?$/
+  /^(.*[\d})])((?:\s[a-zA-Z]{2,20}){0,2})(?:\s?\/\s?|\s(?:per|an?|every|each)\s)(?:\\text\{)?(day|hour|hr|week|month|year|min|sec|person|night)\}?$/
 const textAfter = /^(.*[^\s])\s*\\text\{([^{}a-zA-Z]*[a-zA-Z][^{}]*)\}(?:\s*(\^\s*(?:\{\s*)?[23](?:\s*\})?))?\s*$/
 
 /** Words, optionally separated by slashes; a sign before them would belong to the number, as in `5\text{! km}`. */
@@ -206,7 +206,7 @@ export const quantity = (leaf: string): Quantity => {
     number = `${before[1]}${number.slice(before[0].length)}`
   }
   number = number.replace(temperature, " ^\\circ \\text{ ").replace(/(?<=\^\\circ \\text\{ )[CF]$/, "$&}")
-  number = withSlash(number).replace(rateAfter, "$1 \\text{ per $3}").replace(thingsAfter, "$1 \\text{ $2}")
+  number = withSlash(number).replace(rateAfter, "$1 \\text{$2 per $3}").replace(thingsAfter, "$1 \\text{ $2}")
   const text = textAfter.exec(number)
   const word = wordAfter.exec(number)
   if (word !== null) {

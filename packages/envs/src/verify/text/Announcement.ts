@@ -7,7 +7,7 @@ import * as Tongues from "./Tongues.ts"
 import * as Wording from "./Wording.ts"
 
 const anchors =
-  /\b(?:final answer|answer)s?\b(?:\s+(?:to|for|after|we\s(?:get|have|found|find|obtain|seek)|i\s(?:get|got|have|found))(?![a-zA-Z])[^.\n:]{0,80}|\s\([a-z ]{1,40}\)|,\s(?:then|therefore|thus|hence|of\scourse),)?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|(?:(?:must|should|would|will|has to|turns out to|comes out to) be|equals|is equal to|comes (?:out )?to)(?=[\s$*]{1,6}(?:\\?[$€£])?[-\d\\])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,3}(?:the |my )?(?:final )?answer:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
+  /\b(?:final answer|answer)s?\b(?:\s+(?:to|for|after|we\s(?:get|have|found|find|obtain|seek)|i\s(?:get|got|have|found))(?![a-zA-Z])[^.\n:]{0,80}|\s\([a-z ]{1,40}\)|,\s(?:then|therefore|thus|hence|of\scourse),)?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|(?:(?:must|should|would|will|has to|turns out to|comes out to) be|equals|is equal to|comes (?:out )?to)(?=[\s$*]{1,6}(?:\\?[$€£])?[-\d\\])|:|=>|->|→|⇒|=|(?:—|–|--?)(?=[\s$*]{1,6}(?:\\?[$€£])?(?:-?\d|\\[a-z(])))\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,3}(?:the |my )?(?:final )?answer:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
 
 /**
  * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is not a
