@@ -113,8 +113,12 @@ const isOffered = (text: string, label: string): boolean => {
 
 const maxMarked = 2_000
 
-const claimIn = (answer: string, choices: Choices): Claim | undefined =>
-  answer.length > maxMarked ? undefined : claimOf(answer.replaceAll(frames, " "), choices)
+/** What a tag or a box claims; it need not say that "(B) London" is the answer. */
+const claimIn = (answer: string, choices: Choices): Claim | undefined => {
+  if (answer.length > maxMarked) return undefined
+  const bare = answer.replaceAll(frames, " ").trim()
+  return claimOf(bare, choices) ?? (bare.includes("\n") ? undefined : claimOf(`The answer is ${bare}`, choices))
+}
 
 /** Commands around a choice, with the text in them: `\text{(B) Paris}`. */
 const frames = /\\(?:boxed|fbox)\s*\{|\\(?:text\w*|mathrm|mathbf|mbox)\s*\{(?=[^{}]*\s[^{}]*\})|(?<=\s[^{}]{0,200})\}/g

@@ -82,7 +82,7 @@ export const statementsOf = (tokens: ReadonlyArray<Token>, choices: Choices, nam
     const { isFinal, next } = about
     const verb = copula(next)
     if (verb !== undefined) return predicated(verb, "announced", isFinal) ?? retracted(verb)
-    const isMark = Words.marks.has(word(next)) || (word(next) === "-" && tokens[next]?.isSpaced === true)
+    const isMark = Words.marks.has(word(next)) || (/^[-–—]$/.test(word(next)) && tokens[next]?.isSpaced === true)
     if (isMark || word(next) === "?" || word(next) === "\n") {
       const after = word(next) === "=" && word(next + 1) === "=" ? next + 2 : next + 1
       return predicated({ next: after, isDenied: false }, "announced", isFinal)

@@ -100,7 +100,7 @@ const startsWithNumber = /^[\s$]{0,9}-?(?:\\?[$€£]\s?)?(?:[\d.]|\\[dt]?frac)/
 
 /** "A Monday", "the Pacific Ocean": words alone, as opposed to the factor in "a sin x". */
 const article =
-  /^[\s*]{0,3}(?:an?|the)\s(?!(?:sin|cos|tan|sec|csc|cot|ln|log|exp|sqrt|arc)[a-z]{0,5}\s)(?=[a-zA-Z\s'-]{0,60}[a-zA-Z]{4})([a-zA-Z][a-zA-Z\s'-]{3,60})[\s.*]{0,3}$/i
+  /^[\s*]{0,3}(?:\\text\s?\{\s?)?(?:an?|the)\s(?!(?:sin|cos|tan|sec|csc|cot|ln|log|exp|sqrt|arc)[a-z]{0,5}\s)(?=[a-zA-Z\s'-]{0,60}[a-zA-Z]{4})([a-zA-Z][a-zA-Z\s'-]{3,60})\}?[\s.*]{0,3}$/i
 const withoutArticle = (answer: string): string =>
   answer.length > 100 ? answer : (article.exec(answer)?.[1] ?? answer)
 
@@ -110,6 +110,15 @@ const spokenMixed =
 const isList = /[,;]|(?<![a-zA-Z])(?:and|or)(?![a-zA-Z])/
 const withMixed = (answer: string, other: string): string =>
   isList.test(other) ? answer : answer.replace(spokenMixed, "$1 ")
+
+const integrated = /\+\s?([cCkK])\s?$/
+/** `e^x + c` with the constant of the reference, `C`, if the answer has no other c. */
+const withConstant = (answer: string, gold: string): string => {
+  const [own, other] = [integrated.exec(gold)?.[1], integrated.exec(answer)?.[1]]
+  const rest = answer.slice(0, -1).replaceAll(/\\[a-zA-Z]+/g, "")
+  const isConstant = own === "C" && other !== undefined && !rest.includes(other) && !rest.includes(own)
+  return isConstant ? answer.replace(integrated, `+ ${own}`) : answer
+}
 
 const withHyphens = (text: string): string => text.replaceAll("\\dash", "-")
 
@@ -135,7 +144,7 @@ export const equivalent = (
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
   const [a, b] = [
     normalise(withUnit(inEnglish(gold, prediction, referenceComma), prediction)),
-    normalise(withMixed(withUnit(inEnglish(prediction, gold, predictionComma), gold), gold))
+    normalise(withConstant(withMixed(withUnit(inEnglish(prediction, gold, predictionComma), gold), gold), gold.trim()))
   ]
   const written = canonicalText(a)
   if (written === "" || b === "") return false

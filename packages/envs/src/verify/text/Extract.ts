@@ -127,6 +127,14 @@ const inObject = (reference: string): { readonly answer: string | undefined } | 
   return { answer: typeof value === "string" ? value : ExactJson.write(value) }
 }
 
+const fenced = /^\s*```(?:json)?\s*\n([^`]*)\n\s*```\s*$/i
+
+/** The answer of a completion that is a JSON object, perhaps in a fence: `{"reasoning": "…", "answer": 5}`. */
+const inObjectAlone = (text: string): string | undefined => {
+  const [, inside = text] = text.length > maxObject ? [] : (fenced.exec(text) ?? [])
+  return /^\s*\{[^]*"(?:final_?)?answer"\s*:/i.test(inside) ? inObject(inside)?.answer : undefined
+}
+
 /** True for a JSON object in which no one key names the answer. */
 export const isUnreadable = (reference: string): boolean => {
   const object = inObject(reference)
@@ -203,7 +211,7 @@ export const marked = (
   const answer =
     boxes > 0
       ? Boxes.last(text)?.answer.replace(/^\s?\\approx\s?(?=-?\d*\.\d)/, "")
-      : (inLastTag(text) ?? Announcement.last(text))
+      : (inLastTag(text) ?? inObjectAlone(text) ?? Announcement.last(text))
   if (boxes === 0 && answer === undefined) return undefined
   return { answer: answer?.trim() === "" ? undefined : answer }
 }
