@@ -15,6 +15,7 @@ import * as Money from "./Money.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Numerals from "../text/Numerals.ts"
 import * as Ordinals from "./Ordinals.ts"
+import * as Parameters from "./Parameters.ts"
 import * as Plain from "./Plain.ts"
 import * as Residues from "./Residues.ts"
 import * as BoxedSentence from "../text/BoxedSentence.ts"
@@ -120,6 +121,17 @@ const withConstant = (answer: string, gold: string): string => {
   return isConstant ? answer.replace(integrated, `+ ${own}`) : answer
 }
 
+/** An answer without its explanations, article and ending, with an amount as a number. */
+const plain = (answer: string): string =>
+  Money.plain(Ordinals.withoutEnding(withoutArticle(Spelled.withoutExplanation(answer))))
+
+const ratio = /^[\s$]{0,3}\d{1,20}\s?:\s?\d{1,20}[\s$]{0,3}$/
+const spokenRatio =
+  /^([\s$]{0,3}\d{1,20})\s{0,3}(?:\\text\s?\{\s{0,3}to\s{0,3}\}|to(?![a-zA-Z]))\s{0,3}(?=\d{1,20}[\s$]{0,3}$)/
+/** "3 to 2" as `3:2`, if that is what the reference is. */
+const asRatio = (answer: string, gold: string): string =>
+  ratio.test(gold) ? answer.replace(spokenRatio, "$1:") : answer
+
 const withHyphens = (text: string): string => text.replaceAll("\\dash", "-")
 
 /**
@@ -132,9 +144,7 @@ export const equivalent = (
   read: Reader,
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
-  const [gold, prediction] = [goldAnswer, predictedAnswer].map((answer) =>
-    Money.plain(Ordinals.withoutEnding(withoutArticle(Spelled.withoutExplanation(answer))))
-  ) as [string, string]
+  const [gold, prediction] = Parameters.without(plain(goldAnswer), asRatio(plain(predictedAnswer), goldAnswer))
   const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
   const values = Residues.without(gold, prediction) ?? Choices.without(gold, prediction)

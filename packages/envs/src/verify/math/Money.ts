@@ -15,6 +15,8 @@ const magnitude =
 const ending = /^([^/]{0,40}\d)\s?\/-(?=\s{0,3}\.?$)/
 const magnitudes: { readonly [letter: string]: string } = { m: "million", b: "billion", k: "thousand" }
 
+const inText = /^([\s$]{0,3})\\(?:text|mathrm)\s?\{\s{0,3}((?:Rs|INR|CHF|USD|EUR)\.?)\s{0,3}\}\s{0,3}(?=\d)/
+
 /** Max characters of an amount. */
 const maxLength = 100
 
@@ -23,6 +25,7 @@ export const plain = (answer: string): string =>
     ? answer
     : answer
         .replace(ending, "$1")
+        .replace(inText, "$1$2 ")
         .replace(
           parts,
           (_, before: string, whole: string, rest: string) => `${before}\\$${whole}.${rest.padStart(2, "0")}`

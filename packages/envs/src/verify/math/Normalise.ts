@@ -129,6 +129,7 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/(^|[=,(]\s*)\+\s?\/?\s?-/g, "$1\\pm "],
   [/\\(?:phantom|label|tag)\{[^{}]*\}/g, " "],
   [/\\(?:[dtc]|nice|s|x)frac(?![a-zA-Z])/g, "\\frac"],
+  [/\\(?:hat|widehat)\s?(?:\{\s?\\?([ijk])(?:math)?\s?\}|\\?([ijk])(?:math)?(?![a-zA-Z]))/g, " $1$2 "],
   [/\\imath(?![a-zA-Z])/g, " i "],
   [/\\cr(?![a-zA-Z])|\\\\\s{0,3}\[\s{0,3}-?[\d.]{1,6}\s{0,3}(?:pt|em|ex|[cm]m|in)\s{0,3}\]/g, "\\\\"],
   // A set without another one.
@@ -292,5 +293,6 @@ export const canonicalText = (normalised: string): string => {
     .replaceAll(/(?<!\\(?:arc)?(?:sin|cos|tan|cot|sec|csc|ln|log|exp)h?\s?)\{([a-zA-Z\d])\}/g, "$1")
     .replaceAll(/(?<!\d) | (?!\d)/g, "")
     .replace(/^\(([a-zA-Z])\)$/, "$1")
+  if (/^\s*no\.?$/i.test(plain)) return "no"
   return /[a-zA-Z]{3}/.test(plain) && plain.length <= 200 && words.test(plain) ? bare.toLowerCase() : bare
 }

@@ -34,6 +34,16 @@ export const accuracyOptions: Options = { splitsOnThinkTag: true, maxBoxed: 6, n
 /** For prompts that give no credit to answers without a box. */
 export const boxedOptions: Options = { ...accuracyOptions, needsBox: true }
 
+const special = /(?:<\|[\w-]{1,40}\|>|<\/s>|<eos>|<end_of_turn>)\s{0,9}$/
+
+/** The text without the special tokens that some servers return at its end. */
+const withoutSpecial = (text: string): string => {
+  let end = text.length
+  const last = () => special.exec(text.slice(Math.max(0, end - 60), end))
+  for (let match = last(); match !== null; match = last()) end -= match[0].length
+  return text.slice(0, end)
+}
+
 /**
  * The text after the last `</think>`, up to reasoning that is opened and never closed; the whole text without any
  * reasoning.
@@ -42,7 +52,7 @@ export const afterThinking = (text: string): string => {
   const close = text.lastIndexOf("</think>")
   const spoken = close >= 0 ? text.slice(close + "</think>".length) : text
   const open = spoken.indexOf("<think>")
-  return open >= 0 ? spoken.slice(0, open) : spoken
+  return withoutSpecial(open >= 0 ? spoken.slice(0, open) : spoken)
 }
 
 /** The formula or number in the sentence before "I hope it is correct", which models learn from few-shot prompts. */
