@@ -164,8 +164,11 @@ export const named = (tokens: ReadonlyArray<Token>, at: number, choices: Choices
   const labelled = byLabel(tokens, label, choices, isNoun || isOpen || label > noun)
   const text = whole ?? byText(tokens, from, choices)
   if (labelled === undefined) return text && withLabel(tokens, { ...text, next: closed(tokens, text.next) }, choices)
-  // "C major" is a text that begins with a label.
-  if (text !== undefined && text.next > labelled.next && !isNoun && !labelled.isPlain) {
+  // "C major" is a text that begins with a label, in quotes too.
+  const isLonger =
+    text !== undefined &&
+    (text.next > labelled.next || (isOpen && text.next === labelled.next && labelled.places.length > 1))
+  if (isLonger && !isNoun && (isOpen || !labelled.isPlain)) {
     return { ...text, next: closed(tokens, text.next) }
   }
   // A label that is also the text of another choice (blood groups, small numbers).

@@ -7,6 +7,7 @@
  * three digits that do not begin with 0 (`1{,}000`), and is a decimal comma otherwise (`3{,}14` is 3.14). Limits: see
  * `isWithinLimits`.
  */
+import * as Bases from "./Bases.ts"
 import { ungrouped } from "./Groups.ts"
 import * as Intervals from "./Intervals.ts"
 import * as Scan from "../text/Scan.ts"
@@ -181,9 +182,15 @@ const braced = (text: string, command: string): string => {
 const texts = /\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|mathrm|mathbf|mathsf|mathit|mbox|hbox|rm|operatorname\*?)\s*\{/g
 const functionNames = /^(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan|sinh|cosh|tanh|max|min|gcd|lcm|det)$/
 
+const formula = /[\^_+=<>*]|\d[a-zA-Z]|\\(?!mathrm)[a-z]/
+const threeLetters = /(?<!\\[a-zA-Z]{0,20})[a-zA-Z]{3}/
+
 /** All text commands become `\text{…}`; a single letter becomes that letter, a known function its command. */
 const plainTexts = (text: string): string =>
-  Scan.replaceCommand(text, texts, (argument) => {
+  Scan.replaceCommand(text, texts, (argument, command) => {
+    // Bold or slanted formulas are formulas.
+    if (/^\\math(?:bf|it|sf)/.test(command) && formula.test(argument) && !threeLetters.test(argument))
+      return `{${argument}}`
     const inner = argument.trim().replace(/^\(([a-zA-Z])\)$/, "$1")
     // `3\text{ h}` has a unit, `3\text{h}` may have a factor.
     if (/^\s[hmsgLlJNWVKACFT]\s*$/.test(argument)) return `\\text{${argument}}`
@@ -211,24 +218,6 @@ const withoutThousands = (text: string): string => {
     return depth[at] === 0 || isArgument ? number.replaceAll(",", "") : number
   })
 }
-
-const bases = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-const baseWord = new RegExp(
-  `_\\s{0,3}(?:\\{\\s{0,3})?\\\\text\\s?\\{\\s{0,3}(${bases.join("|")})\\s{0,3}\\}(?:\\s{0,3}\\})?`,
-  "i"
-)
-const baseBehind = new RegExp(
-  `(?<=^[\\da-fA-F]{1,200})\\s{0,3}(?:\\\\text\\s?\\{\\s{0,3})?\\(?(?:in\\s)?base[\\s-]?\\}?\\s?(\\d{1,2}|${bases.join("|")})\\s?\\)?\\s{0,3}\\}?$`,
-  "i"
-)
-const numberOf = (name: string): string => (/\d/.test(name) ? name : String(bases.indexOf(name.toLowerCase()) + 2))
-
-/** `11_{\text{two}}`, "11 (base 2)" and "11 in base two" are `11_{2}`. */
-const withBase = (text: string): string =>
-  text
-    .trim()
-    .replace(baseWord, (_, name: string) => `_{${numberOf(name)}}`)
-    .replace(baseBehind, (_, name: string) => `_{${numberOf(name)}}`)
 
 /** Replaces `\boxed{…}` and `\fbox{…}` by their contents. */
 export const unboxed = (text: string): string => {
@@ -270,7 +259,7 @@ export const normalise = (answer: string): string => {
     .replaceAll(/(?<!\\)\$+/g, " ")
     .replaceAll(/(?<!\\)\\[()]/g, " ")
     .replaceAll(/(?<!\\)\\[[\]]/g, " ")
-  text = withBase(withoutBracedCommas(plainTexts(unboxed(text))))
+  text = Bases.withBase(withoutBracedCommas(plainTexts(unboxed(text))))
   for (const [pattern, replacement] of spelling) text = text.replaceAll(pattern, replacement)
   text = ungrouped(withoutThousands(braced(braced(Intervals.withHalfOpen(text), "\\sqrt"), "^")))
     .replaceAll(/\s+/g, " ")

@@ -2,6 +2,7 @@
  * Reads residues, `x \equiv 5 \pmod 7` and "5 (mod 7)". The question names the modulus, so the number alone answers a
  * residue, and a residue the number. Only reduced ones count: `17 \bmod 5` repeats the question. Linear in the text.
  */
+import { normalise } from "./Normalise.ts"
 
 interface Residue {
   readonly values: ReadonlyArray<bigint>
@@ -34,7 +35,7 @@ const readOne = (text: string): Residue | undefined => {
 /** Reduced residues of one modulus; undefined for anything else. */
 const read = (answer: string): Residue | undefined => {
   if (answer.length > maxLength || !/mod/.test(answer)) return undefined
-  const residues = answer.split(between).map(readOne)
+  const residues = normalise(answer).split(between).map(readOne)
   const [first] = residues
   const areOfOne = residues.every((one) => one !== undefined && one.modulus === first?.modulus)
   return first !== undefined && areOfOne

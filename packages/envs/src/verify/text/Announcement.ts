@@ -14,7 +14,7 @@ const anchors =
  * factorial in a calculation. The periods of "a.m." and "i.e." do not end it.
  */
 const sentence =
-  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|sq|cu|mrs?|ms|dr|rs|st|no)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
+  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|sq|cu|mrs?|ms|dr|rs|st|no)\.|[^\n.!]|\.(?=\d|\\(?:overline|bar|dot)(?![a-zA-Z]))|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
 
 const withoutMarkup = (text: string): string =>
   text
@@ -105,8 +105,8 @@ export const last = (whole: string): string | undefined => {
   if (Wording.isBorrowed(Wording.clauseBefore(before)) || Condition.isContraryBefore(before + announcing)) return ""
   // "Final answer: the largest $n$ is 34": the value is the predicate.
   const predicated = withoutMarkup(predicate(stated))
-  // "(Answer: 12)"
-  const value = predicated.includes("(") ? predicated : predicated.replace(/\)$/, "")
+  // "(Answer: 12)", but `[0,1)`
+  const value = /[([]/.test(predicated) ? predicated : predicated.replace(/\)$/, "")
   const isFormula = Formulas.all(value).length > 0
   if (isFormula && Formulas.areAlternatives(value, Wording.isDoubtful)) return ""
   const answer = isFormula ? Formulas.lastJoined(value) : Prose.valueOf(value)
