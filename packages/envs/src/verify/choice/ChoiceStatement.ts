@@ -108,7 +108,8 @@ export const statementsOf = (tokens: ReadonlyArray<Token>, choices: Choices, nam
       const verb = { next: isDenied ? at + 2 : at + 1, isDenied }
       return predicated(verb, "stated") ?? retracted(verb)
     }
-    const verb = Words.pronouns.has(word(at)) ? copula(at + 1) : undefined
+    const noun = /^(?:this|that)$/.test(word(at)) && Words.answerNouns.has(word(at + 1)) ? at + 2 : at + 1
+    const verb = Words.pronouns.has(word(at)) ? copula(noun) : undefined
     return verb && (predicated(verb, "stated") ?? retracted(verb))
   }
 

@@ -202,7 +202,9 @@ const inLastTag = (text: string): string | undefined => {
   const stated = last?.[1]?.trim() ?? ""
   if (last === undefined || stated === "") return undefined
   const answer = Announcement.last(stated) ?? stated
-  return Retraction.follows(text.slice(last.index + last[0].length), answer) ? "" : answer
+  const after = text.slice(last.index + last[0].length)
+  // The tag may be a part of its sentence, or end it.
+  return Retraction.follows(after, answer) || Retraction.follows(`. ${after}`, answer) ? "" : answer
 }
 
 /**
