@@ -9,6 +9,7 @@ import * as Integers from "./math/Integers.ts"
 import { afterThinking, extractReference, marked } from "./text/Extract.ts"
 import { ascii as asciiSigns } from "./text/Signs.ts"
 import { isWithinLimits, normalise } from "./math/Normalise.ts"
+import * as Magnitudes from "./text/Magnitudes.ts"
 import * as Ordinals from "./math/Ordinals.ts"
 import * as Numerals from "./text/Numerals.ts"
 import * as Spelled from "./text/Spelled.ts"
@@ -92,7 +93,7 @@ const modulus = /(?<=\d)\s?(?:\(\s?mod(?:ulo)?\s\d{1,20}\s?\)|\\pmod\s?\{?\s?\d{
 
 /** `3½` as 3.5, and "5 (mod 7)" as 5: the question names the modulus. */
 const plain = (text: string): string =>
-  text
+  Magnitudes.inEnglish(text)
     .replaceAll(modulus, "")
     .replaceAll(withFraction, (_, whole: string, fraction: string) => `${whole || "0"}${parts[fraction]}`)
 

@@ -8,6 +8,7 @@
  */
 import * as Choices from "./Choices.ts"
 import * as Compare from "./Compare.ts"
+import * as Counters from "./Counters.ts"
 import * as Dates from "./Dates.ts"
 import type { Reader } from "./Latex.ts"
 import * as Integers from "./Integers.ts"
@@ -19,6 +20,7 @@ import * as Parameters from "./Parameters.ts"
 import * as Plain from "./Plain.ts"
 import * as Residues from "./Residues.ts"
 import * as BoxedSentence from "../text/BoxedSentence.ts"
+import * as Magnitudes from "../text/Magnitudes.ts"
 import * as Spelled from "../text/Spelled.ts"
 import { parse } from "./Structure.ts"
 
@@ -123,7 +125,7 @@ const withConstant = (answer: string, gold: string): string => {
 
 /** An answer without its explanations, article and ending, with an amount as a number. */
 const plain = (answer: string): string =>
-  Money.plain(Ordinals.withoutEnding(withoutArticle(Spelled.withoutExplanation(answer))))
+  Money.plain(Ordinals.withoutEnding(withoutArticle(Spelled.withoutExplanation(Magnitudes.inEnglish(answer)))))
 
 const ratio = /^[\s$]{0,3}\d{1,20}\s?:\s?\d{1,20}[\s$]{0,3}$/
 const spokenRatio =
@@ -144,7 +146,8 @@ export const equivalent = (
   read: Reader,
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
-  const [gold, prediction] = Parameters.without(plain(goldAnswer), asRatio(plain(predictedAnswer), goldAnswer))
+  const [own, other] = [plain(goldAnswer), asRatio(plain(predictedAnswer), goldAnswer)]
+  const [gold, prediction] = Parameters.without(Counters.without(own, other), Counters.without(other, own))
   const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
   const values = Residues.without(gold, prediction) ?? Choices.without(gold, prediction)

@@ -79,8 +79,9 @@ const parseSystem = (text: string, read: Reader): Answer | undefined => {
     .parts.map((row) => row.trim().replace(/[,.;]$/, ""))
     .filter((row) => row !== "")
   if (name !== "cases" || !body.includes("&")) {
-    const lines = rows.map((row) => row.replaceAll("&", " ").trim())
-    return lines.length > 1 ? parse(lines.join(", "), read) : undefined
+    // A row that begins with a sign of equality continues the one above.
+    const lines = rows.map((row) => row.replaceAll("&", " ").trim()).join(", ")
+    return lines === "" ? undefined : parse(lines.replaceAll(/,\s(?=[=<>])/g, " "), read)
   }
   const cells = rows.map((row) => Scan.splitTop(row, /(?<!\\)&/g).parts)
   if (cells.some(({ length }) => length !== 2)) return undefined

@@ -48,6 +48,7 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   "£": ["£", "GBP"],
   yuan: ["yuan", "RMB", "元"],
   yen: ["yen", "JPY", "円"],
+  won: ["원", "KRW"],
   "₹": ["₹", "rupee", "INR", "Rs"],
   CHF: ["CHF", "franc"],
   unit: ["unit"],
@@ -85,6 +86,8 @@ const numberWords: Record<string, Exact.Rational> = {
   dozen: Exact.fromInteger(12),
   hundred: Exact.fromInteger(100),
   thousand: Exact.fromInteger(1_000),
+  lakh: Exact.fromInteger(100_000),
+  crore: Exact.fromInteger(10_000_000),
   million: Exact.fromInteger(1_000_000),
   billion: Exact.fromInteger(1_000_000_000),
   trillion: Exact.fromInteger(1_000_000_000_000)
@@ -123,7 +126,7 @@ const canonicalUnit = (text: string): string | undefined => {
 }
 
 const currencyBefore = /^([+-]?)\s*(\\\$|[€£¥₹]|(?:Rs|INR|CHF|USD|EUR)(?=[.\s\d])\.?)\s*(?=[\d.\\]|-\d)/
-const currencyAfter = /(?<!\s)\s*(\\\$|[€£¥₹¢円元])$/
+const currencyAfter = /(?<!\s)\s*(\\\$|[€£¥₹¢円元원])$/
 const degreesAfter = /(?<!\s)\s*\^\s*\\circ\s*$/
 const temperature = /(?<!\s)\s*\^\s*\\circ\s*(?=[CF]$)/
 const percentAfter =
@@ -132,7 +135,7 @@ const percentAfter =
 const shareAfter =
   /^(.*[\d})])\s*(?:\\%|%|(?:per\s?cent|pct)(?![a-zA-Z]))\s*(?:\\text\{\s*)?(increase|growth|gain|rise|profit|interest|chance|probability|likelihood|discount|off|markup|tip|tax|commission)\s*\}?$/i
 const wordAfter =
-  /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/is
+  /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|lakh|crore|million|billion|trillion)s?\b\s*(?:\}|(?=\s|$))(.*)$/is
 /** Counted things without `\text`: "12 apples". */
 const thingsAfter = /^(.*[\d})])\s+(?=[a-zA-Z])(?=[a-zA-Z\s]*[a-zA-Z]{4})([a-zA-Z]{2,}(?:\s+[a-zA-Z]{2,}){0,3})$/
 /** "18 a day", "18/day": rates, whose words are too short for `thingsAfter`. */

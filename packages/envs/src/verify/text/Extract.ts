@@ -123,7 +123,7 @@ const bold = /^\s*\*\*([^*\n]{1,300})\*\*\s*$/
 const oneNumber = /^\s*\[\s*(-?\d+(?:\.\d+)?)\s*\]\s*$/
 /** "A: 18", "Ans. 42", "答案：18"; a single letter only before a value. */
 const labelled =
-  /^\s*(?:\*\*|__)?(?:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:ans|answer|solution|result)\s?[:=.：]|(?:答案|答え|答|정답|ответ|respuesta|réponse|antwort|risposta|resposta)\s?[:：]|A[:.：](?=\s{0,3}(?:\*\*|__)?\s{0,3}[-\d$\\(.]))(?:\*\*|__)?\s{0,3}(\S[^\n]{0,300})$/iu
+  /^\s*(?:\*\*|__)?(?:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:ans|answer|solution|result)\s?[:=.：]|【答案】|(?:答案|答え|答|정답|ответ|respuesta|réponse|antwort|risposta|resposta)\s?[:：]|A[:.：](?=\s{0,3}(?:\*\*|__)?\s{0,3}[-\d$\\(.]))(?:\*\*|__)?\s{0,3}(\S[^\n]{0,300})$/iu
 const answerKey = /^(?:final_?|correct_?)?(?:answer|solution|result|value|label|target|ground_?truth|output)$/i
 
 /** The answer in a JSON object, `{"answer": 18}`: of the key that names it, or of the only one. */
