@@ -8,6 +8,7 @@
  */
 import * as Choices from "./Choices.ts"
 import * as Compare from "./Compare.ts"
+import * as Compounds from "./Compounds.ts"
 import * as Counters from "./Counters.ts"
 import * as Dates from "./Dates.ts"
 import type { Reader } from "./Latex.ts"
@@ -166,6 +167,8 @@ export const equivalent = (
   if (withHyphens(written) === withHyphens(canonicalText(b))) return true
   const formula = canonicalFormula(gold)
   if (formula !== undefined && formula === canonicalFormula(prediction)) return true
+  const isSameQuantity = Compounds.areEqual(gold, prediction)
+  if (isSameQuantity !== undefined) return isSameQuantity
   const date = Dates.read(gold)
   if (date !== undefined && date === Dates.read(prediction)) return true
   return Compare.compare(parse(a, read), parse(b, read), { ...Compare.defaultRules, ...rules })

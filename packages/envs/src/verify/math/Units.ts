@@ -59,7 +59,15 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   N: ["N", "newton"],
   W: ["W", "watt"],
   V: ["V", "volt"],
-  Hz: ["Hz", "hertz"]
+  Hz: ["Hz", "hertz"],
+  A: ["A", "ampere", "amp"],
+  mol: ["mol", "mole"],
+  Pa: ["Pa", "pascal"],
+  ohm: ["ohm"],
+  // Without its s, like a plural.
+  c: ["celsius", "celsiu", "degree celsius", "degree c"],
+  f: ["fahrenheit", "degree fahrenheit", "degree f"],
+  microm: ["microm", "micrometer", "micrometre", "micron"]
 }
 
 const spellings = new Map(
@@ -73,7 +81,7 @@ export const isUnit = (word: string): boolean =>
 const powers: Record<string, string> = { square: "^2", sq: "^2", squared: "^2", cubic: "^3", cubed: "^3", cu: "^3" }
 
 const bareWords = [...spellings.keys()]
-  .filter((word) => /^[a-zA-Z/]{2,}$/.test(word))
+  .filter((word) => /^[a-zA-Z/]{2,}$/.test(word) && word !== "Pa")
   .toSorted((x, y) => y.length - x.length)
   .join("|")
 
@@ -155,7 +163,8 @@ const particles = /^(?:is|are|for|when|to|by|out|of|per|in|on|at|with|as|the|an?
 const isUnitName = (text: string): boolean =>
   text.length <= 60 &&
   unitText.test(text) &&
-  (text.trim() === "in" || text.split(/[\s/]+/).some((word) => word !== "" && !particles.test(word))) &&
+  (text.trim() === "in" ||
+    text.split(/[\s/]+/).some((word) => word === "A" || (word !== "" && !particles.test(word)))) &&
   // `5\text{i km}` contains an unknown, or a constant.
   !(/^[a-zA-Z]\s+\S/.test(text) && !spellings.has(text[0] ?? "")) &&
   text.trim().split(/\s+/).length <= 5 &&
