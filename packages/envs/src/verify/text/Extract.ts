@@ -137,12 +137,12 @@ const inObject = (reference: string): { readonly answer: string | undefined } | 
   return { answer: typeof value === "string" ? value : ExactJson.write(value) }
 }
 
-const fenced = /^\s*```(?:json)?\s*\n([^`]*)\n\s*```\s*$/i
-
 /** The answer of a completion that is a JSON object, perhaps in a fence: `{"reasoning": "…", "answer": 5}`. */
 const inObjectAlone = (text: string): string | undefined => {
-  const [, inside = text] = text.length > maxObject ? [] : (fenced.exec(text) ?? [])
-  return /^\s*\{[^]*"(?:final_?)?answer"\s*:/i.test(inside) ? inObject(inside)?.answer : undefined
+  const trimmed = text.trim()
+  const fence = /^```(?:json)?/i.exec(trimmed)?.[0] ?? ""
+  const inside = fence !== "" && trimmed.endsWith("```") ? trimmed.slice(fence.length, -3) : trimmed
+  return /"(?:final_?)?answer"\s{0,9}:/i.test(inside) ? inObject(inside)?.answer : undefined
 }
 
 /** True for a JSON object in which no one key names the answer. */
