@@ -104,6 +104,21 @@ describe("a reward of an answer", () => {
     })
   )
 
+  it.effect("counts until another one of the same conversation comes, whichever answer that names", () =>
+    Effect.gen(function* () {
+      const recorded = yield* recordedOf((ask, rate) =>
+        Effect.gen(function* () {
+          const first = yield* ask("hi")
+          yield* rate(first, 1)
+          const last = yield* ask("hi", "Echo hi", "more")
+          yield* rate(last, -1)
+          yield* rate(first, 0.5)
+        })
+      )
+      assert.deepStrictEqual(recorded, { scored: [["hi | Echo hi | more | Echo more", 0.5]], unscored: [] })
+    })
+  )
+
   it.effect("is kept where another conversation with the same chat continues, whichever of the two is named", () =>
     Effect.gen(function* () {
       for (const [ended, isEarly] of [

@@ -59,7 +59,7 @@ const instructions = (thinking: boolean): string =>
 const queryOf = (answer: string): string | undefined => {
   const blocks = blocksOf(answer, /^\s*(?:select|with)\b/i)
   const block =
-    blocks.findLast(({ language }) => /^sql(?:ite)?$/i.test(language)) ??
+    blocks.findLast(({ language }) => /^(?:sql(?:ite3?)?|(?:my|pl|t|p)?sql|postgres(?:ql)?)$/i.test(language)) ??
     blocks.findLast(({ language }) => language === "")
   if (block !== undefined) return block.code
   return blocks.length === 0 && /^\s*(?:select|with)\b/i.test(answer) ? answer : undefined

@@ -248,6 +248,16 @@ describe("Problem.programOf", () => {
     ["takes a lambda within a line", "```add = lambda a, b: a + b```", "add = lambda a, b: a + b"],
     ["takes a fence of one line", "```python def add(a, b): return a + b ```", "def add(a, b): return a + b"],
     ["takes no other code within a line", "Call `add(1, 2)`.", undefined],
+    ["takes a program before an empty block", `${three}python\n${add}\n${three}\n${three}python\n${three}`, add],
+    ["takes a program before a comment", `${three}python\n${add}\n${three}\n${three}py\n# Done.\n${three}`, add],
+    [
+      "takes a program before what it prints, which is called Python",
+      `${three}python\n${add}\n${three}\nOutput:\n${three}python\n[3, 'a']\nTrue\n${three}`,
+      add
+    ],
+    ["takes no Elixir for a program", `${three}elixir\ndef add(a, b) do\n  a + b\nend\n${three}`, undefined],
+    ["takes a program without an end behind words", `Sure!\n${three}Python3\n${add}`, add],
+    ["takes a program of a numbered version", `${three}python3.11\n${add}\n${three}`, add],
     ["leaves out a language above the program", `${three}\npython\n${add}\n${three}`, add],
     ["leaves out a language above code without fences", `python\n${add}`, add]
   ]

@@ -94,7 +94,7 @@ const changeOf = (
   const changes = PolicyChange.of(recorded, source)
   if (!changes.isKnown) return undefined
   const oneFrom = deviations === undefined ? Number.POSITIVE_INFINITY : oneScoreFrom(deviations)
-  const [jump] = Jump.find(values, {
+  const [found] = Jump.find(values, {
     isOwn: (at) => changes.isAt(steps[at]!),
     least: (at) =>
       deviations === undefined
@@ -102,7 +102,10 @@ const changeOf = (
         : minJump(deviations, series, steps[at]!),
     isPlain: (at) => steps[at]! >= oneFrom
   })
-  if (jump === undefined) return undefined
+  if (found === undefined) return undefined
+  // A row of groups from before and after, directly before the first row of one score.
+  const isBeforeOne = steps[found.at]! < oneFrom && steps[found.at + 1]! >= oneFrom
+  const jump = isBeforeOne && !changes.isAt(steps[found.at + 1]!) ? { ...found, at: found.at + 1 } : found
   const from = steps[jump.at]!
   const isMixed = scoredIn(recorded).length > 1 || recorded.sourcesOf(trained).length === 0
   const isOneScore = from >= oneFrom

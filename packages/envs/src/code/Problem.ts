@@ -188,7 +188,7 @@ const isPython = ({ language }: Block): boolean => /^(?:i?python|py)3?$/i.test(l
 
 /** Languages that are not Python: a block with any other name (`text`, `code`, `jupyter`) may be a program. */
 const isForeign = ({ language }: Block): boolean =>
-  /^(?:js|jsx|javascript|ts|tsx|typescript|java|c|h|cpp|c\+\+|cc|cs|csharp|go|golang|rust|rs|ruby|rb|php|swift|kotlin|kt|scala|r|sql|bash|sh|shell|zsh|powershell|html|css|json|jsonl|ya?ml|xml|toml|ini|csv|diff|haskell|hs|lua|perl|matlab|julia|jl|latex|tex)$/i.test(
+  /^(?:js|jsx|javascript|ts|tsx|typescript|java|c|h|cpp|c\+\+|cc|cs|csharp|go|golang|rust|rs|ruby|rb|php|swift|kotlin|kt|scala|r|sql|bash|sh|shell|zsh|powershell|html|css|json|jsonl|ya?ml|xml|toml|ini|csv|diff|haskell|hs|lua|perl|matlab|julia|jl|latex|tex|dart|elixir|exs?|erlang|erl|crystal|groovy|nim|zig|ocaml|ml|fsharp|fs|clojure|clj|vb|fortran|pascal|cobol|lisp|scheme|racket|objc|objective-c|solidity|prolog|coffeescript|makefile|dockerfile)$/i.test(
     language
   )
 
@@ -202,8 +202,11 @@ const opened = (block: Block): ReadonlyArray<Block> =>
 /** True if a block begins lines like a program, unlike a program's output or input. */
 const isProgram = ({ code }: Block): boolean => code.split("\n").some((line) => programStart.test(line))
 
-/** True if a block can only show how a program is used. */
-const isTranscript = ({ code }: Block): boolean => /^\s*>>> /.test(code)
+/** A line without a statement: a comment, or a value that a program prints. */
+const idle = /^(?:\s*#.*|(?:[-+\d.,:\s[\](){}]|True|False|None|'[^'\\]{0,200}'|"[^"\\]{0,200}")*)$/
+
+/** True if a block can only show how a program is used, or what it prints. */
+const isShown = ({ code }: Block): boolean => /^\s*>>> /.test(code) || code.split("\n").every((line) => idle.test(line))
 
 /** True if code uses the names that are asked for and defines none of them: an example. */
 const onlyUses = (code: string, names: ReadonlyArray<string>): boolean => {
@@ -221,8 +224,8 @@ const asBody = (code: string): string =>
  * The program of a reply, after its thinking: its last Python block, else the last one without a language that begins
  * like a program, or the last, after earlier blocks that define what it uses. Without a block, the lines between prose
  * that define functions are the program, or the first indented ones if there is a head to continue (`preamble`). A
- * transcript (`>>> `), and a block that uses what is asked for without defining it, are examples and no programs if
- * there is another block.
+ * transcript (`>>> `), a block without a statement, and one that uses what is asked for without defining it, are
+ * examples and no programs if there is another block.
  */
 export const programOf = (
   reply: string,
@@ -233,7 +236,7 @@ export const programOf = (
   const all = blocksOf(answer, goesOn ? indented : programStart)
     .flatMap(opened)
     .map((block) => ({ ...block, code: withoutName(block.code) }))
-  const blocks = all.every(isTranscript) ? all : all.filter((block) => !isTranscript(block))
+  const blocks = all.every(isShown) ? all : all.filter((block) => !isShown(block))
   const bare = blocks.filter(({ isBare }) => isBare)
   const fenced = blocks.filter(isPython)
   // After a program without an opening fence, a fenced block may be an example of its use.

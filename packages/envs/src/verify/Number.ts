@@ -9,6 +9,8 @@ import * as Integers from "./math/Integers.ts"
 import { afterThinking, extractReference, marked } from "./text/Extract.ts"
 import { ascii as asciiSigns } from "./text/Signs.ts"
 import { isWithinLimits, normalise } from "./math/Normalise.ts"
+import * as Magnitudes from "./text/Magnitudes.ts"
+import * as Ordinals from "./math/Ordinals.ts"
 import * as Numerals from "./text/Numerals.ts"
 import * as Spelled from "./text/Spelled.ts"
 import * as Units from "./math/Units.ts"
@@ -72,12 +74,37 @@ const withMagnitude = (numeral: string, behind: string): string | undefined => {
   return power === undefined || /[eE/:^–]|\d-/.test(numeral) ? undefined : numeral + power
 }
 
+const vulgar = /[¼-¾⅐-⅞]/u
+const parts: { readonly [fraction: string]: string } = {
+  "½": ".5",
+  "¼": ".25",
+  "¾": ".75",
+  "⅕": ".2",
+  "⅖": ".4",
+  "⅗": ".6",
+  "⅘": ".8",
+  "⅛": ".125",
+  "⅜": ".375",
+  "⅝": ".625",
+  "⅞": ".875"
+}
+const withFraction = /(?<![\d.,]\d{0,20}[.,])(\d{0,20})([½¼¾⅕⅖⅗⅘⅛⅜⅝⅞])(?!\d)/g
+const modulus = /(?<=\d)\s?(?:\(\s?mod(?:ulo)?\s\d{1,20}\s?\)|\\pmod\s?\{?\s?\d{1,20}\}?)/g
+
+/** `3½` as 3.5, and "5 (mod 7)" as 5: the question names the modulus. */
+const plain = (text: string): string =>
+  Magnitudes.inEnglish(text)
+    .replaceAll(modulus, "")
+    .replaceAll(withFraction, (_, whole: string, fraction: string) => `${whole || "0"}${parts[fraction]}`)
+
 /** Numbers, and numerals that cannot be read as one. Letters that are glued to a number must be a unit: not "5th". */
 const numbersIn = (text: string): ReadonlyArray<Numeral> =>
   [...text.matchAll(pattern)].flatMap(({ 0: whole, 1: letters = "", index }) => {
     if (letters !== "" && !Units.isUnit(letters)) return []
     const numeral = whole.slice(0, whole.length - letters.length)
     const end = index + whole.length
+    // Of ⅓ there is no decimal.
+    if (vulgar.test(text.charAt(end))) return [{ text: "", at: index, length: numeral.length }]
     return [{ text: withMagnitude(numeral, text.slice(end, end + 24)) ?? "", at: index, length: numeral.length }]
   })
 
@@ -87,7 +114,7 @@ const numbersIn = (text: string): ReadonlyArray<Numeral> =>
  */
 const onlyNumber = (announced: string): string | undefined => {
   if (!isWithinLimits(announced)) return undefined
-  const answer = normalise(announced)
+  const answer = normalise(Ordinals.withoutEnding(plain(announced)))
   const [number, ...more] = numbersIn(answer.slice(answer.lastIndexOf("=") + 1))
   const isOne =
     more.length === 0 && !Wording.isDoubtful(answer) && !/\\(?:frac|neq|leq|geq|approx|pm)|[<>]/.test(answer)
@@ -123,7 +150,7 @@ export const extract = (completion: string): string | undefined => {
   if (announced !== undefined) {
     return announced.answer === undefined ? undefined : onlyNumber(announced.answer)
   }
-  const text = Spelled.withoutSums(asciiSigns(afterThinking(completion).slice(-20_000)))
+  const text = plain(Spelled.withoutSums(asciiSigns(afterThinking(completion).slice(-20_000))))
     .replaceAll(contrast, "")
     .replaceAll(spokenMinus, "-")
     .replaceAll("__", "**")

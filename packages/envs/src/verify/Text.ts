@@ -26,8 +26,11 @@ const signs: ReadonlyArray<readonly [sign: RegExp, word: string | ((sign: string
   [/(?<![-=])>(?=\s?[\p{L}\p{N}-])(?<=[\p{L}\p{N})]\s?>)/gu, " more "]
 ]
 
-/** `The  Eiffel-Tower!` is `eiffel tower`. */
-export const normalise = (text: string): string =>
+const articles = /\b(?:a|an|the)\b/g
+const spaces = /\s+/g
+
+/** `The  Eiffel-Tower!` is `the eiffel tower`. */
+const words = (text: string): string =>
   signs
     .reduce(
       // Both forms of replacement, which have an overload each.
@@ -36,9 +39,11 @@ export const normalise = (text: string): string =>
       text.normalize("NFKC").toLowerCase()
     )
     .replaceAll(/[\p{P}\p{S}]+/gu, " ")
-    .replaceAll(/\b(?:a|an|the)\b/g, " ")
-    .replaceAll(/\s+/g, " ")
+    .replaceAll(spaces, " ")
     .trim()
+
+/** `The  Eiffel-Tower!` is `eiffel tower`. */
+export const normalise = (text: string): string => words(text).replaceAll(articles, " ").replaceAll(spaces, " ").trim()
 
 const maxNumberLength = 100
 const numberStart = /^[\s"'“”‘’`*#:(]+/
@@ -75,6 +80,9 @@ export const equivalent = (gold: string, prediction: string): boolean => {
   if (NumberAnswer.parse(number) !== undefined) return NumberAnswer.equivalent(number, bareNumber(prediction))
   const expected = normalise(gold)
   if (expected !== "") return expected === normalise(prediction)
+  // Only articles.
+  const article = words(gold)
+  if (article !== "") return article === words(prediction)
   const sign = bareSign(gold)
   return sign !== "" && sign === bareSign(prediction)
 }

@@ -32,6 +32,21 @@ layer(layerWith({ workers: 1 }), { excludeTestServices: true })("SchemaVerifier"
     })
   )
 
+  it.effect("takes no answer for one with the properties that every object of JavaScript has", () =>
+    Effect.gen(function* () {
+      for (const name of ["constructor", "toString", "hasOwnProperty", "valueOf"]) {
+        const properties = Object.fromEntries([[name, { type: "string" }]])
+        const [optional, required] = [{ properties }, { properties, required: [name] }]
+        assert.strictEqual(yield* tagOf(optional, "{}"), "valid", name)
+        assert.strictEqual(yield* tagOf({ ...optional, additionalProperties: false }, "{}"), "valid", name)
+        assert.strictEqual(yield* tagOf({ dependentRequired: Object.fromEntries([[name, ["a"]]]) }, "{}"), "valid")
+        assert.strictEqual(yield* tagOf(required, "{}"), "invalid", name)
+        assert.strictEqual(yield* tagOf(required, `{"${name}": "a"}`), "valid", name)
+        assert.strictEqual(yield* tagOf(required, `{"${name}": 1}`), "invalid", name)
+      }
+    })
+  )
+
   it.effect("knows the dialects a schema names, and says which it does not know", () =>
     Effect.gen(function* () {
       const draft07 = {

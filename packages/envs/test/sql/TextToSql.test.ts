@@ -121,6 +121,14 @@ describe("TextToSql's rows", () => {
     ["SELECT 2", "SELECT max(x) + 1 FROM t"]
   )
 
+  it.live("are answered by a block of any dialect's name, and of no other language", () => {
+    const settings = { source: "context", testSource: "context", questionField: "ask", contextField: "context" }
+    const script = ["mysql", "python"].map((language) => answer("SELECT 2").replace("```sql", `\`\`\`${language}`))
+    return Effect.gen(function* () {
+      assert.deepStrictEqual(yield* firstScores, [1, 0])
+    }).pipe(Effect.provide(environment(settings, script)))
+  })
+
   it.live("name a file of a folder, and no other", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem

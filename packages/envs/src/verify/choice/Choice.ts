@@ -1,16 +1,17 @@
 /**
  * Finds the chosen letter (A, B, …) or number (1, 2, …) of a multiple-choice question in a completion.
  *
- * Considers the text after the last `</think>`. The last complete `<answer>` tag or box, if any, is the answer;
- * several in a row, or a tag and a box, must all agree, and words around a box may refuse it (`Boxes.last`). Otherwise
- * it is the choice that the text claims (`ChoiceClaims`), never a letter that occurs somewhere. If several choices
- * could be meant, or one is only denied, asked about, supposed or quoted, the answer is missing: guessing, as the
- * original does, rewards chance.
+ * Considers the text after the last `</think>`. The last complete `<answer>` tag or box, if any, is the answer; several
+ * in a row, or a tag and a box, must all agree, words around a box may refuse it (`Boxes.last`), and the text after them
+ * may take it back ("Wait, it is C"). Otherwise it is the choice that the text claims (`ChoiceClaims`), never a letter
+ * that occurs somewhere. If several choices could be meant, or one is only denied, asked about, supposed or quoted, the
+ * answer is missing: guessing, as the original does, rewards chance.
  */
 import * as Boxes from "../text/Boxes.ts"
 import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
 import { type Choices, choicesOf } from "./ChoiceTokens.ts"
 import { accuracyOptions, afterThinking } from "../text/Extract.ts"
+import * as Retraction from "../text/Retraction.ts"
 
 /** Source of the choice: a tag or a box, or a claim of the text. */
 export type Method = "tag" | "boxed" | Strength
@@ -78,6 +79,8 @@ export const extractLabel = (
     const [first] = claims
     if (first !== undefined && claims.every((claim) => claim?.place === first.place)) {
       if (tags.length === 0 && isRefused(text, frames)) return undefined
+      const after = text.slice(Math.max(tags.at(-1)?.end ?? 0, frames.at(-1)?.end ?? 0))
+      if (isTakenBack(after, first, choices)) return undefined
       return { label: labels[first.place] ?? "", method: tags.length > 0 ? "tag" : "boxed" }
     }
     // A box may contain a step instead of a choice; a tag contains the answer.
@@ -92,12 +95,27 @@ export const extractLabel = (
 /** `\boxed{B} or C`. */
 const alternative = /^[\s$*).,]{0,9}(?:or|and\/or)\s{1,3}(?:option\s)?["'(*$]{0,4}[A-Z](?![\p{L}\p{N}])/u
 
+/** True if the text after a tag or box denies its choice, or puts another one in its place. */
+const isTakenBack = (after: string, { place }: Claim, choices: Choices): boolean => {
+  const label = choices.labels[place] ?? ""
+  if (Retraction.follows(`. ${after}`, label)) return true
+  const text = after.slice(0, maxProse)
+  if (isOffered(text, label)) return true
+  const last = /(?<![\p{L}\p{N}])([\p{L}\p{N}]{1,3})[\s.!*_)]{0,9}$/u.exec(text.slice(-20))?.[1]
+  return [text, `The answer is ${label}. ${text}`].some((one) => {
+    const claim = claimOf(one, choices)
+    // "C: Berlin is in Germany" explains a choice, "Wait, C." states it.
+    const isStated = claim !== undefined && (claim.strength !== "alone" || choices.labels[claim.place] === last)
+    return isStated && claim.place !== place
+  })
+}
+
 /** True if words around a box deny it, hedge it or take it back. */
 const isRefused = (text: string, frames: ReadonlyArray<Marked>): boolean =>
   Boxes.last(text) === undefined || alternative.test(text.slice(frames.at(-1)?.end))
 
 const offer =
-  /(?<!\p{L})(?:could|might|may)\s(?:(?:also|well|just\sas\swell|possibly|even)\s){0,2}be\s(?:option\s|choice\s)?["'(*]{0,4}([A-Z\d])(?![\p{L}\p{N}])/gu
+  /(?<!\p{L})(?:(?:could|might|may)\s(?:(?:also|well|just\sas\swell|possibly|even)\s){0,2}be|[oO]r\s(?:maybe|perhaps|possibly|(?:is|was)\s(?:it|that)|(?:could|might)\s(?:it|that)\sbe))\s(?:option\s|choice\s)?["'(*]{0,4}([A-Z\d])(?![\p{L}\p{N}])/gu
 
 /** True if another choice is offered after the last mention of this one: "it could also be C". */
 const isOffered = (text: string, label: string): boolean => {
@@ -113,8 +131,12 @@ const isOffered = (text: string, label: string): boolean => {
 
 const maxMarked = 2_000
 
-const claimIn = (answer: string, choices: Choices): Claim | undefined =>
-  answer.length > maxMarked ? undefined : claimOf(answer.replaceAll(frames, " "), choices)
+/** What a tag or a box claims; it need not say that "(B) London" is the answer. */
+const claimIn = (answer: string, choices: Choices): Claim | undefined => {
+  if (answer.length > maxMarked) return undefined
+  const bare = answer.replaceAll(frames, " ").trim()
+  return claimOf(bare, choices) ?? (bare.includes("\n") ? undefined : claimOf(`The answer is ${bare}`, choices))
+}
 
 /** Commands around a choice, with the text in them: `\text{(B) Paris}`. */
 const frames = /\\(?:boxed|fbox)\s*\{|\\(?:text\w*|mathrm|mathbf|mbox)\s*\{(?=[^{}]*\s[^{}]*\})|(?<=\s[^{}]{0,200})\}/g

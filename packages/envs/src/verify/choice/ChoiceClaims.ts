@@ -52,9 +52,12 @@ export const claimOf = (text: string, choices: Choices): Claim | undefined => {
   let isDeniedHere = false
   let quotes = 0
   let isQuoted = false
+  /** The choice that the current sentence is about. */
+  let subject: ReadonlyArray<number> | undefined
   let at = 0
   while (at < tokens.length) {
     let from = at
+    if (isStart) subject = names.nameAt(at)?.places
     let hasRetracted = false
     const readsLead = !isName(at)
     for (;;) {
@@ -74,7 +77,9 @@ export const claimOf = (text: string, choices: Choices): Claim | undefined => {
         break
       }
     }
-    if (hasRetracted) state = undefined
+    // "D is close, but not quite"
+    const isOfOther: boolean = word(at) === "but" && subject?.includes(state?.place ?? -1) === false
+    if (hasRetracted && !isOfOther) state = undefined
     const isLead = from > at && isBoundary(from)
     const isDenied = word(from) === "not" || word(from) === "neither"
     // "Not A but B" names one, "anything but A" and "all but A are right" the others.

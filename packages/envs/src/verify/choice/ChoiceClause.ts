@@ -17,7 +17,7 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
   const holds = (at: number, mayHaveText: boolean): boolean => {
     const first = tokens[at]
     if (first === undefined) return true
-    if (!/^(?:[\n.,;:!?(–—✓✔✅-]|\.+)$/.test(first.word)) {
+    if (!/^(?:[\n.,;:!?([–—✓✔✅-]|\.+)$/.test(first.word)) {
       const isKnown = afterLabel.has(first.word) || (mayHaveText && isUnknownText(at, first))
       if (Words.opening.has(first.word) || !isKnown) return false
       if (first.word === "not" && nameAt(at + 1) === undefined) return false
@@ -29,7 +29,7 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
       const token = tokens[next]
       if (token === undefined) return true
       if (sentenceEnd.test(token.word)) return token.word !== "?"
-      if (clauseEnd.test(token.word) || Words.conjunctions.has(token.word)) {
+      if (clauseEnd.test(token.word) || token.word === "[" || Words.conjunctions.has(token.word)) {
         const begun = Words.conjunctions.has(token.word) ? token.word : word(next + 1)
         const isOpen = begun === "or" || begun === "if" || begun === "unless" || begun === "until"
         if (isOpen && !isReason) return false

@@ -82,7 +82,7 @@ export const statementsOf = (tokens: ReadonlyArray<Token>, choices: Choices, nam
     const { isFinal, next } = about
     const verb = copula(next)
     if (verb !== undefined) return predicated(verb, "announced", isFinal) ?? retracted(verb)
-    const isMark = Words.marks.has(word(next)) || (word(next) === "-" && tokens[next]?.isSpaced === true)
+    const isMark = Words.marks.has(word(next)) || (/^[-–—]$/.test(word(next)) && tokens[next]?.isSpaced === true)
     if (isMark || word(next) === "?" || word(next) === "\n") {
       const after = word(next) === "=" && word(next + 1) === "=" ? next + 2 : next + 1
       return predicated({ next: after, isDenied: false }, "announced", isFinal)
@@ -108,7 +108,8 @@ export const statementsOf = (tokens: ReadonlyArray<Token>, choices: Choices, nam
       const verb = { next: isDenied ? at + 2 : at + 1, isDenied }
       return predicated(verb, "stated") ?? retracted(verb)
     }
-    const verb = Words.pronouns.has(word(at)) ? copula(at + 1) : undefined
+    const noun = /^(?:this|that)$/.test(word(at)) && Words.answerNouns.has(word(at + 1)) ? at + 2 : at + 1
+    const verb = Words.pronouns.has(word(at)) ? copula(noun) : undefined
     return verb && (predicated(verb, "stated") ?? retracted(verb))
   }
 

@@ -45,6 +45,7 @@ const wrapper = /\\(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|it)|mbox|emph|bf|r
 const spacing = /\\(?:[()[\],;:! ]|q?quad(?![a-zA-Z])|\\)/g
 const tags = /<\/?(?:b|i|u|p|em|strong|span|mark|code|br) ?\/?>/gi
 const fraction = /\\[dt]?frac\s?\{([^{}]{1,40})\}\s?\{([^{}]{1,40})\}/g
+const shortFraction = /\\[dt]?frac\s?(\d)\s?(\d)(?!\d)/g
 const struckOut = /~~[^~\n]{1,500}~~|<(?:s|del)>[^<\n]{1,500}<\/(?:s|del)>/gi
 
 const cyrillicAndGreek = "АВСЕНІЈКМОРЅТХаеосрхΑΒΕΖΗΙΚΜΝΟΡΤΧ"
@@ -65,10 +66,11 @@ const plain = (text: string): string =>
     .replaceAll(/[‘’ʼ´]/g, "'")
     .replaceAll(/[“”„«»]/g, '"')
     .replaceAll(fraction, "$1/$2")
+    .replaceAll(shortFraction, "$1/$2")
     .replaceAll(spacing, " ")
     .replaceAll(wrapper, " ")
     .replaceAll(tags, " ")
-    .replaceAll(/[*`$#{}]|__/g, " ")
+    .replaceAll(/[*`${}]|__|(?<![a-zA-Z])#/g, " ")
 
 const parts =
   /\n|\d+(?:[.,]\d+)*(?![\p{L}\p{N}_])|(?:i\.e|e\.g|etc|vs)\.|[\p{L}\p{M}\p{N}_]+(?:'\p{L}+)*|\.{2,}|[-=]>|[^\s]/gu
@@ -162,8 +164,11 @@ export const named = (tokens: ReadonlyArray<Token>, at: number, choices: Choices
   const labelled = byLabel(tokens, label, choices, isNoun || isOpen || label > noun)
   const text = whole ?? byText(tokens, from, choices)
   if (labelled === undefined) return text && withLabel(tokens, { ...text, next: closed(tokens, text.next) }, choices)
-  // "C major" is a text that begins with a label.
-  if (text !== undefined && text.next > labelled.next && !isNoun && !labelled.isPlain) {
+  // "C major" is a text that begins with a label, in quotes too.
+  const isLonger =
+    text !== undefined &&
+    (text.next > labelled.next || (isOpen && text.next === labelled.next && labelled.places.length > 1))
+  if (isLonger && !isNoun && (isOpen || !labelled.isPlain)) {
     return { ...text, next: closed(tokens, text.next) }
   }
   // A label that is also the text of another choice (blood groups, small numbers).
@@ -231,7 +236,7 @@ const byLabel = (tokens: ReadonlyArray<Token>, at: number, choices: Choices, isM
   // Attached to the following text, it means something else: C++, B-flat, B'.
   if (follower?.word === "'" && !token.isSpaced && tokens[at - 1]?.word !== "'") return undefined
   const isGlued = !token.isSpaced && /^[-+=^%@&~_<|#]/.test(follower?.word ?? "")
-  if (isGlued && (follower?.isSpaced === false || /^[-+]/.test(follower?.word ?? ""))) return undefined
+  if (isGlued && (follower?.isSpaced === false || /^[-+#]/.test(follower?.word ?? ""))) return undefined
   if (!isMarked && isWord(follower)) {
     const own = byText(tokens, at + 1, choices)?.places.includes(place) === true
     if (!own && !afterLabel.has(follower?.word ?? "")) return undefined

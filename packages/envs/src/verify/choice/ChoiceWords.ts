@@ -57,7 +57,7 @@ export const retractions = phrases(
 )
 
 /** Retractions that also begin other statements ("No other option fits") and retract only on their own. */
-export const weakRetractions = set("no not false wrong incorrect hmm hm")
+export const weakRetractions = set("no not false wrong incorrect hmm hm sorry")
 
 export const adverbs = set(
   "clearly obviously definitely certainly simply therefore thus hence then indeed actually just likely probably really undoubtedly " +
@@ -72,7 +72,7 @@ export const qualities = set(
 )
 
 /** Nouns that mean an answer alone, and those that do with a quality ("the correct option"). */
-export const answerNouns = set("answer answers ans pick selection response verdict solution")
+export const answerNouns = set("answer answers ans pick selection response verdict solution result")
 export const choiceNouns = set("choice option alternative statement one letter conclusion guess")
 
 export const prepositions = set("to for of here in among from on")
@@ -109,7 +109,7 @@ export const judged = set("correct right best answer choice option one it pick i
 /** Denies, or invalidates its context. */
 const denials = set(
   "not no never nor neither none nothing nobody cannot wrong incorrect incorrectly false falsely mistaken mistake mistakes untrue " +
-    "invalid error impossible unlikely doubt doubtful except excluding excluded exclude eliminate eliminated reject rejected rule ruled " +
+    "distractor distractors invalid error impossible unlikely doubt doubtful except excluding excluded exclude eliminate eliminated reject rejected rule ruled " +
     "hardly barely kidding joking joke lie lied misleading trap out isnt cant wouldnt dont doesnt without instead disagree deny denied"
 )
 export const denies = ({ word }: Token): boolean => denials.has(word) || word.endsWith("n't")

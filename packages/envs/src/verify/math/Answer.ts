@@ -103,8 +103,8 @@ export interface Ratio {
 export interface Matrix {
   readonly _tag: "Matrix"
   readonly text: string
-  /** Bars make it a determinant or a norm. */
-  readonly kind: "matrix" | "determinant" | "norm"
+  /** Bars make it a determinant or a norm; in cases, a row is a value and its condition. */
+  readonly kind: "matrix" | "determinant" | "norm" | "cases"
   readonly rows: ReadonlyArray<ReadonlyArray<Answer>>
 }
 

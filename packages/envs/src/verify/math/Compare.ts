@@ -150,6 +150,15 @@ const compareRatios = ({ items: gold, time: a }: Ratio, { items: prediction, tim
   )
 }
 
+/** True if `3/2` answers `3:2`. */
+const isQuotient = ({ items, time }: Ratio, prediction: Answer): boolean => {
+  const [a, b] = items.flatMap((item) => (item._tag === "Leaf" ? (worth(item) ?? []) : []))
+  const value = prediction._tag === "Leaf" && prediction.unit === undefined ? worth(prediction) : undefined
+  if (a === undefined || b === undefined || value === undefined || items.length !== 2 || time?.isSure === true)
+    return false
+  return !ExpressionValue.isZero(b) && ExpressionValue.equivalent(apply("Divide", a, b), value)
+}
+
 const nameOf = (answer: Answer): string | undefined =>
   answer._tag === "Relation" ? assignment(answer, false)?.name.text : undefined
 
@@ -243,6 +252,7 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
     if (prediction._tag === "Leaf" && CompareLeaves.isApproximated(prediction, gold, rules)) return true
     const named = assignment(gold, false)
     if (named !== undefined) return compare(named.value, prediction, rules)
+    if (prediction._tag === "List") return isInequality(gold) && Inequalities.areOne(prediction, gold)
     const unknown = RealSet.fromInequality(gold)?.name
     if (prediction._tag === "Membership" && unknown !== undefined && prediction.element !== unknown) return false
     return (isRealSet(prediction) || prediction._tag === "Tuple") && isInequality(gold) && sameRealSet(gold, prediction)
@@ -252,6 +262,7 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
     if (answered !== undefined && compare(gold, answered.value, rules)) return true
     if (gold._tag === "Leaf" && CompareLeaves.isApproximated(gold, prediction, rules)) return true
     if (answered !== undefined) return false
+    if (gold._tag === "List") return isInequality(prediction) && Inequalities.areOne(gold, prediction)
     return (
       (rules.acceptsInequalities || prediction.isSet) &&
       (isRealSet(gold) || (prediction.isSet && gold._tag === "Tuple")) &&
@@ -269,6 +280,7 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
   if (gold._tag === "Leaf" && prediction._tag === "Leaf") return CompareLeaves.areEqual(gold, prediction, rules)
   if (gold._tag === "Tuple" && prediction._tag === "Tuple") return sameSequence(gold.items, prediction.items, rules)
   if (gold._tag === "Ratio" && prediction._tag === "Ratio") return compareRatios(gold, prediction)
+  if (gold._tag === "Ratio" && prediction._tag === "Leaf") return isQuotient(gold, prediction)
   if (gold._tag === "Matrix" && prediction._tag === "Matrix") {
     return (
       gold.kind === prediction.kind &&

@@ -37,6 +37,20 @@ const fromInequalities = ({
   return set === undefined ? undefined : { name: first.name, set }
 }
 
+/** True if several inequalities have the solutions of one, `x > -1 \text{ and } x < 2` of `-1 < x < 2`. */
+export const areOne = (
+  list: Extract<Answer, { _tag: "List" }>,
+  one: Extract<Answer, { _tag: "Relation" }>
+): boolean => {
+  const [several, single] = [fromInequalities(list), RealSet.fromInequality(one)]
+  return (
+    several !== undefined &&
+    single !== undefined &&
+    several.name === single.name &&
+    RealSet.equals(several.set, single.set)
+  )
+}
+
 /** True if a set, or a membership in one, has the solutions of a list. */
 export const areSolvedBy = (gold: Extract<Answer, { _tag: "List" }>, prediction: Answer): boolean => {
   const solutions = fromInequalities(gold)

@@ -8,12 +8,20 @@
  */
 import * as Choices from "./Choices.ts"
 import * as Compare from "./Compare.ts"
+import * as Compounds from "./Compounds.ts"
+import * as Counters from "./Counters.ts"
+import * as Dates from "./Dates.ts"
 import type { Reader } from "./Latex.ts"
 import * as Integers from "./Integers.ts"
+import * as Money from "./Money.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Numerals from "../text/Numerals.ts"
+import * as Ordinals from "./Ordinals.ts"
+import * as Parameters from "./Parameters.ts"
 import * as Plain from "./Plain.ts"
+import * as Residues from "./Residues.ts"
 import * as BoxedSentence from "../text/BoxedSentence.ts"
+import * as Magnitudes from "../text/Magnitudes.ts"
 import * as Spelled from "../text/Spelled.ts"
 import { parse } from "./Structure.ts"
 
@@ -94,6 +102,39 @@ const withUnit = (answer: string, other: string): string => {
 
 const startsWithNumber = /^[\s$]{0,9}-?(?:\\?[$€£]\s?)?(?:[\d.]|\\[dt]?frac)/
 
+/** "A Monday", "the Pacific Ocean": words alone, as opposed to the factor in "a sin x". */
+const article =
+  /^[\s*]{0,3}(?:\\text\s?\{\s?)?(?:an?|the)\s(?!(?:sin|cos|tan|sec|csc|cot|ln|log|exp|sqrt|arc)[a-z]{0,5}\s)(?=[a-zA-Z\s'-]{0,60}[a-zA-Z]{4})([a-zA-Z][a-zA-Z\s'-]{3,60})\}?[\s.*]{0,3}$/i
+const withoutArticle = (answer: string): string =>
+  answer.length > 100 ? answer : (article.exec(answer)?.[1] ?? answer)
+
+/** "2 and 1/3" is a mixed number where one number is asked for. */
+const spokenMixed =
+  /^([\s$]{0,3}-?\d{1,20})\s{0,3}(?:and|\\text\s?\{\s{0,3}and\s{0,3}\})\s{0,3}(?=\d{1,9}\/\d|\\[dt]?frac)/
+const isList = /[,;]|(?<![a-zA-Z])(?:and|or)(?![a-zA-Z])/
+const withMixed = (answer: string, other: string): string =>
+  isList.test(other) ? answer : answer.replace(spokenMixed, "$1 ")
+
+const integrated = /\+\s?([cCkK])\s?$/
+/** `e^x + c` with the constant of the reference, `C`, if the answer has no other c. */
+const withConstant = (answer: string, gold: string): string => {
+  const [own, other] = [integrated.exec(gold)?.[1], integrated.exec(answer)?.[1]]
+  const rest = answer.slice(0, -1).replaceAll(/\\[a-zA-Z]+/g, "")
+  const isConstant = own === "C" && other !== undefined && !rest.includes(other) && !rest.includes(own)
+  return isConstant ? answer.replace(integrated, `+ ${own}`) : answer
+}
+
+/** An answer without its explanations, article and ending, with an amount as a number. */
+const plain = (answer: string): string =>
+  Money.plain(Ordinals.withoutEnding(withoutArticle(Spelled.withoutExplanation(Magnitudes.inEnglish(answer)))))
+
+const ratio = /^[\s$]{0,3}\d{1,20}\s?:\s?\d{1,20}[\s$]{0,3}$/
+const spokenRatio =
+  /^([\s$]{0,3}\d{1,20})\s{0,3}(?:\\text\s?\{\s{0,3}to\s{0,3}\}|to(?![a-zA-Z]))\s{0,3}(?=\d{1,20}[\s$]{0,3}$)/
+/** "3 to 2" as `3:2`, if that is what the reference is. */
+const asRatio = (answer: string, gold: string): string =>
+  ratio.test(gold) ? answer.replace(spokenRatio, "$1:") : answer
+
 const withHyphens = (text: string): string => text.replaceAll("\\dash", "-")
 
 /**
@@ -106,17 +147,18 @@ export const equivalent = (
   read: Reader,
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
-  const [gold, prediction] = [Spelled.withoutExplanation(goldAnswer), Spelled.withoutExplanation(predictedAnswer)]
+  const [own, other] = [plain(goldAnswer), asRatio(plain(predictedAnswer), goldAnswer)]
+  const [gold, prediction] = Parameters.without(Counters.without(own, other), Counters.without(other, own))
   const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
-  const values = Choices.without(gold, prediction)
+  const values = Residues.without(gold, prediction) ?? Choices.without(gold, prediction)
   if (values !== undefined) return equivalent(...values, read, rules)
   const stated = startsWithNumber.test(gold) ? BoxedSentence.valueIn(prediction) : undefined
   if (stated !== undefined) return equivalent(gold, stated, read, rules)
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
   const [a, b] = [
     normalise(withUnit(inEnglish(gold, prediction, referenceComma), prediction)),
-    normalise(withUnit(inEnglish(prediction, gold, predictionComma), gold))
+    normalise(withConstant(withMixed(withUnit(inEnglish(prediction, gold, predictionComma), gold), gold), gold.trim()))
   ]
   const written = canonicalText(a)
   if (written === "" || b === "") return false
@@ -125,6 +167,10 @@ export const equivalent = (
   if (withHyphens(written) === withHyphens(canonicalText(b))) return true
   const formula = canonicalFormula(gold)
   if (formula !== undefined && formula === canonicalFormula(prediction)) return true
+  const isSameQuantity = Compounds.areEqual(gold, prediction)
+  if (isSameQuantity !== undefined) return isSameQuantity
+  const date = Dates.read(gold)
+  if (date !== undefined && date === Dates.read(prediction)) return true
   return Compare.compare(parse(a, read), parse(b, read), { ...Compare.defaultRules, ...rules })
 }
 

@@ -17,6 +17,15 @@ const entries = (answer: Answer): ReadonlyArray<ReadonlyArray<Expression>> | und
 const matrixOperators = /(?<=\\end\{[pb]matrix\})\s*(?:(?:[+-]|\\cdot|\\times)\s*)?(?=\\begin\{[pb]matrix\})/g
 const maxEntries = 100
 
+const factored = /^([^&=]{1,100}?)\s?(?:\\(?:cdot|times)\s?)?(\\begin\{([pb])matrix\}.*\\end\{\3matrix\})$/s
+
+/** A factor and the matrix that it multiplies, as written; undefined for anything else. */
+export const factors = (text: string): readonly [factor: string, matrix: string] | undefined => {
+  const [, factor = "", matrix = ""] = factored.exec(text) ?? []
+  const isOne = matrix.lastIndexOf("\\begin") === 0 && !factor.includes("\\begin")
+  return isOne && factor.trim() !== "" ? [factor.trim() === "-" ? "-1" : factor.trim(), matrix] : undefined
+}
+
 /** One step of a sum, difference or product of matrices, entry by entry as expressions. */
 const combine = (
   operator: string,
@@ -38,6 +47,19 @@ const combine = (
   )
 }
 
+const leaves = (rows: ReadonlyArray<ReadonlyArray<Expression>>): Matrix["rows"] =>
+  rows.map((row) =>
+    row.map((expression) => ({
+      _tag: "Leaf",
+      text: "",
+      expression,
+      scale: Exact.one,
+      isPercent: false,
+      unit: undefined,
+      decimalPlaces: undefined
+    }))
+  )
+
 export const split = (text: string): Split => ({
   parts: text.split(matrixOperators),
   separators: [...text.matchAll(matrixOperators)].map(([separator]) => separator.trim())
@@ -57,15 +79,14 @@ export const result = (
     if (sum === undefined || next === undefined || sum.flat().length > maxEntries) return undefined
     sum = combine(operators[i] ?? "", sum, next)
   }
-  return sum?.map((row) =>
-    row.map((expression) => ({
-      _tag: "Leaf",
-      text: "",
-      expression,
-      scale: Exact.one,
-      isPercent: false,
-      unit: undefined,
-      decimalPlaces: undefined
-    }))
-  )
+  return sum && leaves(sum)
+}
+
+/** The entries of a matrix times a factor. */
+export const scaled = (factor: Answer, matrix: Answer): Matrix["rows"] | undefined => {
+  const rows = entries(matrix)
+  const by = factor._tag === "Leaf" && factor.unit === undefined ? worth(factor) : undefined
+  return rows === undefined || by === undefined || rows.flat().length > maxEntries
+    ? undefined
+    : leaves(rows.map((row) => row.map((entry) => apply("Multiply", by, entry))))
 }

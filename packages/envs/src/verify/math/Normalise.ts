@@ -7,6 +7,7 @@
  * three digits that do not begin with 0 (`1{,}000`), and is a decimal comma otherwise (`3{,}14` is 3.14). Limits: see
  * `isWithinLimits`.
  */
+import * as Bases from "./Bases.ts"
 import { ungrouped } from "./Groups.ts"
 import * as Intervals from "./Intervals.ts"
 import * as Scan from "../text/Scan.ts"
@@ -87,6 +88,10 @@ const subscripts = "₀₁₂₃₄₅₆₇₈₉₋"
 const withoutRaised = (text: string): string =>
   text
     .replaceAll(
+      /(?<!\d)([⁰¹²³⁴-⁹]{1,20})[⁄/]([₀-₉]{1,20})/g,
+      (_, above: string, below: string) => `\\frac{${above.normalize("NFKC")}}{${below.normalize("NFKC")}}`
+    )
+    .replaceAll(
       /[⁰¹²³⁴-⁹⁻]+/g,
       (run) => `^{${Array.from(run, (one) => "0123456789-"[superscripts.indexOf(one)]).join("")}}`
     )
@@ -124,7 +129,12 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\(?:underline|boldsymbol|bm|pmb)(?=\s*\{)/g, " "],
   [/(^|[=,(]\s*)\+\s?\/?\s?-/g, "$1\\pm "],
   [/\\(?:phantom|label|tag)\{[^{}]*\}/g, " "],
-  [/\\[dtc]frac(?![a-zA-Z])/g, "\\frac"],
+  [/\\(?:[dtc]|nice|s|x)frac(?![a-zA-Z])/g, "\\frac"],
+  [/\\(?:hat|widehat)\s?(?:\{\s?\\?([ijk])(?:math)?\s?\}|\\?([ijk])(?:math)?(?![a-zA-Z]))/g, " $1$2 "],
+  [/\\imath(?![a-zA-Z])/g, " i "],
+  [/\\cr(?![a-zA-Z])|\\\\\s{0,3}\[\s{0,3}-?[\d.]{1,6}\s{0,3}(?:pt|em|ex|[cm]m|in)\s{0,3}\]/g, "\\\\"],
+  // A set without another one.
+  [/(?<=\\mathbb\s?\{?\s?[A-Z]\s?\}?|[)\]])\s?-\s?(?=\\\{)/g, " \\setminus "],
   [/(?<![\\a-zA-Z])frac(?=\s*[\d{])/g, "\\frac"],
   [/\\(?:leqslant|leqq|le)(?![a-zA-Z])|<=|=</g, "\\leq "],
   [/\\(?:geqslant|geqq|ge)(?![a-zA-Z])|>=/g, "\\geq "],
@@ -153,7 +163,7 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/(?<![\\a-zA-Z])(?=(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan)(?:\s*[({^]|\s+[\dx]))/g, "\\"],
   [/\\(sin|cos|tan)\s*\^\s*\{\s*-\s*1\s*\}/g, "\\arc$1 "],
   [/(?<![\\a-zA-Z])(?=pi(?![a-zA-Z]))/g, "\\"],
-  [/(?<![\\a-zA-Z])(?:infinity|infty|oo)(?![a-zA-Z])/g, "\\infty "]
+  [/(?<![\\a-zA-Z])(?:infinity|infty|inf|oo)(?![a-zA-Z])/g, "\\infty "]
 ]
 
 /** `\sqrt(x + 1)` is `\sqrt{x + 1}`; with `command` "^", `2^(n + 1)` is `2^{n + 1}`. */
@@ -172,12 +182,18 @@ const braced = (text: string, command: string): string => {
 const texts = /\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|mathrm|mathbf|mathsf|mathit|mbox|hbox|rm|operatorname\*?)\s*\{/g
 const functionNames = /^(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan|sinh|cosh|tanh|max|min|gcd|lcm|det)$/
 
+const formula = /[\^_+=<>*]|\d[a-zA-Z]|\\(?!mathrm)[a-z]/
+const threeLetters = /(?<!\\[a-zA-Z]{0,20})[a-zA-Z]{3}/
+
 /** All text commands become `\text{…}`; a single letter becomes that letter, a known function its command. */
 const plainTexts = (text: string): string =>
-  Scan.replaceCommand(text, texts, (argument) => {
+  Scan.replaceCommand(text, texts, (argument, command) => {
+    // Bold or slanted formulas are formulas.
+    if (/^\\math(?:bf|it|sf)/.test(command) && formula.test(argument) && !threeLetters.test(argument))
+      return `{${argument}}`
     const inner = argument.trim().replace(/^\(([a-zA-Z])\)$/, "$1")
     // `3\text{ h}` has a unit, `3\text{h}` may have a factor.
-    if (/^\s[hmsgLlJNWV]\s*$/.test(argument)) return `\\text{${argument}}`
+    if (/^\s[hmsgLlJNWVKACFT]\s*$/.test(argument)) return `\\text{${argument}}`
     if (/^[a-zA-Z]$/.test(inner)) return ` ${inner} `
     if (functionNames.test(inner)) return `\\${inner} `
     return /[a-zA-Z]/.test(inner) && !/[\\{}]/.test(inner) ? `\\text{${argument}}` : `{${argument}}`
@@ -202,24 +218,6 @@ const withoutThousands = (text: string): string => {
     return depth[at] === 0 || isArgument ? number.replaceAll(",", "") : number
   })
 }
-
-const bases = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-const baseWord = new RegExp(
-  `_\\s{0,3}(?:\\{\\s{0,3})?\\\\text\\s?\\{\\s{0,3}(${bases.join("|")})\\s{0,3}\\}(?:\\s{0,3}\\})?`,
-  "i"
-)
-const baseBehind = new RegExp(
-  `(?<=^[\\da-fA-F]{1,200})\\s{0,3}(?:\\\\text\\s?\\{\\s{0,3})?\\(?(?:in\\s)?base[\\s-]?\\}?\\s?(\\d{1,2}|${bases.join("|")})\\s?\\)?\\s{0,3}\\}?$`,
-  "i"
-)
-const numberOf = (name: string): string => (/\d/.test(name) ? name : String(bases.indexOf(name.toLowerCase()) + 2))
-
-/** `11_{\text{two}}`, "11 (base 2)" and "11 in base two" are `11_{2}`. */
-const withBase = (text: string): string =>
-  text
-    .trim()
-    .replace(baseWord, (_, name: string) => `_{${numberOf(name)}}`)
-    .replace(baseBehind, (_, name: string) => `_{${numberOf(name)}}`)
 
 /** Replaces `\boxed{…}` and `\fbox{…}` by their contents. */
 export const unboxed = (text: string): string => {
@@ -261,7 +259,7 @@ export const normalise = (answer: string): string => {
     .replaceAll(/(?<!\\)\$+/g, " ")
     .replaceAll(/(?<!\\)\\[()]/g, " ")
     .replaceAll(/(?<!\\)\\[[\]]/g, " ")
-  text = withBase(withoutBracedCommas(plainTexts(unboxed(text))))
+  text = Bases.withBase(withoutBracedCommas(plainTexts(unboxed(text))))
   for (const [pattern, replacement] of spelling) text = text.replaceAll(pattern, replacement)
   text = ungrouped(withoutThousands(braced(braced(Intervals.withHalfOpen(text), "\\sqrt"), "^")))
     .replaceAll(/\s+/g, " ")
@@ -284,5 +282,6 @@ export const canonicalText = (normalised: string): string => {
     .replaceAll(/(?<!\\(?:arc)?(?:sin|cos|tan|cot|sec|csc|ln|log|exp)h?\s?)\{([a-zA-Z\d])\}/g, "$1")
     .replaceAll(/(?<!\d) | (?!\d)/g, "")
     .replace(/^\(([a-zA-Z])\)$/, "$1")
+  if (/^\s*no\.?$/i.test(plain)) return "no"
   return /[a-zA-Z]{3}/.test(plain) && plain.length <= 200 && words.test(plain) ? bare.toLowerCase() : bare
 }

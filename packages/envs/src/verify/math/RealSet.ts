@@ -110,6 +110,19 @@ export const intersection = (a: RealSet, b: RealSet): RealSet | undefined => {
 /** True if the answer is the set of all real numbers. */
 export const isReals = (answer: Answer): boolean => /^\\(?:mathbb\{?R\}?|R|Reals)$|^allrealnumbers$/.test(answer.text)
 
+/** The union of listed intervals, `[0,1], (2,\infty)`; pairs of numbers in parentheses alone may be points. */
+const ofIntervals = (items: ReadonlyArray<Answer>): RealSet | undefined => {
+  const areSets = items.every(({ _tag }) => _tag === "Interval" || _tag === "Tuple" || _tag === "SetOperation")
+  const isClear = items.some(
+    (item) => item._tag !== "Tuple" || item.items.some((end) => typeof endOf(end) === "string")
+  )
+  if (!areSets || !isClear) return undefined
+  return items.reduce<RealSet | undefined>((set, item) => {
+    const next = set && fromAnswer(item)
+    return set && next && union(set, next)
+  }, [])
+}
+
 /** The set that an answer denotes: interval, finite set, operation, membership or the real numbers. */
 export const fromAnswer = (answer: Answer): RealSet | undefined => {
   switch (answer._tag) {
@@ -137,6 +150,8 @@ export const fromAnswer = (answer: Answer): RealSet | undefined => {
       const other = answer.operator === "intersection" ? right : complement(right)
       return other === undefined ? undefined : intersection(left, other)
     }
+    case "List":
+      return ofIntervals(answer.items)
     case "Membership":
       return answer.set._tag === "Leaf" && !isReals(answer.set) ? undefined : fromAnswer(answer.set)
     case "Relation":

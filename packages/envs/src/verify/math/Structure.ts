@@ -68,6 +68,29 @@ const parseMatrix = (text: string, body: string, read: Reader): Answer => {
   }
 }
 
+const system = /^\\begin\{(cases|aligned|align\*?|gathered|split)\}(.*)\\end\{\1\}$/s
+const condition = /^\s*(?:\\text\{\s*(?:if|for|when|where)\s*\}|(?:if|for|when|where)(?![a-zA-Z]))?\s*/
+
+/** Equations below each other as their list, and cases with conditions as rows; undefined for anything else. */
+const parseSystem = (text: string, read: Reader): Answer | undefined => {
+  const [, name, body = ""] = system.exec(text) ?? []
+  if (name === undefined || body.includes("\\begin{")) return undefined
+  const rows = Scan.splitTop(body, /\\\\/g)
+    .parts.map((row) => row.trim().replace(/[,.;]$/, ""))
+    .filter((row) => row !== "")
+  if (name !== "cases" || !body.includes("&")) {
+    // A row that begins with a sign of equality continues the one above.
+    const lines = rows.map((row) => row.replaceAll("&", " ").trim()).join(", ")
+    return lines === "" ? undefined : parse(lines.replaceAll(/,\s(?=[=<>])/g, " "), read)
+  }
+  const cells = rows.map((row) => Scan.splitTop(row, /(?<!\\)&/g).parts)
+  if (cells.some(({ length }) => length !== 2)) return undefined
+  const parsed = cells.map(([value = "", when = ""]) =>
+    parseAll([value.trim().replace(/,$/, ""), when.replace(condition, "")], read)
+  )
+  return { _tag: "Matrix", text: canonicalText(text), kind: "cases", rows: parsed }
+}
+
 /** The rows of a matrix as nested lists, `[[1,2],[3,4]]`, or as in MATLAB, `[1,2;3,4]`. */
 const nestedRows = (inner: string): ReadonlyArray<ReadonlyArray<string>> | undefined => {
   const lines = Scan.splitTop(inner, /;/g).parts
@@ -226,8 +249,13 @@ export const parse = (raw: string, read: Reader): Answer => {
   const chain = MatrixAlgebra.split(text)
   const rows = chain.parts.length > 1 ? MatrixAlgebra.result(parseAll(chain.parts, read), chain.separators) : undefined
   if (rows !== undefined) return { _tag: "Matrix", text: canonicalText(text), kind: "matrix", rows }
+  const factors = MatrixAlgebra.factors(text)
+  const scaled = factors && MatrixAlgebra.scaled(parse(factors[0], read), parse(factors[1], read))
+  if (scaled !== undefined) return { _tag: "Matrix", text: canonicalText(text), kind: "matrix", rows: scaled }
   const body = matrix.exec(text)
   if (body !== null && !(body[2] ?? "").includes("\\begin{")) return parseMatrix(text, body[2] ?? "", read)
+  const equations = parseSystem(text, read)
+  if (equations !== undefined) return equations
   const enclosed = parseEnclosed(text, read)
   if (enclosed !== undefined) return enclosed
   const time = Times.read(text)

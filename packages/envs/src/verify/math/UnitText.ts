@@ -20,6 +20,39 @@ const minutes = new RegExp(
   "g"
 )
 
+/** "10 \\Omega" and `5 \mathrm{\mu m}`. */
+const ohms = new RegExp(String.raw`(?<=\d${gap})\\Omega(?=${gap}\$?\s{0,4}$)`)
+const micro = new RegExp(
+  String.raw`(?<=[\d}]${gap})(?:\\(?:mathrm|text|rm)\s?\{\s{0,3})?(?:\\(?:up)?mu(?![a-zA-Z])|[µμ])\s{0,3}\}?\s{0,3}(?:\\(?:mathrm|text|rm)\s?\{\s{0,3})?([mgsLCFAVWNJH])\s{0,3}\}?(?=${gap}\$?\s{0,4}$)`
+)
+
+/** A product of several units in one command. */
+const product = new RegExp(
+  String.raw`(?<=[\d}]${gap})\\(?:mathrm|text|rm)\s?\{((?:[^{}]|\{[^{}]{0,10}\}){3,60})\}(?=${gap}\$?\s{0,4}$)`
+)
+const symbols = /^(?:[kcmMGµμn]?(?:m|g|s|L|N|J|W|V|A|K|C|F|T|Pa|Hz|mol|eV|rad)|min|h|day)$/
+const factor = /(\/)?\s?\(?\s?([a-zA-Zµμ]{1,4})(?:\s?\^\s?\{?\s?(-?\d)\s?\}?)?\s?(\))?/g
+
+/** `N\,m^2/kg^2` as one word of letters, its factors in order; undefined if one of them is no unit. */
+const wordOf = (units: string): string | undefined => {
+  const plain = units
+    .replaceAll(/\\(?:cdot(?![a-zA-Z])|[,;: ])|[~·⋅*]/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+  const parts = [...plain.matchAll(factor)]
+  if (parts.length < 3 || plain.replaceAll(factor, "").trim() !== "") return undefined
+  let isBelow = false
+  const written: Array<string> = []
+  for (const [one, slash, name = "", power = "1", close] of parts) {
+    if (!symbols.test(name)) return undefined
+    const isOver = slash !== undefined || isBelow
+    const exponent = Number(power) * (isOver ? -1 : 1)
+    written.push(...Array.from({ length: Math.abs(exponent) }, () => (exponent < 0 ? `per${name}` : name)))
+    isBelow = (isBelow || (slash !== undefined && one.includes("("))) && close === undefined
+  }
+  return written.toSorted().join("-")
+}
+
 /** Units that only occur in compound ones here: alone, their signs are more often names of values. */
 const inCompounds = new Set(["A", "C", "K", "T", "Pa", "mol", "rad", "rev", "eV", "kJ", "kW"])
 const isKnown = (unit: string): boolean => unit.length > 3 || inCompounds.has(unit) || Units.isUnit(unit)
@@ -31,6 +64,12 @@ const write = (whole: string, first: string, power: string | undefined, mark: st
 
 export const tidy = (answer: string): string =>
   answer
+    .replace(ohms, "\\text{ ohms}")
+    .replace(micro, "\\text{ micro$1}")
+    .replace(product, (whole, units: string) => {
+      const word = wordOf(units)
+      return word === undefined ? whole : `\\text{ ${word}}`
+    })
     .replaceAll(minutes, "\\text{ minutes}")
     .replace(joined, (whole, first: string, power: string | undefined, sign: string, last: string, end?: string) =>
       write(whole, first, power, sign === "/" ? "/" : " ", last, end)

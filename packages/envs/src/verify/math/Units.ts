@@ -48,6 +48,7 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   "£": ["£", "GBP"],
   yuan: ["yuan", "RMB", "元"],
   yen: ["yen", "JPY", "円"],
+  won: ["원", "KRW"],
   "₹": ["₹", "rupee", "INR", "Rs"],
   CHF: ["CHF", "franc"],
   unit: ["unit"],
@@ -58,7 +59,15 @@ const synonyms: Record<string, ReadonlyArray<string>> = {
   N: ["N", "newton"],
   W: ["W", "watt"],
   V: ["V", "volt"],
-  Hz: ["Hz", "hertz"]
+  Hz: ["Hz", "hertz"],
+  A: ["A", "ampere", "amp"],
+  mol: ["mol", "mole"],
+  Pa: ["Pa", "pascal"],
+  ohm: ["ohm"],
+  // Without its s, like a plural.
+  c: ["celsius", "celsiu", "degree celsius", "degree c"],
+  f: ["fahrenheit", "degree fahrenheit", "degree f"],
+  microm: ["microm", "micrometer", "micrometre", "micron"]
 }
 
 const spellings = new Map(
@@ -72,7 +81,7 @@ export const isUnit = (word: string): boolean =>
 const powers: Record<string, string> = { square: "^2", sq: "^2", squared: "^2", cubic: "^3", cubed: "^3", cu: "^3" }
 
 const bareWords = [...spellings.keys()]
-  .filter((word) => /^[a-zA-Z/]{2,}$/.test(word))
+  .filter((word) => /^[a-zA-Z/]{2,}$/.test(word) && word !== "Pa")
   .toSorted((x, y) => y.length - x.length)
   .join("|")
 
@@ -85,6 +94,8 @@ const numberWords: Record<string, Exact.Rational> = {
   dozen: Exact.fromInteger(12),
   hundred: Exact.fromInteger(100),
   thousand: Exact.fromInteger(1_000),
+  lakh: Exact.fromInteger(100_000),
+  crore: Exact.fromInteger(10_000_000),
   million: Exact.fromInteger(1_000_000),
   billion: Exact.fromInteger(1_000_000_000),
   trillion: Exact.fromInteger(1_000_000_000_000)
@@ -123,21 +134,21 @@ const canonicalUnit = (text: string): string | undefined => {
 }
 
 const currencyBefore = /^([+-]?)\s*(\\\$|[€£¥₹]|(?:Rs|INR|CHF|USD|EUR)(?=[.\s\d])\.?)\s*(?=[\d.\\]|-\d)/
-const currencyAfter = /(?<!\s)\s*(\\\$|[€£¥₹¢円元])$/
+const currencyAfter = /(?<!\s)\s*(\\\$|[€£¥₹¢円元원])$/
 const degreesAfter = /(?<!\s)\s*\^\s*\\circ\s*$/
 const temperature = /(?<!\s)\s*\^\s*\\circ\s*(?=[CF]$)/
 const percentAfter =
   /(?<!\s)\s*(?:\\%|%|\\text\{\s*(?:per\s?cent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:per\s?cent(?:age)?|pct))\s*$/i
 /** The noun after a percentage: "30% increase". Not a decrease: its number would be negative. */
 const shareAfter =
-  /^(.*[\d})])\s*(?:\\%|%|(?:per\s?cent|pct)(?![a-zA-Z]))\s*(?:\\text\{\s*)?(increase|growth|gain|rise|profit|interest|chance|probability|likelihood|discount|markup|tip|tax|commission)\s*\}?$/i
+  /^(.*[\d})])\s*(?:\\%|%|(?:per\s?cent|pct)(?![a-zA-Z]))\s*(?:\\text\{\s*)?(increase|growth|gain|rise|profit|interest|chance|probability|likelihood|discount|off|markup|tip|tax|commission)\s*\}?$/i
 const wordAfter =
-  /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/is
+  /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|lakh|crore|million|billion|trillion)s?\b\s*(?:\}|(?=\s|$))(.*)$/is
 /** Counted things without `\text`: "12 apples". */
 const thingsAfter = /^(.*[\d})])\s+(?=[a-zA-Z])(?=[a-zA-Z\s]*[a-zA-Z]{4})([a-zA-Z]{2,}(?:\s+[a-zA-Z]{2,}){0,3})$/
 /** "18 a day", "18/day": rates, whose words are too short for `thingsAfter`. */
 const rateAfter =
-  /^(.*[\d})])(\s?\/\s?|\s(?:per|an?|every)\s)(?:\\text\{)?(day|hour|hr|week|month|year|min|sec|person|night)\}?$/
+  /^(.*[\d})])((?:\s[a-zA-Z]{2,20}){0,2})(?:\s?\/\s?|\s(?:per|an?|every|each)\s)(?:\\text\{)?(day|hour|hr|week|month|year|min|sec|person|night)\}?$/
 const textAfter = /^(.*[^\s])\s*\\text\{([^{}a-zA-Z]*[a-zA-Z][^{}]*)\}(?:\s*(\^\s*(?:\{\s*)?[23](?:\s*\})?))?\s*$/
 
 /** Words, optionally separated by slashes; a sign before them would belong to the number, as in `5\text{! km}`. */
@@ -152,7 +163,8 @@ const particles = /^(?:is|are|for|when|to|by|out|of|per|in|on|at|with|as|the|an?
 const isUnitName = (text: string): boolean =>
   text.length <= 60 &&
   unitText.test(text) &&
-  (text.trim() === "in" || text.split(/[\s/]+/).some((word) => word !== "" && !particles.test(word))) &&
+  (text.trim() === "in" ||
+    text.split(/[\s/]+/).some((word) => word === "A" || (word !== "" && !particles.test(word)))) &&
   // `5\text{i km}` contains an unknown, or a constant.
   !(/^[a-zA-Z]\s+\S/.test(text) && !spellings.has(text[0] ?? "")) &&
   text.trim().split(/\s+/).length <= 5 &&
@@ -206,7 +218,7 @@ export const quantity = (leaf: string): Quantity => {
     number = `${before[1]}${number.slice(before[0].length)}`
   }
   number = number.replace(temperature, " ^\\circ \\text{ ").replace(/(?<=\^\\circ \\text\{ )[CF]$/, "$&}")
-  number = withSlash(number).replace(rateAfter, "$1 \\text{ per $3}").replace(thingsAfter, "$1 \\text{ $2}")
+  number = withSlash(number).replace(rateAfter, "$1 \\text{$2 per $3}").replace(thingsAfter, "$1 \\text{ $2}")
   const text = textAfter.exec(number)
   const word = wordAfter.exec(number)
   if (word !== null) {

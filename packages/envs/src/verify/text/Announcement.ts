@@ -1,4 +1,5 @@
 /** Finds the answer that a text announces: "the final answer is …", `#### …`. Linear in the text. */
+import * as Condition from "./Condition.ts"
 import * as Formulas from "./Formulas.ts"
 import * as Prose from "./Prose.ts"
 import * as Retraction from "./Retraction.ts"
@@ -6,14 +7,14 @@ import * as Tongues from "./Tongues.ts"
 import * as Wording from "./Wording.ts"
 
 const anchors =
-  /\b(?:final answer|answer)s?\b(?:\s+(?:to|for|after|we\s(?:get|have|found|find|obtain|seek)|i\s(?:get|got|have|found))(?![a-zA-Z])[^.\n:]{0,80}|\s\([a-z ]{1,40}\)|,\s(?:then|therefore|thus|hence|of\scourse),)?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|(?:(?:must|should|would|will|has to|turns out to|comes out to) be|equals|is equal to|comes (?:out )?to)(?=[\s$*]{1,6}(?:\\?[$€£])?[-\d\\])|:|=>|->|→|⇒|=)\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,3}(?:the |my )?(?:final )?answer:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
+  /\b(?:final answer|answer)s?\b(?:\s+(?:to|for|after|we\s(?:get|have|found|find|obtain|seek)|i\s(?:get|got|have|found))(?![a-zA-Z])[^.\n:]{0,80}|\s\([a-z ]{1,40}\)|,\s(?:then|therefore|thus|hence|of\scourse),)?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|(?:(?:must|should|would|will|has to|turns out to|comes out to) be|equals|is equal to|comes (?:out )?to)(?=[\s$*]{1,6}(?:\\?[$€£])?[-\d\\])|:|=>|->|→|⇒|=|(?:—|–|--?)(?=[\s$*]{1,6}(?:\\?[$€£])?(?:-?\d|\\[a-z(])))\s?:?|(?:^|\n)[ \t]{0,3}(?:#{1,6}[ \t]{1,3}|\*\*|__)(?:the |my )?(?:final )?answer:?(?:\*\*|__)?:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,3}(?:the |my )?(?:final )?answer:?[ \t]{0,3}(?=\n)|(?:^|\n)[ \t]{0,8}####/gi
 
 /**
  * A sentence: up to a period before space or the end of the text, a line break, or an exclamation mark that is not a
  * factorial in a calculation. The periods of "a.m." and "i.e." do not end it.
  */
 const sentence =
-  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|sq|cu|mrs?|ms|dr|rs|st|no)\.|[^\n.!]|\.(?=\d)|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
+  /^(?:(?<![a-zA-Z])(?:[ap]\.\s?m|i\.e|e\.g|vs|approx|ca|sq|cu|mrs?|ms|dr|rs|st|no)\.|[^\n.!]|\.(?=\d|\\(?:overline|bar|dot)(?![a-zA-Z]))|!(?=[ \t]{0,3}(?:[=+*/^<>)\]}$\\\d]|-[ \t]?[\d\\$(])))*/i
 
 const withoutMarkup = (text: string): string =>
   text
@@ -101,11 +102,11 @@ export const last = (whole: string): string | undefined => {
   const isCrossed = /[❌✗✘✖🚫][\s*_.]{0,9}$/u.test(said.stated)
   const isGuess = /(?<![a-z])guess[:,]?\s{0,9}(?:the\s)?$/i.test(before)
   if (isCrossed || isGuess || /^[\s*]*[~∼]\s?\d/.test(stated) || Wording.denies(`${announcing} ${stated}`)) return ""
-  if (Wording.isBorrowed(Wording.clauseBefore(before))) return ""
+  if (Wording.isBorrowed(Wording.clauseBefore(before)) || Condition.isContraryBefore(before + announcing)) return ""
   // "Final answer: the largest $n$ is 34": the value is the predicate.
   const predicated = withoutMarkup(predicate(stated))
-  // "(Answer: 12)"
-  const value = predicated.includes("(") ? predicated : predicated.replace(/\)$/, "")
+  // "(Answer: 12)", but `[0,1)`
+  const value = /[([]/.test(predicated) ? predicated : predicated.replace(/\)$/, "")
   const isFormula = Formulas.all(value).length > 0
   if (isFormula && Formulas.areAlternatives(value, Wording.isDoubtful)) return ""
   const answer = isFormula ? Formulas.lastJoined(value) : Prose.valueOf(value)

@@ -16,6 +16,9 @@ const hypothetical = new RegExp(
   String.raw`^${gap},?\s?if\s(?:[^.!?\n]{1,80}\s)?(?:were|was|had|could)(?![a-zA-Z])`,
   "i"
 )
+/** "If the coin were fair, the answer would be \boxed{5}"; "the total would be" may be what the problem asks for. */
+const contraryBefore =
+  /(?<![a-zA-Z])(?:if|suppose|supposing)\s(?!there\s)[^.!?\n]{1,120}(?<![a-zA-Z])(?:were|was)(?![a-zA-Z])(?!\sto\s)[^.!?\n]{1,80},\s(?:then\s)?(?:the|my)\s(?:(?:final|correct)\s)?answer\swould\s(?:then\s|instead\s|have\s)?be(?:en)?[\s$*:([]{0,9}$/i
 const wouldBe = /(?<![a-zA-Z])would\sbe[\s$*:([]{0,9}$/i
 /** Before the box, in its sentence. */
 const oneCase =
@@ -23,10 +26,18 @@ const oneCase =
 const refused =
   /(?<![a-zA-Z])(?:reject(?:ed|s)?|extraneous|invalid|impossible|discard(?:ed)?|contradict(?:s|ion)|not|cannot|wrong|incorrect|n['’]t|no|again|same)(?![a-zA-Z])/i
 
+/** True if the words before a value state it for a case that is contrary to fact. */
+export const isContraryBefore = (before: string): boolean => contraryBefore.test(before)
+
 /** True if words after or before the box make it depend on a condition. */
 export const isConditional = (text: string, { end, start }: Found): boolean => {
   const [before, after] = [text.slice(Math.max(0, start - 60), start), text.slice(end, end + 240)]
-  return unless.test(after) || otherwise.test(after) || (wouldBe.test(before) && hypothetical.test(after))
+  return (
+    unless.test(after) ||
+    otherwise.test(after) ||
+    (wouldBe.test(before) && hypothetical.test(after)) ||
+    isContraryBefore(text.slice(Math.max(0, start - 260), start))
+  )
 }
 
 /** The answer of another case, in a box before this one; undefined if none, or if the text refuses it. */

@@ -34,6 +34,16 @@ export const accuracyOptions: Options = { splitsOnThinkTag: true, maxBoxed: 6, n
 /** For prompts that give no credit to answers without a box. */
 export const boxedOptions: Options = { ...accuracyOptions, needsBox: true }
 
+const special = /(?:<\|[\w-]{1,40}\|>|<\/s>|<eos>|<end_of_turn>)\s{0,9}$/
+
+/** The text without the special tokens that some servers return at its end. */
+const withoutSpecial = (text: string): string => {
+  let end = text.length
+  const last = () => special.exec(text.slice(Math.max(0, end - 60), end))
+  for (let match = last(); match !== null; match = last()) end -= match[0].length
+  return text.slice(0, end)
+}
+
 /**
  * The text after the last `</think>`, up to reasoning that is opened and never closed; the whole text without any
  * reasoning.
@@ -42,7 +52,7 @@ export const afterThinking = (text: string): string => {
   const close = text.lastIndexOf("</think>")
   const spoken = close >= 0 ? text.slice(close + "</think>".length) : text
   const open = spoken.indexOf("<think>")
-  return open >= 0 ? spoken.slice(0, open) : spoken
+  return withoutSpecial(open >= 0 ? spoken.slice(0, open) : spoken)
 }
 
 /** The formula or number in the sentence before "I hope it is correct", which models learn from few-shot prompts. */
@@ -113,7 +123,7 @@ const bold = /^\s*\*\*([^*\n]{1,300})\*\*\s*$/
 const oneNumber = /^\s*\[\s*(-?\d+(?:\.\d+)?)\s*\]\s*$/
 /** "A: 18", "Ans. 42", "答案：18"; a single letter only before a value. */
 const labelled =
-  /^\s*(?:\*\*|__)?(?:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:ans|answer|solution|result)\s?[:=.：]|(?:答案|答え|答|정답|ответ|respuesta|réponse|antwort|risposta|resposta)\s?[:：]|A[:.：](?=\s{0,3}(?:\*\*|__)?\s{0,3}[-\d$\\(.]))(?:\*\*|__)?\s{0,3}(\S[^\n]{0,300})$/iu
+  /^\s*(?:\*\*|__)?(?:(?:(?:the|my)\s)?(?:(?:final|correct)\s)?(?:ans|answer|solution|result)\s?[:=.：]|【答案】|(?:答案|答え|答|정답|ответ|respuesta|réponse|antwort|risposta|resposta)\s?[:：]|A[:.：](?=\s{0,3}(?:\*\*|__)?\s{0,3}[-\d$\\(.]))(?:\*\*|__)?\s{0,3}(\S[^\n]{0,300})$/iu
 const answerKey = /^(?:final_?|correct_?)?(?:answer|solution|result|value|label|target|ground_?truth|output)$/i
 
 /** The answer in a JSON object, `{"answer": 18}`: of the key that names it, or of the only one. */
@@ -125,6 +135,14 @@ const inObject = (reference: string): { readonly answer: string | undefined } | 
   const [[, value] = [], ...more] = entries.length === 1 ? entries : entries.filter(([key]) => answerKey.test(key))
   if (more.length > 0 || value === undefined) return { answer: undefined }
   return { answer: typeof value === "string" ? value : ExactJson.write(value) }
+}
+
+/** The answer of a completion that is a JSON object, perhaps in a fence: `{"reasoning": "…", "answer": 5}`. */
+const inObjectAlone = (text: string): string | undefined => {
+  const trimmed = text.trim()
+  const fence = /^```(?:json)?/i.exec(trimmed)?.[0] ?? ""
+  const inside = fence !== "" && trimmed.endsWith("```") ? trimmed.slice(fence.length, -3) : trimmed
+  return /"(?:final_?)?answer"\s{0,9}:/i.test(inside) ? inObject(inside)?.answer : undefined
 }
 
 /** True for a JSON object in which no one key names the answer. */
@@ -184,7 +202,9 @@ const inLastTag = (text: string): string | undefined => {
   const stated = last?.[1]?.trim() ?? ""
   if (last === undefined || stated === "") return undefined
   const answer = Announcement.last(stated) ?? stated
-  return Retraction.follows(text.slice(last.index + last[0].length), answer) ? "" : answer
+  const after = text.slice(last.index + last[0].length)
+  // The tag may be a part of its sentence, or end it.
+  return Retraction.follows(after, answer) || Retraction.follows(`. ${after}`, answer) ? "" : answer
 }
 
 /**
@@ -203,7 +223,7 @@ export const marked = (
   const answer =
     boxes > 0
       ? Boxes.last(text)?.answer.replace(/^\s?\\approx\s?(?=-?\d*\.\d)/, "")
-      : (inLastTag(text) ?? Announcement.last(text))
+      : (inLastTag(text) ?? inObjectAlone(text) ?? Announcement.last(text))
   if (boxes === 0 && answer === undefined) return undefined
   return { answer: answer?.trim() === "" ? undefined : answer }
 }

@@ -144,6 +144,9 @@ const withoutRemark = (value: string): string => {
 const leads =
   /^(?:(?:then|thus|therefore|hence|simply|just|exactly|precisely|indeed|clearly|obviously|equal to|given by|approximately|approx\.?)[\s,:]+){1,3}/i
 
+/** "5 apples + 7 pears = 12 fruits" */
+const isCounted = /^[^=\\]{0,200}\d\s[a-zA-Z]{4,20}\s[^=\\]{0,200}=\s?[$€£]?-?\d[^=]{0,60}$/
+
 /** The value stated after "the answer is"; an empty text if none or several. */
 export const valueOf = (said: string): string => {
   const statement = Spelled.withoutWords(said.replace(leads, ""))
@@ -153,5 +156,5 @@ export const valueOf = (said: string): string => {
   const beforeNumber = /^[^\d\\]*/.exec(value)?.[0] ?? ""
   const named = beforeNumber.slice(Math.max(beforeNumber.lastIndexOf("="), beforeNumber.lastIndexOf("(")) + 1)
   const isSentence = beforeNumber.length < value.length && hasWord(named) && /[a-zA-Z]\s/.test(named)
-  return isSentence || isProse(value) ? onlyNumber(value) : value
+  return isSentence || isProse(value) || isCounted.test(value) ? onlyNumber(value) : value
 }

@@ -6,7 +6,7 @@ const offer =
   /^[\s(]*(?:(?:(?:but|and|though|although|however)[\s,]+)?(?:(?:it|this|that|the\s+answer|which)\s)?(?:could|might|may)\s(?:(?:also|well|just|as|equally|possibly|actually|instead)\s){0,4}be|(?:alternatively|possibly|perhaps|maybe|or(?:\s(?:maybe|perhaps|possibly|even|else))?)[\s,:]+(?:(?:it|that|the\s+answer)(?:['’]s|\s(?:is|was|could\s+be|might\s+be))\s)?(?:boxed\s)?)\s?(?:\\boxed\{)?([-$\\\d].{0,40})/is
 /** "Or is it 25?", without an answer that denies it. */
 const question =
-  /(?:^|[.!?…]\s{1,3}|\n)or\s(?:is|was|could|might|should)\s(?:it|that|the\sanswer)\s(?:(?:actually|really)\s)?(?:be\s)?(?:\\boxed\{)?([-$\\\d][^?\n]{0,40})\?(?!\s{0,3}(?:no|nope|not|well)(?![a-zA-Z]))/i
+  /(?:^|[.!?…]\s{0,3}|\n)or\s(?:is|was|could|might|should)\s(?:it|that|the\sanswer)\s(?:(?:actually|really)\s)?(?:be\s)?(?:\\boxed\{)?([-$\\\d][^?\n]{0,40})\?(?!\s{0,3}(?:no|nope|not|well)(?![a-zA-Z]))/i
 /** "I mean 25", "so 25 it is" */
 const meant =
   /^(?:i\smean|make\sthat|or\srather)[\s,:]{1,3}([-$\\\d].{0,40})|^(?:(?:so|then|thus)[\s,]{1,3})?(-?[\d.,]{0,40}\d)\sit\sis(?![a-zA-Z])/is

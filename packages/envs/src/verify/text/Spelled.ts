@@ -8,6 +8,7 @@ const ones =
   )
 const tens = "twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
 const scales: ReadonlyMap<string, bigint> = new Map([
+  ["dozen", 12n],
   ["thousand", 1_000n],
   ["million", 1_000_000n],
   ["billion", 1_000_000_000n]
@@ -49,9 +50,10 @@ export const atStart = (text: string): string | undefined => {
 
 /** "Twelve (12) apples" as "12 apples"; any other statement as it is. */
 export const withoutWords = (statement: string): string => {
-  const [match = "", number = ""] = /^[a-zA-Z\s-]{3,80}\s\((-?\d[\d,]{0,20})\)/.exec(statement) ?? []
+  const [match = "", currency = "", number = "", percent = ""] =
+    /^[a-zA-Z\s-]{3,80}\s\((\\?[$€£])?(-?\d[\d,]{0,20})(\s?\\?%|\spercent)?\)/.exec(statement) ?? []
   return match !== "" && atStart(match) === number.replaceAll(",", "")
-    ? number + statement.slice(match.length)
+    ? currency + number + percent + statement.slice(match.length)
     : statement
 }
 

@@ -30,7 +30,7 @@ const changes =
   "hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?|millionths?|" +
   "squared|cubed|factorial|times|plus|minus|negative|point|mod|modulo|base|binary|octal|hex|hexadecimal|roots?|double|twice|triple|" +
   "thrice|reciprocal|inverse|power|divided|multiplied|choose|mille|permille|hundreds?|thousands?|" +
-  "millions?|billions?|trillions?|lakhs?|crores?|dozens?|logarithm|logs?|ln|sine?|cos|cosine|tan|tangent|pi|tau|infinity|" +
+  "millions?|billions?|trillions?|bill[oó]n(?:es)?|bilh(?:ão|ões)|docenas?|dutzend|douzaines?|lakhs?|crores?|dozens?|logarithm|logs?|ln|sine?|cos|cosine|tan|tangent|pi|tau|infinity|" +
   "infinite|bn|mn|mio|mil|conjugate|transposed?|prime|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|" +
   "thirteen|fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 
