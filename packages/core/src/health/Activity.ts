@@ -3,6 +3,7 @@
  * were heard from. Pure; the service judges, and pages, commands and the rule `stalled` show its answer. Times are in
  * milliseconds since the epoch, all by one clock.
  */
+import * as TimeSpan from "../base/TimeSpan.ts"
 
 /**
  * `starting`: no step since the start; `stalled`: a process is alive, but there has been no progress for long;
@@ -70,13 +71,6 @@ const maxReasonLength = 300
 const isAlive = ({ connected, hasReport, heardAt }: EnvironmentSigns, now: number): boolean =>
   connected && now - heardAt <= (hasReport ? silence : longSilence)
 
-/** `40 s`, `12 min`, `3 h`, `2 days`. */
-export const span = (seconds: number): string => {
-  if (seconds < 100) return `${Math.round(seconds)} s`
-  if (seconds < 100 * 60) return `${Math.round(seconds / 60)} min`
-  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
-}
-
 /** The median of the latest step times; undefined before two steps. */
 const usualPause = (times: ReadonlyArray<number>): number | undefined => {
   const pauses = times.slice(1).map((time, index) => times[index]! - time)
@@ -106,7 +100,7 @@ const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
   const alive = present.filter((one) => isAlive(one, now))
   const silent = present.find((one) => !isAlive(one, now))
   const isHeld = lease !== null && lease.until > now
-  const ago = (time: number): string => span((now - time) / second)
+  const ago = (time: number): string => TimeSpan.format((now - time) / second)
   if (alive.length > 0 && !isHeld && trainerSeenAt !== null && now - trainerSeenAt > silence) {
     return general(`no trainer has asked for a batch for ${ago(trainerSeenAt)}`)
   }

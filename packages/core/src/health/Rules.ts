@@ -1,10 +1,10 @@
 /** The table of all rules of a run's health. */
+import * as TimeSpan from "../base/TimeSpan.ts"
 import { type Finding, type Findings, percent, type Rule, seriesOf, standing, trainer, window } from "./Finding.ts"
 import * as GraderRules from "./GraderRules.ts"
 import * as PolicyRules from "./PolicyRules.ts"
 import * as RateRule from "./RateRule.ts"
 import * as RewardRules from "./RewardRules.ts"
-import * as Activity from "./Activity.ts"
 import * as Series from "./Series.ts"
 import type { Recorded } from "./Series.ts"
 
@@ -65,7 +65,7 @@ const stalledRule: Rule = {
     const { environment, idleSeconds, reason, state } = activity
     if (state !== "stalled" && (state !== "stopped" || reason === null)) return []
     const step = lastStep(recorded)
-    const idle = Activity.span(idleSeconds)
+    const idle = TimeSpan.format(idleSeconds)
     return [
       {
         severity: "broken",

@@ -66,7 +66,7 @@ describe("Activity", () => {
     assert.strictEqual(because({ environments: [{ ...letters, connected: false }] }), "no environment is connected")
     assert.strictEqual(
       because({ environments: [{ ...letters, heardAt: now - 150 * second }] }),
-      "letters_0: not heard from for 3 min"
+      "letters_0: not heard from for 2 min 30 s"
     )
     const lastError = { at: now - 9 * second, message: "cjhb: the grader refused the connection" }
     const failing = stateOf(180, { environments: [{ ...letters, lastError }] })
