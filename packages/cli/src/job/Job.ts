@@ -52,7 +52,7 @@ export interface JobResult {
   readonly tally: Tally.Tally
   /** Items that failed in this run. */
   readonly failures: number
-  /** The first reasons of failures, each with its first item. */
+  /** The most frequent reasons of failures, each with its first item. */
   readonly reasons: ReadonlyArray<string>
   /** Set if there was no result at all; the caller fails with this message. */
   readonly nothing?: string
@@ -63,6 +63,8 @@ const patience = 8
 /** Consecutive items without a result that end a run: an environment that drops everything would never end. */
 const maxWithoutResult = 1_000
 const shownReasons = 5
+/** Reasons counted; they may contain model output. */
+const maxReasons = 1_000
 const maxLabelLength = 200
 
 const shownCounts = (counts: Tally.Tally["dropped"]): string =>
@@ -96,6 +98,19 @@ const reasonOf = (cause: Cause.Cause<unknown>): string => {
 
 const ofItem = (reason: string, item: string): string => `${reason} (item ${item})`
 
+interface FailedItems {
+  readonly first: string
+  readonly count: number
+}
+
+const byFrequency = (failed: ReadonlyMap<string, FailedItems>): ReadonlyArray<string> =>
+  Array.from(failed)
+    .sort(([, left], [, right]) => right.count - left.count)
+    .slice(0, shownReasons)
+    .map(([reason, { count, first }]) =>
+      count === 1 ? ofItem(reason, first) : `${reason} (item ${first} and ${count - 1} more)`
+    )
+
 /** For an error of the items themselves, once those taken before it are finished. */
 const endedByItems = (cause: Cause.Cause<unknown>, path: string | undefined) =>
   new CommandFailed({
@@ -120,8 +135,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   const cursor = Cursor.make(Option.getOrUndefined(from)?.cursor)
   let tally = Option.getOrUndefined(from)?.tally ?? Tally.empty
   const { items: itemsBefore, millis: millisBefore } = tally
-  /** Each reason with the first item that failed for it. */
-  const failed = new Map<string, string>()
+  const failed = new Map<string, FailedItems>()
   let failures = 0
   let failuresInARow = 0
   let withoutResult = 0
@@ -129,7 +143,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   let pending: Array<Line> = []
   let hasNews = false
   const shown = (item: Item): string => label(item).slice(0, maxLabelLength)
-  const reasons = (): ReadonlyArray<string> => Array.from(failed, ([reason, item]) => ofItem(reason, item))
+  const reasons = (): ReadonlyArray<string> => byFrequency(failed)
 
   // A single writer takes everything pending, so that under load many results share one write.
   const writing = yield* Semaphore.make(1)
@@ -193,7 +207,8 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       failures++
       failuresInARow++
       const reason = reasonOf(exit.cause)
-      if (failed.size < shownReasons && !failed.has(reason)) failed.set(reason, shown(item))
+      const alike = failed.get(reason) ?? { first: shown(item), count: 0 }
+      if (alike.count > 0 || failed.size < maxReasons) failed.set(reason, { ...alike, count: alike.count + 1 })
       yield* Effect.logDebug("item failed", { item: label(item), reason })
       if (failuresInARow >= workers + patience) {
         return yield* new CommandFailed({

@@ -150,7 +150,7 @@ describe("Job", () => {
         item % 3 === 0 ? Effect.fail(new NoLuck({ message: "no luck" })) : Effect.succeed(result(item))
       const first = yield* run({ path, target: 4, roll, workers: 1 })
       assert.strictEqual(first.failures, 2)
-      assert.deepStrictEqual(first.reasons, ["no luck (item 0)"])
+      assert.deepStrictEqual(first.reasons, ["no luck (item 0 and 1 more)"])
       assert.deepStrictEqual(yield* linesOf(path), [1, 2, 4, 5])
       yield* run({ path, target: 6 })
       assert.deepStrictEqual(yield* linesOf(path), [0, 1, 2, 3, 4, 5])

@@ -88,6 +88,8 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   const gateway = yield* ownGateway
   const figures = AgentFigures.make()
   const failures = Failures.make(name, label)
+  let runs = 0
+  yield* Effect.addFinalizer(() => failures.total(runs))
   const firstRuns = FirstRuns.make(groupSize, isProgram)
   const prompts = PromptCheck.make(name)
 
@@ -100,6 +102,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       timeoutSeconds: sessionTimeout,
       use: attempt.use
     })
+    runs++
     figures.add(outcome, counts)
     yield* prompts.look(numbered.item, outcome.messages)
     const verdict = yield* attempt.judge(outcome)
