@@ -516,7 +516,7 @@ describe("Dataset, files", () => {
         const hub = join(folder, "hub")
         assert.match(
           yield* problem(hub),
-          /hub is a folder with the splits or files test, train: give one, .*hub\/test$/
+          /hub is a folder with the splits or files test, train: give one, .*hub\/train$/
         )
         assert.deepStrictEqual(yield* questions(join(hub, "train")), ["1", "2"])
         assert.deepStrictEqual(yield* questions(join(hub, "test")), ["3"])
