@@ -208,6 +208,26 @@ describe("rows that a form has no room for", () => {
     })
   })
 
+  it("have one text where parts are all text, so that a column of texts holds no lists", () => {
+    const inParts = (text: string) => ({
+      role: "user",
+      content: [
+        { type: "text", text },
+        { type: "text", text: "!" }
+      ]
+    })
+    const chats = [
+      [inParts("Hi"), assistant("2.")],
+      [inParts("Hi"), assistant("3.")]
+    ]
+    assert.deepInclude(dpo("trl", messages, bare(...chats)), { prompt: [{ role: "user", content: "Hi!" }] })
+    const seenToo = [
+      [seen, assistant("2.")],
+      [seen, assistant("3.")]
+    ]
+    assert.deepInclude(dpo("trl", messages, bare(...seenToo)), { prompt: [seen] })
+  })
+
   it("refuse text of a chat with pictures, from its tokens as from its messages", () => {
     const chat = [seen, assistant("A cat.")]
     const reasons = (given: ScoredGroup.ScoredGroup, from: "tokens" | "messages") =>
