@@ -6,6 +6,7 @@
  * that no item can succeed. Results are in the file even if interrupted.
  */
 import { Environment } from "@atropos/core"
+import * as ItemTime from "@atropos/core/definition/ItemTime"
 import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Semaphore, type Stream } from "effect"
@@ -93,7 +94,7 @@ interface FirstDrop {
 
 const reasonOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
-  return Cause.isTimeoutError(error) ? "took longer than env.worker_timeout" : Reason.of(error)
+  return Cause.isTimeoutError(error) ? error.message : Reason.of(error)
 }
 
 const ofItem = (reason: string, item: string): string => `${reason} (item ${item})`
@@ -134,6 +135,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   const started = yield* Clock.currentTimeMillis
   const cursor = Cursor.make(Option.getOrUndefined(from)?.cursor)
   let tally = Option.getOrUndefined(from)?.tally ?? Tally.empty
+  const late = `took longer than ${timeoutSeconds} s (env.worker_timeout)`
   const { items: itemsBefore, millis: millisBefore } = tally
   const failed = new Map<string, FailedItems>()
   let failures = 0
@@ -187,7 +189,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       if (Option.isNone(taken)) return yield* finish
       const { index, item } = taken.value
       const rolling = roll(item, index)
-      const exit = yield* Effect.exit(timeoutSeconds > 0 ? Effect.timeout(rolling, timeoutSeconds * 1000) : rolling)
+      const exit = yield* Effect.exit(ItemTime.within(timeoutSeconds, late)(rolling))
       if (Exit.isSuccess(exit)) {
         yield* settle(taken.value, exit.value)
         if (withoutResult >= maxWithoutResult) {

@@ -5,6 +5,7 @@
  * reports that none can succeed. Results of a step are written to a new folder, never over earlier ones: `metrics.json`
  * in the original's format (atroposlib/envs/base.py, `evaluate_log`) and `samples.jsonl`, one line per completion.
  */
+import * as ItemTime from "../definition/ItemTime.ts"
 import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory, isUnusable } from "../Environment.ts"
 import * as Evaluation from "../evaluation/Statistics.ts"
@@ -49,23 +50,15 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
   if (Option.isNone(environment.evaluation)) return Option.none<Evaluated>()
   const { maxEvalWorkers, workerTimeout } = environment.settings
   const { onItem = () => Effect.void } = options
-  const late = () =>
-    Effect.fail(
-      new EnvironmentError({
-        environment: environment.name,
-        message: `took longer than ${workerTimeout} seconds`,
-        cause: new Cause.TimeoutError()
-      })
-    )
+  const late = (cause: Cause.TimeoutError) =>
+    new EnvironmentError({ environment: environment.name, message: cause.message, cause })
   const started = yield* Clock.currentTimeMillis
   const results = yield* environment.evaluation.value.pipe(
     Stream.mapEffect(
       ({ evaluate, id, label }) => {
-        const limited =
-          workerTimeout > 0
-            ? Effect.timeoutOrElse(evaluate, { duration: workerTimeout * 1000, orElse: late })
-            : evaluate
-        return limited.pipe(
+        return evaluate.pipe(
+          ItemTime.within(workerTimeout, `took longer than ${workerTimeout} seconds`),
+          Effect.mapError((error) => (Cause.isTimeoutError(error) ? late(error) : error)),
           Effect.map((trajectories): EvaluatedItem | FailedItem => ({ item: label, id, trajectories })),
           Effect.catchCause((cause) => {
             const error = Cause.squash(cause)
