@@ -16,7 +16,10 @@ export interface Activity {
   readonly state: State
   /** Seconds since the last progress. */
   readonly idleSeconds: number
-  /** Why it stalled, or ended without being stopped; null if neither, or if its user stopped it. */
+  /**
+   * Why it stalled, or ended without being stopped, or which of its environments is lost while others continue; null if
+   * neither, or if its user stopped it.
+   */
   readonly reason: string | null
   readonly environment: string | null
   /** The last error of each environment that had one. */
@@ -121,6 +124,25 @@ const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
   return about(alive[0]!, "no group received")
 }
 
+/** Silent for this long, one that reports is gone. */
+const lostAfter = 60 * second
+
+/** Its name as it asked for; one that restarts gets another number. */
+const desiredName = ({ name }: EnvironmentSigns): string => name.replace(/_\d+$/, "")
+
+/** An environment that others continue without: it did not deregister, and no other one has its place. */
+const lostOf = (environments: ReadonlyArray<EnvironmentSigns>, now: number): Reason | undefined => {
+  const alive = new Set(environments.filter((one) => isAlive(one, now)).map(desiredName))
+  if (alive.size === 0) return undefined
+  const lost = environments.find(
+    (one) => one.connected && one.hasReport && now - one.heardAt > lostAfter && !alive.has(desiredName(one))
+  )
+  return (
+    lost &&
+    about(lost, `not heard from for ${TimeSpan.format((now - lost.heardAt) / second)}; others continue without it`)
+  )
+}
+
 /** Explains how a run without processes ended; no reason if its user stopped it. */
 const howStopped = ({ environments, lease, step, totalSteps }: Signs, now: number, moved: number): Reason => {
   const at = `${step === null ? "before its first step" : `after step ${step}`}${totalSteps > 0 ? ` of ${totalSteps}` : ""}`
@@ -166,5 +188,5 @@ export const of = (signs: Signs, now: number): Activity => {
       ? workPatience
       : Math.max(isWorking ? workPatience : minPatience, patientSteps * (pause ?? 0))
   if (idle > patience) return make("stalled", whyStalled(signs, now, moved))
-  return make(isStarting ? "starting" : "running")
+  return make(isStarting ? "starting" : "running", lostOf(environments, now))
 }

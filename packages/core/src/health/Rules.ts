@@ -79,9 +79,23 @@ const stalledRule: Rule = {
   }
 }
 
+/** The rule for a mixture that lost a part, as judged by the service (`Activity`). */
+const lostRule: Rule = {
+  title: "Environment lost",
+  words:
+    "an environment has not been heard from for a minute and did not deregister, while others of the run are: batches are made without it",
+  judge: (recorded) => {
+    const { environment = null, reason = null, state } = recorded.activity?.() ?? {}
+    if (environment === null || reason === null || (state !== "running" && state !== "starting")) return []
+    const step = lastStep(recorded)
+    return [{ severity: "broken", source: environment, metric: "", from: step, to: step, message: `${reason}.` }]
+  }
+}
+
 /** By name, gravest first. */
 export const rules = {
   stalled: stalledRule,
+  lost: lostRule,
   grader: GraderRules.grader,
   expected: GraderRules.expected,
   contradictions: GraderRules.contradictions,
