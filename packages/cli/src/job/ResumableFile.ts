@@ -8,7 +8,8 @@
  */
 import { Effect, FileSystem, Option, Schema } from "effect"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
-import { type CommandFailed, UsageError } from "../base/Failure.ts"
+import * as SameFile from "@atropos/core/base/system/SameFile"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import { cannot } from "../base/FileFailure.ts"
 import * as Tally from "./Tally.ts"
 
@@ -65,6 +66,11 @@ export interface ResumableFile {
   readonly finish: Effect.Effect<void, CommandFailed>
 }
 
+const removed = (path: string) =>
+  new CommandFailed({
+    message: `${path} was removed or replaced while this run wrote it, and what it contained is lost: start again with --no-resume`
+  })
+
 /**
  * Opens a file for one run: a new one, or an existing one at its checkpoint. The caller holds its lock
  * (`Destination.find`).
@@ -99,6 +105,7 @@ export const open = Effect.fn("ResumableFile.open")(function* (
         })
   )
 
+  const isThere = Effect.provideService(SameFile.isAt(file, path), FileSystem.FileSystem, fs)
   const encoder = new TextEncoder()
   let last: Pick<Checkpoint, "cursor" | "tally"> | undefined = Option.getOrUndefined(checkpoint)
   const save = Effect.fnUntraced(
@@ -115,6 +122,7 @@ export const open = Effect.fn("ResumableFile.open")(function* (
     if (lines.length > 0) {
       const content = encoder.encode(lines.map((line) => `${line}\n`).join(""))
       yield* file.writeAll(content).pipe(Effect.andThen(file.sync), Effect.mapError(cannot("write", path)))
+      if (!(yield* Effect.mapError(isThere, cannot("access", path)))) return yield* removed(path)
       bytes += content.length
     }
     last = state

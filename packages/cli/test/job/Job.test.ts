@@ -157,6 +157,25 @@ describe("Job", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.effect("fails once its file was removed or replaced, since what it writes then is lost", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      for (const change of ["remove", "replace"] as const) {
+        const path = yield* folder
+        const roll = (item: number) =>
+          (item === 3 ? Effect.orDie(fs.remove(path)) : Effect.void).pipe(
+            Effect.andThen(
+              item === 3 && change === "replace" ? Effect.orDie(fs.writeFileString(path, "another\n")) : Effect.void
+            ),
+            Effect.as(result(item))
+          )
+        const error = yield* Effect.flip(run({ path, workers: 1, target: 10, roll }))
+        assert.include(error.message, `${path} was removed or replaced while this run wrote it`)
+        if (change === "replace") assert.strictEqual(yield* fs.readFileString(path), "another\n")
+      }
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.effect("gives up when nothing but failures comes, naming the last, its item and the file", () =>
     Effect.gen(function* () {
       const path = yield* folder
