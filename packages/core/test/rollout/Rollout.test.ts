@@ -5,6 +5,7 @@ import * as Dataset from "../../src/data/Dataset.ts"
 import * as Environment from "../../src/Environment.ts"
 import { InferenceError } from "../../src/inference/wire/Inference.ts"
 import * as MemoryTrajectoryClient from "../../src/service/memory/MemoryTrajectoryClient.ts"
+import * as Options from "../../src/rollout/Options.ts"
 import * as EvaluationRun from "../../src/rollout/EvaluationRun.ts"
 import * as Rollout from "../../src/rollout/Rollout.ts"
 import { bytes, Tokenizer, type TokenizerShape } from "../../src/inference/tokenizer/Tokenizer.ts"
@@ -118,6 +119,18 @@ describe("Rollout", () => {
       assert.strictEqual(error.reason, "settings")
       assert.match(error.message, /group_size is 8.*4 sequences.*lower group_size to 4/)
     }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect("warns of a group size that never fills a batch alone", () =>
+    Effect.gen(function* () {
+      const warnings: Array<unknown> = []
+      const logger = Logger.layer([Logger.make(({ message }) => void warnings.push(message))])
+      const checked = (groupSize: number) => Options.checkSettings("numbers", groupSize, 16, 10)
+      yield* Effect.forEach([1, 4, 16], checked).pipe(Effect.provide(logger))
+      assert.deepStrictEqual(warnings, [])
+      yield* checked(6).pipe(Effect.provide(logger))
+      assert.match(JSON.stringify(warnings), /never fill a batch.*"group_size":6,"batch_size":16/)
+    })
   )
 
   it.effect("never has more under way and queued than max_batches_offpolicy allows, and cancels nothing", () =>
