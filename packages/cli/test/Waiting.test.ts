@@ -79,6 +79,17 @@ describe("who waits says for what", () => {
     })
   )
 
+  for (const verb of ["top", "runs"]) {
+    test(
+      `${verb}: for a service that takes the connection and does not answer`,
+      Effect.gen(function* () {
+        const url = yield* Ports.silent
+        const [said] = yield* (yield* start(verb, "--api-url", url)).says(/waiting for the trajectory service .*/)
+        assert.strictEqual(said, `waiting for the trajectory service at ${url}: 1 s so far`)
+      })
+    )
+  }
+
   test(
     "evaluate: for an inference server that takes the connection and does not answer",
     Effect.gen(function* () {

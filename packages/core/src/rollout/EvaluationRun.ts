@@ -39,6 +39,9 @@ export class EvaluationFileError extends Schema.TaggedError<EvaluationFileError>
   cause: Schema.Defect()
 }) {}
 
+/** Failures that are logged each; a model whose prompts are too long fails at hundreds. */
+const shownFailures = 5
+
 /**
  * Evaluates all held-out items, at most `max_eval_workers` concurrently; undefined if the environment has no
  * evaluation.
@@ -50,6 +53,7 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
   if (Option.isNone(environment.evaluation)) return Option.none<Evaluated>()
   const { maxEvalWorkers, workerTimeout } = environment.settings
   const { onItem = () => Effect.void } = options
+  let failed = 0
   const late = (cause: Cause.TimeoutError) =>
     new EnvironmentError({ environment: environment.name, message: cause.message, cause })
   const started = yield* Clock.currentTimeMillis
@@ -64,7 +68,8 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
             const error = Cause.squash(cause)
             if (isUnusable(error)) return Effect.fail(error)
             const failure: EvaluatedItem | FailedItem = { item: label, reason: Reason.ofCause(cause) }
-            return Effect.as(Effect.logWarning("evaluation of an item failed", failure), failure)
+            const log = failed++ < shownFailures ? Effect.logWarning : Effect.logDebug
+            return Effect.as(log("evaluation of an item failed", failure), failure)
           }),
           Effect.tap(onItem)
         )
@@ -73,6 +78,9 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
     ),
     Stream.runCollect
   )
+  if (failed > shownFailures) {
+    yield* Effect.logWarning("evaluations of items failed in total", { failed, items: results.length })
+  }
   const evaluated: Evaluated = {
     items: results.filter((result) => "trajectories" in result),
     failures: results.filter((result) => "reason" in result),

@@ -852,6 +852,29 @@ describe("Rollout", () => {
     }).pipe(Effect.provide(layerParts))
   )
 
+  it.effect("logs the first failures of an evaluation, then how many there were", () =>
+    Effect.gen(function* () {
+      const logged: Array<string> = []
+      const environment = yield* numbers({
+        evaluation: {
+          items: Stream.range(0, 19),
+          collectTrajectories: (item) =>
+            item < 12 ? Effect.die(new Error(`no luck with ${item}`)) : Effect.succeed([trajectory(item)])
+        }
+      })
+      const { failures } = Option.getOrThrow(
+        yield* EvaluationRun.evaluate(environment).pipe(
+          Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(JSON.stringify(message)))])),
+          Effect.provideService(References.MinimumLogLevel, "Warn")
+        )
+      )
+      assert.strictEqual(failures.length, 12)
+      const about = (text: string) => logged.filter((line) => line.includes(text))
+      assert.strictEqual(about("evaluation of an item failed").length, 5)
+      assert.match(about("in total").join(), /"failed":12,"items":20/)
+    }).pipe(Effect.provide(layerParts))
+  )
+
   it.effect("leaves an evaluation item that takes too long out, and says so", () =>
     Effect.gen(function* () {
       const environment = yield* numbers({
