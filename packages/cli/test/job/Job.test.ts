@@ -1,6 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, FileSystem, Option, Path, Schema, Stream } from "effect"
+import * as FullDisk from "../FullDisk.ts"
 import * as Destination from "../../src/job/Destination.ts"
 import * as Job from "../../src/job/Job.ts"
 import * as ResumableFile from "../../src/job/ResumableFile.ts"
@@ -154,6 +155,18 @@ describe("Job", () => {
       assert.deepStrictEqual(yield* linesOf(path), [1, 2, 4, 5])
       yield* run({ path, target: 6 })
       assert.deepStrictEqual(yield* linesOf(path), [0, 1, 2, 3, 4, 5])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("says on a full disk how to continue, and continues", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      // Room for a few checkpoints.
+      const disk = { left: 2000 }
+      const error = yield* Effect.flip(run({ path, workers: 1, target: 10 })).pipe(Effect.provide(FullDisk.layer(disk)))
+      assert.match(error.message, /disk is full.*What is finished is kept: run the same command again to continue/)
+      yield* run({ path, target: 10 })
+      assert.deepStrictEqual(yield* linesOf(path), upTo(10))
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

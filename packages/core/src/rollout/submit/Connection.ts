@@ -84,10 +84,11 @@ const waiting = Effect.fnUntraced(function* <A>(
 ) {
   let state = ""
   let attempts = 0
-  const note = (next: string, details: object): Effect.Effect<void> => {
+  const note = (next: string, details?: object): Effect.Effect<void> => {
     attempts = next === state ? attempts + 1 : 1
     state = next
-    return Effect.when(Effect.logInfo(next, details), Effect.succeed(attempts % attemptsPerReminder === 1))
+    const log = details === undefined ? Effect.logInfo(next) : Effect.logInfo(next, details)
+    return Effect.when(log, Effect.succeed(attempts % attemptsPerReminder === 1))
   }
   for (;;) {
     const answer = yield* Effect.result(ask).pipe(
@@ -95,7 +96,7 @@ const waiting = Effect.fnUntraced(function* <A>(
     )
     if (Result.isSuccess(answer)) {
       if (Option.isSome(answer.success)) return answer.success.value
-      yield* note(forWhat, {})
+      yield* note(forWhat)
       yield* Effect.sleep(trainerPollMillis)
       continue
     }
