@@ -40,7 +40,7 @@ export const layer = (
           )
         yield* FolderLock.hold(dataDir)
       }
-      const thread = yield* PgliteThread.make(dataDir && filesIn(dataDir), dataDir)
+      const thread = yield* PgliteThread.make(dataDir === undefined ? undefined : filesIn(dataDir), dataDir)
       return PgClient.layer({
         username: "postgres",
         database: "postgres",

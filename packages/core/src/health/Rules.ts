@@ -85,8 +85,10 @@ const lostRule: Rule = {
   words:
     "an environment has not been heard from for a minute and did not deregister, while others of the run are: batches are made without it",
   judge: (recorded) => {
-    const { environment = null, reason = null, state } = recorded.activity?.() ?? {}
-    if (environment === null || reason === null || (state !== "running" && state !== "starting")) return []
+    const activity = recorded.activity?.()
+    if (activity === undefined || (activity.state !== "running" && activity.state !== "starting")) return []
+    const { environment, reason } = activity
+    if (environment === null || reason === null) return []
     const step = lastStep(recorded)
     return [{ severity: "broken", source: environment, metric: "", from: step, to: step, message: `${reason}.` }]
   }

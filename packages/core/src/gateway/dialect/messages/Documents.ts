@@ -11,13 +11,16 @@ import * as MessagesErrors from "./Errors.ts"
 const tagged = (name: string, value: unknown): string =>
   typeof value === "string" && value !== "" ? `<${name}>${value}</${name}>\n` : ""
 
+const partText = (part: unknown): unknown =>
+  Predicate.isReadonlyObject(part) && part["type"] === "text" ? part["text"] : undefined
+
 const textOf = (source: unknown): string | undefined => {
   if (!Predicate.isReadonlyObject(source)) return undefined
   const { content, data, type } = source
   if (type === "text") return typeof data === "string" ? data : undefined
   if (type !== "content") return undefined
   if (typeof content === "string") return content
-  const texts = Array.isArray(content) ? content.map((one) => (one?.type === "text" ? one.text : undefined)) : []
+  const texts = Array.isArray(content) ? content.map(partText) : []
   return texts.length > 0 && texts.every(Predicate.isString) ? texts.join("\n") : undefined
 }
 
