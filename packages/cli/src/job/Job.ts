@@ -104,6 +104,11 @@ interface FailedItems {
   readonly count: number
 }
 
+const addFailure = (failed: Map<string, FailedItems>, reason: string, item: string): void => {
+  const { count, first } = failed.get(reason) ?? { first: item, count: 0 }
+  if (count > 0 || failed.size < maxReasons) failed.set(reason, { first, count: count + 1 })
+}
+
 const byFrequency = (failed: ReadonlyMap<string, FailedItems>): ReadonlyArray<string> =>
   Array.from(failed)
     .sort(([, left], [, right]) => right.count - left.count)
@@ -209,8 +214,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       failures++
       failuresInARow++
       const reason = reasonOf(exit.cause)
-      const alike = failed.get(reason) ?? { first: shown(item), count: 0 }
-      if (alike.count > 0 || failed.size < maxReasons) failed.set(reason, { ...alike, count: alike.count + 1 })
+      addFailure(failed, reason, shown(item))
       yield* Effect.logDebug("item failed", { item: label(item), reason })
       if (failuresInARow >= workers + patience) {
         return yield* new CommandFailed({

@@ -187,6 +187,14 @@ describe("rows of groups without tokens", () => {
   })
 })
 
+const inParts = (text: string) => ({
+  role: "user",
+  content: [
+    { type: "text", text },
+    { type: "text", text: "!" }
+  ]
+})
+
 describe("rows that a form has no room for", () => {
   const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }
   const seen: Message.Message = { role: "user", content: [{ type: "text", text: "What is this?" }, picture] }
@@ -209,13 +217,6 @@ describe("rows that a form has no room for", () => {
   })
 
   it("have one text where parts are all text, so that a column of texts holds no lists", () => {
-    const inParts = (text: string) => ({
-      role: "user",
-      content: [
-        { type: "text", text },
-        { type: "text", text: "!" }
-      ]
-    })
     const chats = [
       [inParts("Hi"), assistant("2.")],
       [inParts("Hi"), assistant("3.")]

@@ -7,7 +7,10 @@ const sparsestMillis = 600_000
 
 type Report = (seconds: number) => Effect.Effect<void>
 
-/** Reports after 1 second (`first`), 31, 62, 124, … and then every ten minutes, to limit the log; never ends. */
+/**
+ * Reports after 1 second (or `first` milliseconds), 31, 62, 124, … and then every ten minutes, to limit the log; never
+ * ends.
+ */
 export const reminders = (report: Report, first = firstMillis): Effect.Effect<never> =>
   Effect.gen(function* () {
     let waited = 0
@@ -20,7 +23,7 @@ export const reminders = (report: Report, first = firstMillis): Effect.Effect<ne
     }
   })
 
-/** Reports what an effect waits for while it runs; `report` gets the seconds so far, first after `first` milliseconds. */
+/** Reports what an effect waits for while it runs; `report` gets the seconds so far. `first`: as in `reminders`. */
 export const telling =
   (report: Report, first?: number) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -1,6 +1,7 @@
 /**
- * Reads a CSV file as a stream of rows with their line number: values are separated by commas (`.tsv`: tabs), the first line has the
- * names of the columns, and all values are strings. A heading under which rows would be misread is an error.
+ * Reads a CSV file as a stream of rows with their line number: values are separated by commas (`.tsv`: tabs), the first
+ * line has the names of the columns, and all values are strings. A heading under which rows would be misread is an
+ * error.
  */
 import { Effect, Stream } from "effect"
 import * as Reason from "../base/Reason.ts"

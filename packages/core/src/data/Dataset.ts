@@ -2,9 +2,9 @@
  * Reads rows for environments: from the Hugging Face hub, from local files, or from memory in tests.
  *
  * A source is a string: `owner/name/[config/]split` on the hub (`openai/gsm8k/main/train`), or a path to a `.parquet`,
- * `.jsonl`, `.json`, `.csv` or `.tsv` file (`./rows.jsonl`; text also as `.gz`) or to a folder of them (`RowFolder`). Rows are decoded by a Schema; errors name file, line (or row) and
- * field. Downloads from the hub are kept on disk (`HF_HOME`, else `.atropos`); `HF_TOKEN` gives access to gated sets,
- * `HF_ENDPOINT` selects another hub.
+ * `.jsonl`, `.json`, `.csv` or `.tsv` file (`./rows.jsonl`; text also as `.gz`) or to a folder of them (`RowFolder`).
+ * Rows are decoded by a Schema; errors name file, line (or row) and field. Downloads from the hub are kept on disk
+ * (`HF_HOME`, else `.atropos`); `HF_TOKEN` gives access to gated sets, `HF_ENDPOINT` selects another hub.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Option, Path, Schema, SchemaIssue, Stream } from "effect"

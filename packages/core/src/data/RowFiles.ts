@@ -1,6 +1,6 @@
 /**
- * Reads a local `.jsonl`, `.json`, `.csv`, `.tsv` or `.parquet` file, text also compressed (`.gz`), as a stream of undecoded values with their line or row
- * number.
+ * Reads a local `.jsonl`, `.json`, `.csv`, `.tsv` or `.parquet` file, text also compressed (`.gz`), as a stream of
+ * undecoded values with their line or row number.
  *
  * A line of JSON Lines that is not JSON (a truncated file, a broken download) is reported with its number, skipped and
  * counted; a file without a single valid one is an error. Text is read in chunks of 256 KiB and parsed row by row;

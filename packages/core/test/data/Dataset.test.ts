@@ -44,6 +44,9 @@ const rows = [
   { question: "Größe", answer: "3" }
 ]
 
+/** A line of JSON Lines. */
+const line = (question: string) => `${JSON.stringify({ question, answer: "a" })}\n`
+
 const inEachForm = (rows: ReadonlyArray<{ readonly question: string; readonly answer: string }>) => ({
   "rows.jsonl": rows.map((row) => `${JSON.stringify(row)}\n`).join(""),
   "rows.json": JSON.stringify(rows),
@@ -500,7 +503,6 @@ describe("Dataset, files", () => {
           for (const [file, text] of Object.entries(files)) yield* written(folder, join(name, file), text)
           return join(folder, name)
         })
-        const line = (question: string) => `${JSON.stringify({ question, answer: "a" })}\n`
         const questions = (path: string) =>
           Effect.map(rowsOf(path, Problem), (all) => all.map(({ question }) => question))
         const problem = (path: string) => Effect.map(Effect.flip(rowsOf(path, Problem)), ({ message }) => message)

@@ -125,10 +125,11 @@ describe("Rollout", () => {
     Effect.gen(function* () {
       const warnings: Array<unknown> = []
       const logger = Logger.layer([Logger.make(({ message }) => void warnings.push(message))])
-      const checked = (groupSize: number) => Options.checkSettings("numbers", groupSize, 16, 10)
-      yield* Effect.forEach([1, 4, 16], checked).pipe(Effect.provide(logger))
+      for (const groupSize of [1, 4, 16]) {
+        yield* Options.checkSettings("numbers", groupSize, 16, 10).pipe(Effect.provide(logger))
+      }
       assert.deepStrictEqual(warnings, [])
-      yield* checked(6).pipe(Effect.provide(logger))
+      yield* Options.checkSettings("numbers", 6, 16, 10).pipe(Effect.provide(logger))
       assert.match(JSON.stringify(warnings), /never fill a batch.*"group_size":6,"batch_size":16/)
     })
   )

@@ -32,8 +32,8 @@ const keysIn = (value: unknown): number => {
 }
 
 /**
- * Like `find`, for a text with its parsed value: only a text with more colons behind quotes than keys can repeat one, and
- * the scan takes longer than parsing.
+ * Like `find`, for a text with its parsed value: only a text with more colons behind quotes than keys can repeat one,
+ * and the scan takes longer than parsing.
  */
 export const findIn = (json: string, value: unknown): string | undefined =>
   (json.match(/"\s*:/g)?.length ?? 0) > keysIn(value) ? find(json) : undefined

@@ -81,7 +81,13 @@ describe("Messages: a request", () => {
 
   it("with documents of text shows the model their titles and texts", () => {
     const source = { type: "text", media_type: "text/plain", data: "Fish swim." }
-    const parts = { type: "content", content: [{ type: "text", text: "Birds" }, { type: "text", text: "fly." }] }
+    const parts = {
+      type: "content",
+      content: [
+        { type: "text", text: "Birds" },
+        { type: "text", text: "fly." }
+      ]
+    }
     const [message] = messagesOf([
       {
         role: "user",

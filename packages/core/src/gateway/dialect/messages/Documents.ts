@@ -1,11 +1,10 @@
 /**
- * Reads a document block whose source is text (`text`, or `content` of text blocks) as a text for the model, in the form
- * that Anthropic's guide recommends for documents in a prompt. Other sources (PDF, URL, uploaded file) are refused by
- * name: their text is not known here.
+ * Reads a document block whose source is text (`text`, or `content` of text blocks) as a text for the model, in the
+ * form that Anthropic's guide recommends for documents in a prompt. Other sources (PDF, URL, uploaded file) are refused
+ * by name: their text is not known here.
  */
 import { Effect, Predicate } from "effect"
 import type { Failure } from "../Dialect.ts"
-import type { Block } from "./Blocks.ts"
 import * as MessagesErrors from "./Errors.ts"
 
 const tagged = (name: string, value: unknown): string =>
@@ -29,7 +28,7 @@ const kindOf = (source: unknown): string => {
   return [type, media].filter(Predicate.isString).join(", ") || "none"
 }
 
-export const read = (block: Block, param: string): Effect.Effect<string, Failure> => {
+export const read = (block: { readonly [key: string]: unknown }, param: string): Effect.Effect<string, Failure> => {
   const text = textOf(block["source"])
   return text === undefined
     ? Effect.fail(
