@@ -23,7 +23,7 @@ const part = /-(\d{5})-of-(\d{5})$/
 
 const splitsOf = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
-  const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), () => [])
+  const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
   const files = names.toSorted().filter((name) => RowFiles.isSupported(name) && !descriptions.has(name))
   return {
     folder,
