@@ -218,6 +218,7 @@ const viewerAlone: Array<Pattern> = [
       "!@atropos/core/trajectory/VersionRuns",
       "!@atropos/core/evaluation/*",
       "!@atropos/core/health/Health",
+      "!@atropos/core/base/TimeSpan",
       "!@atropos/core/service/api/RolloutOrder"
     ],
     allowTypeImports: true,

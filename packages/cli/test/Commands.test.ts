@@ -199,6 +199,27 @@ describe("commands", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.effect("refuses a flag that is given twice, instead of taking the last", () =>
+    Effect.gen(function* () {
+      const two = ["--env", "addition", "--env", "sort-letters"]
+      for (const verb of ["process", "serve", "evaluate", "validate", "openenv"]) {
+        const { code, stderr } = yield* atropos(verb, ...two)
+        assert.strictEqual(code, 2, verb)
+        assert.include(stderr, "--env is given 2 times: give one (up trains on several)")
+      }
+      for (const [flag, ...words] of [
+        ["--env.group_size", "process", ...env, "--env.group_size=2", "--env.group_size", "4"],
+        ["--resume", "process", ...env, "--resume", "--no-resume"],
+        ["--model", "train", "--model", "a", "--model", "b"],
+        ["--port", "api", "--port", "0", "--port", "1"]
+      ] as const) {
+        const { code, stderr } = yield* atropos(...words)
+        assert.strictEqual(code, 2, flag)
+        assert.include(stderr, `${flag} is given 2 times: give it once`)
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
   it.effect("lists environments as a table and as JSON", () =>
     Effect.gen(function* () {
       assert.match((yield* atropos("envs")).stdout, /gsm8k +data sets +download +MIT +grade-school/)

@@ -105,6 +105,32 @@ describe("a recording of a gateway", () => {
     )
   )
 
+  it.live("begins a new file when one was moved away, as a rotation of logs does", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = `${yield* Bin.folder}/sessions.jsonl`
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const recorder = yield* Recorder.make(file, undefined)
+          const options = { hasConversations: true, onEnd: recorder.onEnd, onChange: recorder.onChange }
+          yield* Effect.scoped(converse(options))
+          yield* fs.rename(file, `${file}.1`)
+          yield* Effect.scoped(converse(options))
+        })
+      )
+      const lines = (path: string) =>
+        Effect.map(
+          fs.readFileString(path),
+          (text) =>
+            text
+              .trim()
+              .split("\n")
+              .map((line) => JSON.parse(line)).length
+        )
+      assert.strictEqual(yield* lines(file), yield* lines(`${file}.1`))
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  )
+
   it.effect("says which tokenizer its ids are of, so that no other one reads them", () =>
     withRecording((file, folder) =>
       Effect.gen(function* () {

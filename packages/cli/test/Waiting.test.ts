@@ -38,7 +38,7 @@ describe("who waits says for what", () => {
       const trainer = yield* train(`http://127.0.0.1:${port}`)
       const [said] = yield* trainer.says(/waiting for the trajectory service; start one: npx @atropos\/cli api[^}]*}/)
       assert.match(said, /ECONNREFUSED/)
-      assert.match(said, /seconds: 3\b/)
+      assert.match(said, /seconds: 1\b/)
       yield* serve(port)
       yield* trainer.says(
         /waiting for a batch; if no environment is running, start one: npx @atropos\/cli serve --env …/
@@ -57,6 +57,48 @@ describe("who waits says for what", () => {
       yield* environment.says(
         /waiting for a trainer to request its first batch; start one: npx @atropos\/cli train --model …/
       )
+    })
+  )
+
+  test(
+    "train and serve: for a service that takes the connection and does not answer",
+    Effect.gen(function* () {
+      const url = yield* Ports.silent
+      const trainer = yield* train(url)
+      yield* trainer.says(/waiting for the trajectory service to answer \{ seconds: 1 \}/)
+      yield* trainer.interrupt
+      const environment = yield* start(
+        "serve",
+        "--env",
+        Bin.myEnvironment,
+        "--testing",
+        "--env.rollout_server_url",
+        url
+      )
+      yield* environment.says(/waiting for the trajectory service to answer \{ seconds: 1 \}/)
+    })
+  )
+
+  for (const verb of ["top", "runs"]) {
+    test(
+      `${verb}: for a service that takes the connection and does not answer`,
+      Effect.gen(function* () {
+        const url = yield* Ports.silent
+        const [said] = yield* (yield* start(verb, "--api-url", url)).says(/waiting for the trajectory service .*/)
+        assert.strictEqual(said, `waiting for the trajectory service at ${url}: 1 s so far`)
+      })
+    )
+  }
+
+  test(
+    "evaluate: for an inference server that takes the connection and does not answer",
+    Effect.gen(function* () {
+      const url = yield* Ports.silent
+      const words = ["--env", Bin.myEnvironment, "--env.tokenizer_name", "bytes", "--openai.base_url", `${url}/v1`]
+      const [said] = yield* (yield* start("evaluate", ...words)).says(
+        /waiting for an inference server to answer [^}]*}/
+      )
+      assert.include(said, `${url}/v1`)
     })
   )
 

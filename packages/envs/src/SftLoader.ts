@@ -52,27 +52,19 @@ interface Row {
   readonly tools?: ReadonlyArray<unknown> | null
 }
 
-const asJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-const asMessages = Schema.decodeUnknownOption(Schema.Array(Message.Message).check(Schema.isMinLength(1)))
 const asTurns = Schema.decodeUnknownOption(
   Schema.Array(
     Schema.Struct({ from: Schema.Literals(["system", "human", "gpt", "tool"]), value: Schema.String })
   ).check(Schema.isMinLength(1))
 )
-/** Lists may be JSON texts, as in CSV. */
-const listOf = (value: unknown): unknown =>
-  typeof value === "string" ? Option.getOrElse(asJson(value), () => value) : value
 const roles = { system: "system", human: "user", gpt: "assistant", tool: "tool" } as const
 
 const chats: { readonly [format: string]: Columns.Kind<ReadonlyArray<Message.Message>> } = {
-  oai_format: {
-    expected: "a list of messages, each with role and content",
-    read: (value) => Option.getOrUndefined(asMessages(listOf(value)))
-  },
+  oai_format: Columns.messages,
   sharegpt_format: {
     expected: "a list of turns, each with from (system, human, gpt, tool) and value",
     read: (value) =>
-      Option.map(asTurns(listOf(value)), (turns) =>
+      Option.map(asTurns(Columns.listOf(value)), (turns) =>
         turns.map(({ from, value: content }) => ({ role: roles[from], content }))
       ).pipe(Option.getOrUndefined)
   }
@@ -81,7 +73,7 @@ const chats: { readonly [format: string]: Columns.Kind<ReadonlyArray<Message.Mes
 const tools: Columns.Kind<ReadonlyArray<unknown>> = {
   expected: "a list of tools, each an object",
   read: (value) => {
-    const list = Columns.anything.read(listOf(value))
+    const list = Columns.anything.read(Columns.listOf(value))
     return Array.isArray(list) && list.every(Predicate.isReadonlyObject) ? list : undefined
   }
 }

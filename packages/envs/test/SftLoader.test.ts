@@ -18,6 +18,16 @@ const conversation = [
 ]
 const sum = { type: "function", function: { name: "sum", parameters: { type: "object", properties: {} } } }
 const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }
+const calling = (args: unknown) => [
+  { role: "user", content: "1+1=" },
+  {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "c", type: "function", function: { name: "sum", arguments: args } }]
+  },
+  { role: "tool", tool_call_id: "c", content: "2" },
+  { role: "assistant", content: "2" }
+]
 const tables = {
   texts: [{ text: "one" }, { text: "two" }, { text: "three" }],
   pairs: [{ question: "2+2=", answer: 4 }],
@@ -28,6 +38,17 @@ const tables = {
   tools: [{ messages: chat.slice(1, 3), tools: [sum] }],
   toolTexts: [{ messages: chat.slice(1, 3), functions: JSON.stringify([sum]) }],
   pictures: [{ messages: [{ role: "user", content: [picture] }, chat[2]] }],
+  calls: [{ messages: calling('{"a":1}') }],
+  callsOfObjects: [{ messages: calling({ a: 1 }) }],
+  nulls: [{ messages: chat.slice(1, 3).map((one) => ({ ...one, tool_calls: null, tool_call_id: null, name: null })) }],
+  parts: [
+    {
+      messages: chat
+        .slice(1, 3)
+        .map(({ content, role }) => ({ role, content: [{ type: "text", text: content, url: null }] }))
+    }
+  ],
+  noContent: [{ messages: [{ role: "user" }, chat[2]] }],
   oddTools: [{ messages: chat.slice(1, 3), tools: "sum" }]
 }
 
@@ -116,6 +137,21 @@ describe("SftLoader", () => {
         )
       assert.deepStrictEqual(yield* of("assistants"), ["4<|im_end|>", "4<|im_end|>6<|im_end|>"])
       assert.deepStrictEqual(yield* of("last"), ["4<|im_end|>", "6<|im_end|>"])
+    })
+  )
+
+  it.effect("reads chats as data sets of Hugging Face have them: arguments as objects, absent keys as null", () =>
+    Effect.gen(function* () {
+      const messages = { format: "oai_format", column: "messages" } as const
+      const of = (source: string) => loaded(firstGroup, { source, ...messages })
+      const [text, object] = [yield* of("calls"), yield* of("callsOfObjects")]
+      assert.include(bytes.decode(text.tokens[0]!), '{"name": "sum", "arguments": {"a":1}}')
+      assert.deepStrictEqual(object.tokens, text.tokens)
+      assert.deepStrictEqual(object.messages, text.messages)
+      const plain = bytes.applyChatTemplate(chat.slice(1, 3), { addGenerationPrompt: false })
+      for (const source of ["nulls", "parts"]) assert.strictEqual(bytes.decode((yield* of(source)).tokens[0]!), plain)
+      const missing = yield* Effect.flip(of("noContent"))
+      assert.match(String(missing), /must be a list of messages, each with role and content/)
     })
   )
 

@@ -155,13 +155,21 @@ export const layerPglite = (dataDir?: string): Layer.Layer<Provides, DatabaseErr
   )
 }
 
+const variables = Config.all({
+  url: Config.option(Config.Redacted("DATABASE_URL")),
+  dataDir: Config.String("ATROPOS_DATA_DIR").pipe(Config.withDefault(".atropos"))
+})
+
+/** True if `layerConfig` will make a new embedded database, which takes some seconds. */
+export const isNew: Effect.Effect<boolean, Config.ConfigError> = Effect.gen(function* () {
+  const { dataDir, url } = yield* variables
+  return Option.isNone(url) && !(yield* Pglite.exists(dataDir))
+})
+
 /** Uses the environment variables `DATABASE_URL` and `ATROPOS_DATA_DIR`. */
 export const layerConfig: Layer.Layer<Provides, DatabaseError | Config.ConfigError> = Layer.unwrap(
   Effect.gen(function* () {
-    const { dataDir, url } = yield* Config.all({
-      url: Config.option(Config.Redacted("DATABASE_URL")),
-      dataDir: Config.String("ATROPOS_DATA_DIR").pipe(Config.withDefault(".atropos"))
-    })
+    const { dataDir, url } = yield* variables
     return Option.match(url, { onNone: () => layerPglite(dataDir), onSome: (url) => layerPostgres(url) })
   })
 )

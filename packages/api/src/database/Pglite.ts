@@ -15,6 +15,14 @@ import * as PgliteThread from "./PgliteThread.ts"
 
 export { PgliteError } from "./PgliteThread.ts"
 
+const filesIn = (dataDir: string): string => `${dataDir}/pgdata`
+
+/** True if there is a database in `dataDir`. */
+export const exists = (dataDir: string): Effect.Effect<boolean> =>
+  Effect.flatMap(FileSystem.FileSystem, (fs) => Effect.orElseSucceed(fs.exists(filesIn(dataDir)), () => false)).pipe(
+    Effect.provide(NodeServices.layer)
+  )
+
 /** A client of the database in `dataDir` (created if missing), or of one in memory. */
 export const layer = (
   dataDir: string | undefined
@@ -32,7 +40,7 @@ export const layer = (
           )
         yield* FolderLock.hold(dataDir)
       }
-      const thread = yield* PgliteThread.make(dataDir === undefined ? undefined : `${dataDir}/pgdata`, dataDir)
+      const thread = yield* PgliteThread.make(dataDir === undefined ? undefined : filesIn(dataDir), dataDir)
       return PgClient.layer({
         username: "postgres",
         database: "postgres",

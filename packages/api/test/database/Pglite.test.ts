@@ -1,7 +1,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Option } from "effect"
+import { ConfigProvider, Effect, FileSystem, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Database from "../../src/database/Database.ts"
 import * as PgliteTemplate from "../../src/database/PgliteTemplate.ts"
 import * as Pglite from "../../src/database/Pglite.ts"
 
@@ -38,6 +39,22 @@ layer(NodeServices.layer, { excludeTestServices: true })("the embedded database"
         })
       )
     )
+  )
+
+  it.effect("is new until it was opened once, and never where a server's is used", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const isNew = (more: object = {}) =>
+        Effect.provide(
+          Database.isNew,
+          ConfigProvider.layer(ConfigProvider.fromUnknown({ ATROPOS_DATA_DIR: folder, ...more }))
+        )
+      assert.isTrue(yield* isNew())
+      assert.isFalse(yield* isNew({ DATABASE_URL: "postgres://127.0.0.1/other" }))
+      yield* inside(folder, look)
+      assert.isFalse(yield* isNew())
+    })
   )
 
   builtIt(`is unpacked where it is new, over what a killed process had begun, and is its own${absence}`, () =>

@@ -1,4 +1,5 @@
 /** Reports on standard error that a long operation is running, after every five seconds without a report. */
+import * as TimeSpan from "@atropos/core/base/TimeSpan"
 import { Clock, Console, Effect, Fiber } from "effect"
 
 const everyMillis = 5000
@@ -34,7 +35,7 @@ export const during =
     Effect.gen(function* () {
       const { beating } = yield* beats((seconds) => {
         const now = typeof what === "string" ? what : what()
-        return now === undefined ? Effect.void : Console.error(`${now}: ${seconds} s so far`)
+        return now === undefined ? Effect.void : Console.error(`${now}: ${TimeSpan.format(seconds)} so far`)
       })
       // Interruptible, because what ends a run is not.
       const fiber = yield* Effect.forkChild(Effect.interruptible(beating))

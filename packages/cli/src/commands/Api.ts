@@ -7,6 +7,7 @@ import * as Heartbeat from "../base/Heartbeat.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
+import * as ServiceStart from "../config/ServiceStart.ts"
 import type { MakeCommand } from "./CliCommand.ts"
 
 const name: string = "api"
@@ -57,13 +58,15 @@ export const make: MakeCommand = () =>
         metrics: Metrics.telemetryFlags
       },
       ({ allowInsecure, host, metrics, port }) =>
-        Heartbeat.untilStarted("starting the service (first run: setting up its database)", (onStarted) =>
-          announce(onStarted).pipe(
-            Layer.provide(TrajectoryService.serve({ host, port, allowInsecure })),
-            Layer.provide([PgTrajectoryStore.layer, Auth.layerConfig]),
-            Layer.provideMerge(S3.layerConfig),
-            Layer.provide(Database.layerConfig),
-            Layer.launch
+        Effect.flatMap(ServiceStart.announcement, (starting) =>
+          Heartbeat.untilStarted(starting, (onStarted) =>
+            announce(onStarted).pipe(
+              Layer.provide(TrajectoryService.serve({ host, port, allowInsecure })),
+              Layer.provide([PgTrajectoryStore.layer, Auth.layerConfig]),
+              Layer.provideMerge(S3.layerConfig),
+              Layer.provide(Database.layerConfig),
+              Layer.launch
+            )
           )
         ).pipe(Metrics.tracedBy(metrics, "atropos-api"), Effect.mapError(Services.toFailure))
     ).pipe(

@@ -5,6 +5,7 @@ import type { TrajectoryApi, TrajectoryError } from "@atropos/core"
 import { Config, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
+import * as ServiceWait from "../base/ServiceWait.ts"
 import * as Table from "../base/Table.ts"
 import * as Terminal from "../base/Terminal.ts"
 import type { MakeCommand } from "./CliCommand.ts"
@@ -30,7 +31,8 @@ const serviceOf = Effect.fnUntraced(function* (text: string, run?: string) {
     new CommandFailed({ message: `the trajectory service at ${url}: ${error.message}`, cause: error })
   return {
     ...service,
-    ask: <A>(effect: Parameters<typeof service.call<A>>[0]) => Effect.mapError(service.call(effect), failed)
+    ask: <A>(effect: Parameters<typeof service.call<A>>[0]) =>
+      service.call(effect).pipe(Effect.mapError(failed), ServiceWait.reported(url))
   }
 })
 

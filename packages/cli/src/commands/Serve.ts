@@ -6,6 +6,7 @@ import { Environment, Rollout, TrajectoryClientHttp, TrajectoryError } from "@at
 import { Config, Console, Effect, Layer, Option } from "effect"
 import { Flag } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
+import * as OtherEnvironment from "../config/OtherEnvironment.ts"
 import * as Services from "../config/Services.ts"
 import { CommandFailed } from "../base/Failure.ts"
 import * as Summary from "../job/Summary.ts"
@@ -42,6 +43,14 @@ export const make = EnvironmentCommand.make({
         run,
         ...(Option.isSome(token) && { token: token.value })
       })
+      yield* Effect.forkChild(
+        OtherEnvironment.watch({
+          url: settings.common.rolloutServerUrl,
+          run,
+          token,
+          name: settings.common.wandbName ?? environment.name
+        })
+      )
       const sinks = Metrics.layer(metrics, {
         folder: `.atropos/metrics/${run}`,
         useWandb: { value: settings.common.useWandb, isGiven: "use_wandb" in settings.input }

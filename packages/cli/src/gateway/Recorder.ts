@@ -10,6 +10,7 @@
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import * as Recorded from "@atropos/core/gateway/Recorded"
 import * as Reason from "@atropos/core/base/Reason"
+import * as SameFile from "@atropos/core/base/system/SameFile"
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import { Console, Effect, FileSystem, Path, Scope, Semaphore, Stream } from "effect"
 import { UsageError } from "../base/Failure.ts"
@@ -30,9 +31,11 @@ interface Appender {
 const encoder = new TextEncoder()
 const lineBreak = 0x0a
 
+/** Appends lines; a file that was removed or replaced, for example by a rotation of logs, is begun anew. */
 const appender = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
-  const file = yield* fs.open(path, { flag: "a+" })
+  const scope = yield* Effect.scope
+  let file = yield* fs.open(path, { flag: "a+" })
   const { size } = yield* file.stat
   if (size > 0n) {
     yield* file.seek(size - 1n, "start")
@@ -41,6 +44,10 @@ const appender = Effect.fnUntraced(function* (path: string) {
   }
   return {
     append: Effect.fnUntraced(function* (lines) {
+      if (!(yield* Effect.provideService(SameFile.isAt(file, path), FileSystem.FileSystem, fs))) {
+        file = yield* Scope.provide(fs.open(path, { flag: "a+" }), scope)
+        yield* Effect.logWarning("a recording was removed or replaced; beginning a new file", { path })
+      }
       const { size: before } = yield* file.stat
       yield* file
         .writeAll(encoder.encode(lines.map((line) => `${line}\n`).join("")))

@@ -20,6 +20,10 @@ const otherServers = ["judge", "teacher", "opponent"] as const
 const inPlainWords = (expected: string): string =>
   expected.replace(/^Expected /, "").replace("a string representing a finite number", "a number")
 
+/** True for a flag with one value that is given several times, of which the parser counts the values. */
+const isRepeated = ({ expected, value }: { readonly expected: string; readonly value: string }): boolean =>
+  expected === "at most 1 value" && value.endsWith(" occurrences")
+
 const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcommands = [] }: HelpDoc): string => {
   switch (error._tag) {
     case "UnrecognizedOption": {
@@ -37,6 +41,10 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
     case "MissingOption":
       return `--${error.option} is missing`
     case "InvalidValue":
+      if (isRepeated(error)) {
+        const others = error.option === "env" ? ": give one (up trains on several)" : ": give it once"
+        return `--${error.option} is given ${error.value.replace(" occurrences", " times")}${others}`
+      }
       return error.value === ""
         ? `--${error.option} needs a value: ${error.expected}`
         : `--${error.option}: expected ${inPlainWords(error.expected)}, got "${error.value}"${RemovedSettings.value(error.option, error.value)}`

@@ -6,6 +6,7 @@
  * that no item can succeed. Results are in the file even if interrupted.
  */
 import { Environment } from "@atropos/core"
+import * as ItemTime from "@atropos/core/definition/ItemTime"
 import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Semaphore, type Stream } from "effect"
@@ -52,7 +53,7 @@ export interface JobResult {
   readonly tally: Tally.Tally
   /** Items that failed in this run. */
   readonly failures: number
-  /** The first reasons of failures, each with its first item. */
+  /** The most frequent reasons of failures, each with its first item. */
   readonly reasons: ReadonlyArray<string>
   /** Set if there was no result at all; the caller fails with this message. */
   readonly nothing?: string
@@ -63,6 +64,8 @@ const patience = 8
 /** Consecutive items without a result that end a run: an environment that drops everything would never end. */
 const maxWithoutResult = 1_000
 const shownReasons = 5
+/** Reasons counted; they may contain model output. */
+const maxReasons = 1_000
 const maxLabelLength = 200
 
 const shownCounts = (counts: Tally.Tally["dropped"]): string =>
@@ -91,10 +94,28 @@ interface FirstDrop {
 
 const reasonOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
-  return Cause.isTimeoutError(error) ? "took longer than env.worker_timeout" : Reason.of(error)
+  return Cause.isTimeoutError(error) ? error.message : Reason.of(error)
 }
 
 const ofItem = (reason: string, item: string): string => `${reason} (item ${item})`
+
+interface FailedItems {
+  readonly first: string
+  readonly count: number
+}
+
+const addFailure = (failed: Map<string, FailedItems>, reason: string, item: string): void => {
+  const { count, first } = failed.get(reason) ?? { first: item, count: 0 }
+  if (count > 0 || failed.size < maxReasons) failed.set(reason, { first, count: count + 1 })
+}
+
+const byFrequency = (failed: ReadonlyMap<string, FailedItems>): ReadonlyArray<string> =>
+  Array.from(failed)
+    .sort(([, left], [, right]) => right.count - left.count)
+    .slice(0, shownReasons)
+    .map(([reason, { count, first }]) =>
+      count === 1 ? ofItem(reason, first) : `${reason} (item ${first} and ${count - 1} more)`
+    )
 
 /** For an error of the items themselves, once those taken before it are finished. */
 const endedByItems = (cause: Cause.Cause<unknown>, path: string | undefined) =>
@@ -119,9 +140,9 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   const started = yield* Clock.currentTimeMillis
   const cursor = Cursor.make(Option.getOrUndefined(from)?.cursor)
   let tally = Option.getOrUndefined(from)?.tally ?? Tally.empty
+  const late = `took longer than ${timeoutSeconds} s (env.worker_timeout)`
   const { items: itemsBefore, millis: millisBefore } = tally
-  /** Each reason with the first item that failed for it. */
-  const failed = new Map<string, string>()
+  const failed = new Map<string, FailedItems>()
   let failures = 0
   let failuresInARow = 0
   let withoutResult = 0
@@ -129,7 +150,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   let pending: Array<Line> = []
   let hasNews = false
   const shown = (item: Item): string => label(item).slice(0, maxLabelLength)
-  const reasons = (): ReadonlyArray<string> => Array.from(failed, ([reason, item]) => ofItem(reason, item))
+  const reasons = (): ReadonlyArray<string> => byFrequency(failed)
 
   // A single writer takes everything pending, so that under load many results share one write.
   const writing = yield* Semaphore.make(1)
@@ -173,7 +194,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       if (Option.isNone(taken)) return yield* finish
       const { index, item } = taken.value
       const rolling = roll(item, index)
-      const exit = yield* Effect.exit(timeoutSeconds > 0 ? Effect.timeout(rolling, timeoutSeconds * 1000) : rolling)
+      const exit = yield* Effect.exit(ItemTime.within(timeoutSeconds, late)(rolling))
       if (Exit.isSuccess(exit)) {
         yield* settle(taken.value, exit.value)
         if (withoutResult >= maxWithoutResult) {
@@ -193,7 +214,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       failures++
       failuresInARow++
       const reason = reasonOf(exit.cause)
-      if (failed.size < shownReasons && !failed.has(reason)) failed.set(reason, shown(item))
+      addFailure(failed, reason, shown(item))
       yield* Effect.logDebug("item failed", { item: label(item), reason })
       if (failuresInARow >= workers + patience) {
         return yield* new CommandFailed({

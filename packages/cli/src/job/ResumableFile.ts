@@ -6,9 +6,10 @@
  * the finished items; on opening, anything after that length is truncated and rolled out again. A file without lines is
  * removed with the scope.
  */
-import { Effect, FileSystem, Option, Schema } from "effect"
+import { Effect, FileSystem, Option, type PlatformError, Schema } from "effect"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
-import { type CommandFailed, UsageError } from "../base/Failure.ts"
+import * as SameFile from "@atropos/core/base/system/SameFile"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import { cannot } from "../base/FileFailure.ts"
 import * as Tally from "./Tally.ts"
 
@@ -65,6 +66,20 @@ export interface ResumableFile {
   readonly finish: Effect.Effect<void, CommandFailed>
 }
 
+/** `isKept`: what was written before stays, with its checkpoint. */
+const cannotContinue = (path: string, isKept: boolean) => (cause: PlatformError.PlatformError) => {
+  const { message } = cannot("write", path)(cause)
+  return new CommandFailed({
+    message: isKept ? `${message}. What is finished is kept: run the same command again to continue` : message,
+    cause
+  })
+}
+
+const removed = (path: string) =>
+  new CommandFailed({
+    message: `${path} was removed or replaced while this run wrote it, and what it contained is lost: start again with --no-resume`
+  })
+
 /**
  * Opens a file for one run: a new one, or an existing one at its checkpoint. The caller holds its lock
  * (`Destination.find`).
@@ -99,6 +114,8 @@ export const open = Effect.fn("ResumableFile.open")(function* (
         })
   )
 
+  const isThere = Effect.provideService(SameFile.isAt(file, path), FileSystem.FileSystem, fs)
+  let isKept = bytes > 0
   const encoder = new TextEncoder()
   let last: Pick<Checkpoint, "cursor" | "tally"> | undefined = Option.getOrUndefined(checkpoint)
   const save = Effect.fnUntraced(
@@ -106,15 +123,17 @@ export const open = Effect.fn("ResumableFile.open")(function* (
       const text = yield* Effect.orDie(encode({ version: 1, madeBy, bytes, ...state }))
       yield* fs.writeFileString(`${checkpointFile}.new`, text)
       yield* fs.rename(`${checkpointFile}.new`, checkpointFile)
+      isKept = bytes > 0
     },
-    Effect.mapError(cannot("write", checkpointFile))
+    Effect.mapError((cause) => cannotContinue(checkpointFile, isKept)(cause))
   )
   // Otherwise lines written before the first checkpoint by a run that was killed would seem to belong to another run.
   if (Option.isNone(checkpoint)) yield* save({ cursor: Cursor.start, tally: Tally.empty })
   const append: ResumableFile["append"] = Effect.fnUntraced(function* (lines, state) {
     if (lines.length > 0) {
       const content = encoder.encode(lines.map((line) => `${line}\n`).join(""))
-      yield* file.writeAll(content).pipe(Effect.andThen(file.sync), Effect.mapError(cannot("write", path)))
+      yield* file.writeAll(content).pipe(Effect.andThen(file.sync), Effect.mapError(cannotContinue(path, isKept)))
+      if (!(yield* Effect.mapError(isThere, cannot("access", path)))) return yield* removed(path)
       bytes += content.length
     }
     last = state

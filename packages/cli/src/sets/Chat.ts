@@ -1,5 +1,6 @@
 /** Splits chats into the given part and the part the model wrote (from its first turn on). */
 import { Message } from "@atropos/core"
+import { Predicate } from "effect"
 import * as ExactJson from "@atropos/core/base/json/ExactJson"
 
 type Chat = ReadonlyArray<Message.Message>
@@ -19,11 +20,23 @@ export const isAssistant = (message: Message.Message): boolean => roleOf(message
 /** The chat up to the model's last turn: later messages are not trained on. */
 export const untilLastTurn = (chat: Chat): Chat => chat.slice(0, chat.findLastIndex(isAssistant) + 1)
 
-/** Environments may use any content: values that are neither text nor parts become JSON. */
-const contentOf = (content: unknown): Message.Message["content"] =>
-  typeof content === "string" || Array.isArray(content) || content === null || content === undefined
-    ? (content ?? null)
-    : (ExactJson.write(content) ?? null)
+const isTextPart = (part: unknown): part is { readonly text: string } =>
+  Predicate.isReadonlyObject(part) &&
+  part["type"] === "text" &&
+  Predicate.isString(part["text"]) &&
+  Object.keys(part).length === 2
+
+/**
+ * Parts that are all text become one text, as templates join them: a column of texts and lists is none that `datasets`
+ * loads. Environments may use any content: values that are neither text nor parts become JSON.
+ */
+const contentOf = (content: unknown): Message.Message["content"] => {
+  if (content === undefined || content === null) return null
+  if (Array.isArray(content) && content.length > 0 && content.every(isTextPart)) {
+    return content.map(({ text }) => text).join("")
+  }
+  return typeof content === "string" || Array.isArray(content) ? content : (ExactJson.write(content) ?? null)
+}
 
 /** The fields of a message kept in data sets: those chat templates know, under their names. */
 export const plain = (message: Message.Message): Message.Message => {

@@ -2,6 +2,7 @@
  * Follows a run of a service: a board on a terminal, otherwise a line per step, until stopped (`q` on a terminal). If
  * the service does not answer, this is shown and polling continues.
  */
+import * as ServiceWait from "../base/ServiceWait.ts"
 import * as ServiceApi from "@atropos/core/service/ServiceApi"
 import type { TrajectoryApi, TrajectoryError } from "@atropos/core"
 import { Clock, Console, Effect, Option, type Redacted, Schedule } from "effect"
@@ -62,13 +63,13 @@ export const run = Effect.fn("Top.run")(function* (options: Options) {
   const serviceOf = (run?: string) =>
     ServiceApi.make({ url, ...(token !== undefined && { token }), ...(run !== undefined && { run }) })
   const service = yield* serviceOf()
-  const named = options.run ?? (yield* Effect.mapError(newestRun(service), failed(url)))
+  const named = options.run ?? (yield* newestRun(service).pipe(Effect.mapError(failed(url)), ServiceWait.reported(url)))
   if (named === undefined) {
     return yield* new CommandFailed({ message: `the trajectory service at ${url} has no runs yet` })
   }
   const look = watch(service, named)
   const state = State.make()
-  state.update(yield* Effect.mapError(look, failed(url)))
+  state.update(yield* look.pipe(Effect.mapError(failed(url)), ServiceWait.reported(url)))
   if (options.once) return yield* Console.log(`${named}  ${state.line()}`)
   // Stopping the display is not a failure.
   yield* Report.done

@@ -6,6 +6,7 @@
  * than the terminal.
  */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import * as TimeSpan from "@atropos/core/base/TimeSpan"
 import * as Health from "@atropos/core/health/Health"
 import { Clock, Effect, Schedule } from "effect"
 import * as Progress from "../base/Progress.ts"
@@ -110,7 +111,7 @@ export const render = (
     `step    ${done}/${total} ${bar(total > 0 ? done / total : 0, width < 60 ? 8 : 24)} ${percent(total > 0 ? done / total : 0)}${left}`
   )
   const curve = cut(`reward  ${value} ${Sparkline.of(rewards, Math.min(48, Math.max(4, width - 16)))}`)
-  const waited = idleSeconds === undefined ? "" : ` for ${Health.Activity.span(idleSeconds)}`
+  const waited = idleSeconds === undefined ? "" : ` for ${TimeSpan.format(idleSeconds)}`
   const speed =
     each === undefined
       ? done < total
@@ -170,7 +171,7 @@ export const standingOf = (activity: Health.Activity.Activity | undefined): stri
     ? undefined
     : activity.state === "done"
       ? "done"
-      : `${activity.state} for ${Health.Activity.span(activity.idleSeconds)}`
+      : `${activity.state} for ${TimeSpan.format(activity.idleSeconds)}`
 
 /** Shows the board on a terminal, occasional lines elsewhere, until the scope closes. */
 export const make = Effect.fn("ProgressDisplay.make")(function* (

@@ -25,6 +25,7 @@ import * as ProgressDisplay from "./ProgressDisplay.ts"
 import { tellStopped } from "./RunArtifacts.ts"
 import * as Pretrained from "./Pretrained.ts"
 import * as LongStep from "./LongStep.ts"
+import * as OtherTrainer from "./OtherTrainer.ts"
 import * as Publisher from "./Publisher.ts"
 import * as RemoteEngine from "./RemoteEngine.ts"
 import * as RunActivity from "./RunActivity.ts"
@@ -166,6 +167,7 @@ export const run = Effect.fn("Train.run")(
       ...(Option.isSome(token) && { token: token.value })
     })
     yield* watch.follow(yield* RunActivity.ofService({ url: trainer.atroposUrl, run: trainer.run, token }))
+    yield* OtherTrainer.warn({ url: trainer.atroposUrl, run: trainer.run, token, folder: trainer.savePath })
     const summary = StepSummary.make()
     yield* ServiceTraining.steps(made, {
       settings,

@@ -135,17 +135,18 @@ export const make = Effect.fn("Watch.make")(function* ({ healthWebhook, run, sto
   yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(sending))
   const tellNews = Effect.suspend(() => {
     const news = Health.cards(Health.judge(recorder.recorded, others))
-      .map(({ cause }) => cause)
-      .filter((finding) => !printed.has(Health.keyOf(finding)))
-      .filter(({ rule, source }) => source === "trainer" || !covered.has(rule))
-    for (const finding of news) {
+      .filter(({ cause }) => !printed.has(Health.keyOf(cause)))
+      .filter(({ cause: { rule, source } }) => source === "trainer" || !covered.has(rule))
+    for (const { cause: finding } of news) {
       printed.add(Health.keyOf(finding))
       if (finding.source === "trainer") covered.add(finding.rule)
     }
     return Effect.forEach(
       news,
-      (finding) => {
-        const message = Health.inWords(finding)
+      (card) => {
+        const finding = card.cause
+        // A consequence may have been printed before its cause was found.
+        const message = Health.cardInWords(card)
         const send =
           healthWebhook === ""
             ? Effect.void

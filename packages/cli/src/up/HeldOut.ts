@@ -11,6 +11,7 @@ import {
   TelemetryClient,
   TrainerClient
 } from "@atropos/core"
+import * as TimeSpan from "@atropos/core/base/TimeSpan"
 import * as Comparison from "@atropos/core/evaluation/Comparison"
 import * as EvaluationRun from "@atropos/core/rollout/EvaluationRun"
 import { Console, Effect, Option, Stream } from "effect"
@@ -28,7 +29,7 @@ const progress = Effect.fnUntraced(function* ({ name }: Environment.EnvironmentS
   let done = 0
   const report = yield* Heartbeat.make((seconds) => {
     const soFar = ended.length === 0 ? "" : `, ${showSolved(solvedOf({ items: ended }))} so far`
-    return Console.error(`${done}/${total} held-out items of ${name} ${when}, ${seconds} s${soFar}`)
+    return Console.error(`${done}/${total} held-out items of ${name} ${when}, ${TimeSpan.format(seconds)}${soFar}`)
   })
   return (item: EvaluationRun.EvaluatedItem | EvaluationRun.FailedItem) =>
     Effect.suspend(() => {

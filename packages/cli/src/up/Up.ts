@@ -20,6 +20,7 @@ import type * as Health from "@atropos/core/health/Health"
 import * as LossFile from "../config/LossFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
+import * as ServiceStart from "../config/ServiceStart.ts"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
@@ -235,7 +236,7 @@ const train = Effect.fn("Up.train")(
 export const run = Effect.fn("Up.run")(function* (options: UpOptions) {
   // A mistake in the loss file is reported before anything starts.
   yield* LossFile.ofSettings(options.trainer.loss)
-  yield* Console.log("starting the service (first run: setting up its database, a few seconds)")
+  yield* Console.log(yield* ServiceStart.announcement)
   return yield* Heartbeat.untilStarted("starting the service", (onStarted) =>
     Effect.provide(
       Effect.gen(function* () {

@@ -111,8 +111,8 @@ describe("wrap", () => {
 })
 
 describe("Duration", () => {
-  it("never says 60 seconds or 60 minutes", () => {
+  it("never says 60 seconds or 60 minutes, and omits a unit that is zero", () => {
     const told = [4_240, 59_960, 119_700, 3_599_700, 7_260_000].map(Duration.time)
-    assert.deepStrictEqual(told, ["4.2 s", "1 min 0 s", "2 min 0 s", "1 h 0 min", "2 h 1 min"])
+    assert.deepStrictEqual(told, ["4.2 s", "1 min", "2 min", "1 h", "2 h 1 min"])
   })
 })

@@ -1,6 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, FileSystem, Option, Path, Schema, Stream } from "effect"
+import * as FullDisk from "../FullDisk.ts"
 import * as Destination from "../../src/job/Destination.ts"
 import * as Job from "../../src/job/Job.ts"
 import * as ResumableFile from "../../src/job/ResumableFile.ts"
@@ -150,10 +151,41 @@ describe("Job", () => {
         item % 3 === 0 ? Effect.fail(new NoLuck({ message: "no luck" })) : Effect.succeed(result(item))
       const first = yield* run({ path, target: 4, roll, workers: 1 })
       assert.strictEqual(first.failures, 2)
-      assert.deepStrictEqual(first.reasons, ["no luck (item 0)"])
+      assert.deepStrictEqual(first.reasons, ["no luck (item 0 and 1 more)"])
       assert.deepStrictEqual(yield* linesOf(path), [1, 2, 4, 5])
       yield* run({ path, target: 6 })
       assert.deepStrictEqual(yield* linesOf(path), [0, 1, 2, 3, 4, 5])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("says on a full disk how to continue, and continues", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      // Room for a few checkpoints.
+      const disk = { left: 2000 }
+      const error = yield* Effect.flip(run({ path, workers: 1, target: 10 })).pipe(Effect.provide(FullDisk.layer(disk)))
+      assert.match(error.message, /disk is full.*What is finished is kept: run the same command again to continue/)
+      yield* run({ path, target: 10 })
+      assert.deepStrictEqual(yield* linesOf(path), upTo(10))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("fails once its file was removed or replaced, since what it writes then is lost", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      for (const change of ["remove", "replace"] as const) {
+        const path = yield* folder
+        const roll = (item: number) =>
+          (item === 3 ? Effect.orDie(fs.remove(path)) : Effect.void).pipe(
+            Effect.andThen(
+              item === 3 && change === "replace" ? Effect.orDie(fs.writeFileString(path, "another\n")) : Effect.void
+            ),
+            Effect.as(result(item))
+          )
+        const error = yield* Effect.flip(run({ path, workers: 1, target: 10, roll }))
+        assert.include(error.message, `${path} was removed or replaced while this run wrote it`)
+        if (change === "replace") assert.strictEqual(yield* fs.readFileString(path), "another\n")
+      }
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

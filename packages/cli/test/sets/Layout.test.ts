@@ -187,6 +187,14 @@ describe("rows of groups without tokens", () => {
   })
 })
 
+const inParts = (text: string) => ({
+  role: "user",
+  content: [
+    { type: "text", text },
+    { type: "text", text: "!" }
+  ]
+})
+
 describe("rows that a form has no room for", () => {
   const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }
   const seen: Message.Message = { role: "user", content: [{ type: "text", text: "What is this?" }, picture] }
@@ -206,6 +214,19 @@ describe("rows that a form has no room for", () => {
     assert.deepInclude(dpo("axolotl", messages, bare([asked, parts], [asked, assistant("3.")])), {
       chosen: assistant("2.")
     })
+  })
+
+  it("have one text where parts are all text, so that a column of texts holds no lists", () => {
+    const chats = [
+      [inParts("Hi"), assistant("2.")],
+      [inParts("Hi"), assistant("3.")]
+    ]
+    assert.deepInclude(dpo("trl", messages, bare(...chats)), { prompt: [{ role: "user", content: "Hi!" }] })
+    const seenToo = [
+      [seen, assistant("2.")],
+      [seen, assistant("3.")]
+    ]
+    assert.deepInclude(dpo("trl", messages, bare(...seenToo)), { prompt: [seen] })
   })
 
   it("refuse text of a chat with pictures, from its tokens as from its messages", () => {

@@ -18,7 +18,7 @@ const state: ProgressDisplay.State = {
 describe("ProgressDisplay", () => {
   it("says how far the run is, what it earns, how fast it goes, where the time goes, and how it fares", () => {
     const lines = ProgressDisplay.render(state, { width: 120, colour: false })
-    assert.match(lines[0]!, /^step {4}40\/100 █+░+ 40%, 2 min 0 s left$/)
+    assert.match(lines[0]!, /^step {4}40\/100 █+░+ 40%, 2 min left$/)
     assert.match(lines[1]!, /^reward {2}0\.86[23] ▁+[▂▃▄▅▆▇]+█+$/)
     assert.match(lines[2]!, /entropy 0\.610 \| no-signal groups 25%.*50 tokens\/s/)
     assert.strictEqual(lines[3], "time    2.00 s a step | sampling 60% | training 30% | sync 10%")
@@ -30,7 +30,7 @@ describe("ProgressDisplay", () => {
     const activity = { state: "stalled" as const, idleSeconds: 200, reason: null, environment: null, errors: [] }
     const standing = ProgressDisplay.standingOf(activity)
     const lines = ProgressDisplay.render({ ...state, recent, isInDoubt: true, standing }, { width: 120, colour: false })
-    assert.match(lines[0]!, /40%, stalled for 3 min$/)
+    assert.match(lines[0]!, /40%, stalled for 3 min 20 s$/)
     assert.include(lines[2], "scored as solved 100%")
     assert.isUndefined(ProgressDisplay.standingOf({ ...activity, state: "running" }))
     assert.isUndefined(ProgressDisplay.standingOf(undefined))

@@ -115,6 +115,32 @@ describe("Watch", () => {
     })
   )
 
+  it.live("names what was printed before its cause was found, once the cause is", () =>
+    Effect.gen(function* () {
+      const { bodies, url } = yield* listening(204)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: url })
+          const record = Effect.gen(function* () {
+            const { open } = yield* MetricsSink.MetricsSink
+            const trainer = yield* open(sourceOf("trainer", "trainer"))
+            const maze = yield* open(sourceOf("environment", "maze_0"))
+            for (let number = 1; number <= 20; number++) {
+              yield* trainer.figures(number, { "train/skipped": 1 })
+              if (number > 4) yield* maze.figures(number, { "train/truncated_fraction": 1 })
+              yield* watch.step
+            }
+          })
+          yield* Effect.scoped(Effect.provide(record, watch.over(sinks)))
+        })
+      )
+      const told = read(bodies)
+      assert.deepStrictEqual(told.map(({ rule }) => rule).toSorted(), ["skipped", "truncation"])
+      const [cause] = told.filter(({ rule }) => rule === "truncation")
+      assert.match(cause!.message, /^Answers truncated .* With it: Steps skipped\.$/)
+    })
+  )
+
   it.live("tells of each finding once, of environments' too, while the run goes on", () =>
     Effect.gen(function* () {
       const { bodies, url } = yield* listening(204)

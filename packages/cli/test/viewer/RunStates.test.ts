@@ -102,7 +102,7 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
         yield* Effect.promise(async () => {
           await page.reload()
           await page.locator(".liveness.is-stopped").waitFor()
-          assert.match(await tiles(), /of 100 · stopped \d+ \w+ ago/)
+          assert.match(await tiles(), /of 100 · stopped \d+ \w+( \d+ \w+)? ago/)
           assert.notInclude(await tiles(), " left")
           assert.include(
             await page.locator(".finding").first().innerText(),

@@ -45,6 +45,10 @@ export const ofFile = (error: PlatformError.PlatformError): string => {
   return called(cause instanceof Error ? cause.message : error.message, error)
 }
 
+/** Like `ofFile` for an error of a file operation, like `of` for another one. */
+export const ofFileOr = (error: { readonly message: string }): string =>
+  Predicate.isTagged(error, "PlatformError") ? ofFile(error as PlatformError.PlatformError) : of(error)
+
 /** The innermost message: "fetch failed" is unspecific, its cause reports ECONNREFUSED. */
 export const root = (error: { readonly message: string; readonly cause?: unknown }): string => {
   let message = error.message

@@ -1,15 +1,20 @@
 /** Waits with log messages, and with time limits. */
 import { type Duration, Effect, type Exit, Fiber } from "effect"
 
-const firstMillis = 3_000
+const firstMillis = 1_000
 const secondMillis = 30_000
 const sparsestMillis = 600_000
 
-/** Reports after 3 seconds, 33, 66, 132, … and then every ten minutes, to limit the log; never ends. */
-export const reminders = (report: (seconds: number) => Effect.Effect<void>): Effect.Effect<never> =>
+type Report = (seconds: number) => Effect.Effect<void>
+
+/**
+ * Reports after 1 second (or `first` milliseconds), 31, 62, 124, … and then every ten minutes, to limit the log; never
+ * ends.
+ */
+export const reminders = (report: Report, first = firstMillis): Effect.Effect<never> =>
   Effect.gen(function* () {
     let waited = 0
-    let pause = firstMillis
+    let pause = first
     for (;;) {
       yield* Effect.sleep(pause)
       waited += pause
@@ -18,11 +23,11 @@ export const reminders = (report: (seconds: number) => Effect.Effect<void>): Eff
     }
   })
 
-/** Reports what an effect waits for while it runs; `report` gets the seconds so far. */
+/** Reports what an effect waits for while it runs; `report` gets the seconds so far. `first`: as in `reminders`. */
 export const telling =
-  (report: (seconds: number) => Effect.Effect<void>) =>
+  (report: Report, first?: number) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.flatMap(Effect.forkChild(reminders(report)), (reporter) =>
+    Effect.flatMap(Effect.forkChild(reminders(report, first)), (reporter) =>
       Effect.onExit(effect, () => Fiber.interrupt(reporter))
     )
 

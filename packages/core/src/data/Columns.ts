@@ -9,6 +9,7 @@ import { Effect, Option, Result, Schema, Stream } from "effect"
 import { Dataset, DatasetError } from "./Dataset.ts"
 import * as ExactJson from "../base/json/ExactJson.ts"
 import * as Message from "../trajectory/Message.ts"
+import * as RowChat from "./RowChat.ts"
 
 /** The required type of a column's values. */
 export interface Kind<out A> {
@@ -67,14 +68,24 @@ export const bytes: Kind<Uint8Array> = {
   }
 }
 
-const decodeMessages = Schema.decodeUnknownOption(Schema.NonEmptyArray(Message.Message))
+const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** Lists may be JSON texts, as in CSV. */
+export const listOf = (value: unknown): unknown =>
+  typeof value === "string" ? Option.getOrElse(parseJson(value), () => value) : value
+
+/** A list of messages, which may be its JSON text, as in CSV. */
+export const messages: Kind<ReadonlyArray<Message.Message>> = {
+  expected: "a list of messages, each with role and content",
+  read: (value) => RowChat.read(listOf(value))
+}
 
 /** A chat: a list of messages, or a text, which is the user's. */
 export const chat: Kind<ReadonlyArray<Message.Message>> = {
   expected: "a text, or a list of messages with role and content",
   read: (value) => {
     const written = text.read(value)
-    return written === undefined ? Option.getOrUndefined(decodeMessages(value)) : [Message.user(written)]
+    return written === undefined ? RowChat.read(value) : [Message.user(written)]
   }
 }
 

@@ -1,11 +1,12 @@
 /**
- * Reads a CSV file as a stream of rows with their line number: values are separated by commas, the first line has the
- * names of the columns, and all values are strings. A heading under which rows would be misread is an error.
+ * Reads a CSV file as a stream of rows with their line number: values are separated by commas (`.tsv`: tabs), the first
+ * line has the names of the columns, and all values are strings. A heading under which rows would be misread is an
+ * error.
  */
 import { Effect, Stream } from "effect"
-import { createReadStream } from "node:fs"
 import * as Reason from "../base/Reason.ts"
 import { DatasetError } from "./DatasetError.ts"
+import * as FileBytes from "./FileBytes.ts"
 import * as Utf8 from "./Utf8.ts"
 
 /** The output of csv-parse with `info`. */
@@ -26,7 +27,7 @@ export const read = (source: string, path: string): Stream.Stream<CsvRow, Datase
     Effect.gen(function* () {
       const { parse } = yield* Effect.promise(() => import("#csv-parse"))
       const file = yield* Effect.acquireRelease(
-        Effect.sync(() => createReadStream(path)),
+        Effect.sync(() => FileBytes.open(path)),
         // Destroying the parser does not close the file it reads from.
         (stream) => Effect.sync(() => stream.destroy())
       )
@@ -48,7 +49,8 @@ export const read = (source: string, path: string): Stream.Stream<CsvRow, Datase
         lastLine = record.info.lines
         return record
       }
-      const records = parse({ bom: true, columns, info: true, skip_empty_lines: true, on_record: note })
+      const delimiter = isTabs(path) ? "\t" : ","
+      const records = parse({ bom: true, delimiter, columns, info: true, skip_empty_lines: true, on_record: note })
       const checked = Utf8.checked()
       for (const one of [file, checked]) one.on("error", (error: Error) => records.destroy(error))
       file.pipe(checked).pipe(records)
@@ -57,7 +59,7 @@ export const read = (source: string, path: string): Stream.Stream<CsvRow, Datase
         if (line === undefined) {
           return new DatasetError({ source, message: `${path} cannot be read: ${Reason.of(cause)}`, cause })
         }
-        const problem = headingProblem(names)
+        const problem = headingProblem(names, isTabs(path))
         if (problem !== undefined) return wrong(1, problem, cause)
         // The parser reports the last line of the file.
         return cause instanceof Error && "code" in cause && cause.code === "CSV_QUOTE_NOT_CLOSED"
@@ -66,7 +68,7 @@ export const read = (source: string, path: string): Stream.Stream<CsvRow, Datase
       }
       return Stream.fromAsyncIterable<CsvRecord, DatasetError>(records, failed).pipe(
         Stream.mapEffect(({ info, record }) => {
-          const problem = headingProblem(names)
+          const problem = headingProblem(names, isTabs(path))
           return problem === undefined
             ? Effect.succeed<CsvRow>({ value: record, row: info.lines, unit: "line" })
             : Effect.fail(wrong(1, problem))
@@ -75,6 +77,8 @@ export const read = (source: string, path: string): Stream.Stream<CsvRow, Datase
     })
   )
 
+const isTabs = (path: string): boolean => /\.tsv(\.gz)?$/i.test(path)
+
 const separators: ReadonlyArray<readonly [mark: string, name: string]> = [
   [";", "semicolons"],
   ["\t", "tabs"],
@@ -82,11 +86,12 @@ const separators: ReadonlyArray<readonly [mark: string, name: string]> = [
 ]
 
 /** The problem with the names of the columns, if any. */
-const headingProblem = (names: ReadonlyArray<string>): string | undefined => {
+const headingProblem = (names: ReadonlyArray<string>, isOfTabs: boolean): string | undefined => {
   const [only = ""] = names
-  const [, separator] = (names.length === 1 && separators.find(([mark]) => only.includes(mark))) || []
+  const others = isOfTabs ? [[",", "commas"] as const, ...separators] : separators
+  const [, separator] = (names.length === 1 && others.find(([mark]) => only.includes(mark))) || []
   if (separator !== undefined) {
-    return `one column is named ${JSON.stringify(only)}: values must be separated by commas, not by ${separator}`
+    return `one column is named ${JSON.stringify(only)}: values must be separated by ${isOfTabs ? "tabs" : "commas"}, not by ${separator}`
   }
   const empty = names.findIndex((name) => name.trim() === "")
   if (empty !== -1) return `column ${empty + 1} has no name (the names are ${names.join(", ")})`

@@ -2,9 +2,9 @@
  * Reads rows for environments: from the Hugging Face hub, from local files, or from memory in tests.
  *
  * A source is a string: `owner/name/[config/]split` on the hub (`openai/gsm8k/main/train`), or a path to a `.parquet`,
- * `.jsonl`, `.json` or `.csv` file (`./rows.jsonl`). Rows are decoded by a Schema; errors name file, line (or row) and
- * field. Downloads from the hub are kept on disk (`HF_HOME`, else `.atropos`); `HF_TOKEN` gives access to gated sets,
- * `HF_ENDPOINT` selects another hub.
+ * `.jsonl`, `.json`, `.csv` or `.tsv` file (`./rows.jsonl`; text also as `.gz`) or to a folder of them (`RowFolder`).
+ * Rows are decoded by a Schema; errors name file, line (or row) and field. Downloads from the hub are kept on disk
+ * (`HF_HOME`, else `.atropos`); `HF_TOKEN` gives access to gated sets, `HF_ENDPOINT` selects another hub.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Option, Path, Schema, SchemaIssue, Stream } from "effect"
@@ -15,6 +15,7 @@ import { DatasetError } from "./DatasetError.ts"
 import * as ExactJson from "../base/json/ExactJson.ts"
 import * as LocalPath from "../base/system/LocalPath.ts"
 import * as HubDataset from "./HubDataset.ts"
+import * as RowFolder from "./RowFolder.ts"
 import * as RowFiles from "./RowFiles.ts"
 
 /**
@@ -48,6 +49,7 @@ const mulberry32 = (state: number) => (): number => {
   return ((word ^ (word >>> 14)) >>> 0) / 4294967296
 }
 
+export { exists } from "./RowFolder.ts"
 export { DatasetError } from "./DatasetError.ts"
 
 /** Stream and list of the rows of a source; `row` is compiled once per call. */
@@ -78,7 +80,7 @@ export const layerNoDeps: Layer.Layer<Dataset, never, FileSystem.FileSystem | Pa
       const context = yield* Effect.context<FileSystem.FileSystem | Path.Path | HttpClient.HttpClient>()
       return fromRows((source) =>
         Option.match(LocalPath.of(source), {
-          onSome: (path) => RowFiles.read(source, path).pipe(Stream.map((row) => ({ ...row, place: source }))),
+          onSome: (path) => Stream.unwrap(Effect.map(RowFolder.files(source, path), (files) => ofFiles(source, files))),
           onNone: () =>
             Stream.unwrap(HubDataset.files(source)).pipe(
               Stream.flatMap((file) =>
@@ -174,6 +176,16 @@ interface PlacedRow extends RowFiles.Row {
   /** The file, for messages. */
   readonly place: string
 }
+
+/** The rows of local files, one file after the other. */
+const ofFiles = (source: string, files: ReadonlyArray<string>) =>
+  Stream.fromIterable(files).pipe(
+    Stream.flatMap((file) =>
+      RowFiles.read(source, file).pipe(
+        Stream.map((row) => ({ ...row, place: files.length === 1 ? source : `${source} (${file})` }))
+      )
+    )
+  )
 
 const fromRows = (read: (source: string) => Stream.Stream<PlacedRow, DatasetError>): DatasetShape => {
   const stream = <A, I, RD>(

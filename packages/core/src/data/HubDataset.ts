@@ -24,7 +24,7 @@ export const files = Effect.fn("HubDataset.files")(function* (source: string) {
   const split = parts.at(-1)
   if (parts.length < 3 || parts.length > 4 || split === undefined || !parts.every(HubFiles.isName)) {
     return yield* failure(
-      `"${source}" is neither a file (.jsonl, .json, .csv, .parquet) nor a data set of the hub (owner/name/split or owner/name/configuration/split)`
+      `"${source}" is neither a file (.jsonl, .json, .csv, .tsv, .parquet), a folder of such (./folder) nor a data set of the hub (owner/name/split or owner/name/configuration/split)`
     )
   }
   const fromHub = Effect.mapError((error: HubFiles.HubError) => failure(`${source}: ${error.message}`, error))

@@ -10,6 +10,7 @@ import { Array as Arr, Effect, FileSystem, Result, Schema, Stream } from "effect
 import type { PlatformError } from "effect/PlatformError"
 import { createReadStream } from "node:fs"
 import * as Reason from "../base/Reason.ts"
+import * as FileBytes from "./FileBytes.ts"
 
 /** The file is absent, unreadable, or in another format. */
 export class JsonLinesError extends Schema.TaggedError<JsonLinesError>()("JsonLinesError", {
@@ -54,6 +55,8 @@ export interface Options {
   readonly from?: Position
   /** Longer lines are faults. Default: 64 MiB, four times the service's limit of a group. */
   readonly maxLineBytes?: number
+  /** Decompresses a file by gzip; positions are then those in its text, and `from` must be the beginning. */
+  readonly isDecompressed?: boolean
 }
 
 const defaultMaxLineBytes = 64 * 1024 * 1024
@@ -120,6 +123,8 @@ const signatures: ReadonlyArray<readonly [bytes: ReadonlyArray<number>, what: st
   [[0xfe, 0xff], "text in UTF-16", "; convert it to UTF-8"]
 ]
 
+const isGzip = ([[first]]: (typeof signatures)[number]): boolean => first === 0x1f
+
 const unreadable = (path: string) => (cause: PlatformError) =>
   new JsonLinesError({
     path,
@@ -127,8 +132,8 @@ const unreadable = (path: string) => (cause: PlatformError) =>
     cause
   })
 
-/** Fails if a path is not a file of lines; `what` describes the expected lines. */
-export const inspect = Effect.fn("JsonLines.inspect")(function* (path: string, what: string) {
+/** Fails if a path is not a file of lines; `what` describes the expected lines, `isDecompressed` allows gzip. */
+export const inspect = Effect.fn("JsonLines.inspect")(function* (path: string, what: string, isDecompressed = false) {
   const fs = yield* FileSystem.FileSystem
   const { type } = yield* Effect.mapError(fs.stat(path), unreadable(path))
   const expected = `expected a JSON Lines file: ${what} on each line`
@@ -139,7 +144,7 @@ export const inspect = Effect.fn("JsonLines.inspect")(function* (path: string, w
   const head = new Uint8Array(4)
   yield* Effect.mapError(file.read(head), unreadable(path))
   const signature = signatures.find(([bytes]) => bytes.every((byte, index) => head[index] === byte))
-  if (signature !== undefined) {
+  if (signature !== undefined && !(isGzip(signature) && isDecompressed)) {
     return yield* new JsonLinesError({ path, message: `${path} is ${signature[1]}; ${expected}${signature[2]}` })
   }
 }, Effect.scoped)
@@ -147,14 +152,16 @@ export const inspect = Effect.fn("JsonLines.inspect")(function* (path: string, w
 /** The lines of a file from a position to its end at the time it is reached. */
 export const read = (
   path: string,
-  { from = start, maxLineBytes = defaultMaxLineBytes }: Options = {}
+  { from = start, isDecompressed = false, maxLineBytes = defaultMaxLineBytes }: Options = {}
 ): Stream.Stream<Line, JsonLinesError> =>
   Stream.suspend(() => {
     const cutting = cutter(from, maxLineBytes)
     return NodeStream.fromReadable<Uint8Array, JsonLinesError>({
       // Supports pipes, unlike a file system with positions.
       evaluate: () =>
-        createReadStream(path, { highWaterMark: chunkSize, ...(from.offset > 0 && { start: from.offset }) }),
+        isDecompressed
+          ? FileBytes.open(path, chunkSize)
+          : createReadStream(path, { highWaterMark: chunkSize, ...(from.offset > 0 && { start: from.offset }) }),
       onError: (cause) => new JsonLinesError({ path, message: `${path} cannot be read: ${Reason.of(cause)}`, cause })
     }).pipe(
       Stream.map(cutting.push),

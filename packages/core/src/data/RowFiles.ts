@@ -1,14 +1,16 @@
 /**
- * Reads a local `.jsonl`, `.json`, `.csv` or `.parquet` file as a stream of undecoded values with their line or row
- * number.
+ * Reads a local `.jsonl`, `.json`, `.csv`, `.tsv` or `.parquet` file, text also compressed (`.gz`), as a stream of
+ * undecoded values with their line or row number.
  *
  * A line of JSON Lines that is not JSON (a truncated file, a broken download) is reported with its number, skipped and
  * counted; a file without a single valid one is an error. Text is read in chunks of 256 KiB and parsed row by row;
  * parquet is read by a worker thread: no file blocks the event loop. CSV uses the first line as names and gives
  * strings.
  */
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Array as Arr, Effect, FileSystem, Option, Predicate, Result, Stream } from "effect"
 import { extname } from "node:path"
+import * as FileBytes from "./FileBytes.ts"
 import * as CsvFile from "./CsvFile.ts"
 import { DatasetError } from "./DatasetError.ts"
 import * as JsonLines from "./JsonLines.ts"
@@ -31,13 +33,10 @@ type Rows<R = never> = Stream.Stream<Row, DatasetError, R>
 
 /** The rows of the file at `path`; errors name `source`. */
 export const read = (source: string, path: string): Rows<FileSystem.FileSystem> => {
-  const reader = readers[extname(path).toLowerCase()]
+  const reader = readerOf(path)
   return reader === undefined
     ? Stream.fail(
-        new DatasetError({
-          source,
-          message: `${path} is not a supported file of rows: expected ${Object.keys(readers).join(", ")}`
-        })
+        new DatasetError({ source, message: `${path} is not a supported file of rows: expected ${extensions}` })
       )
     : Stream.unwrap(Effect.as(regular(source, path), reader(source, path)))
 }
@@ -58,10 +57,16 @@ const regular = Effect.fn("RowFiles.regular")(function* (source: string, path: s
 const unreadable = (source: string, path: string, cause: unknown): DatasetError =>
   new DatasetError({ source, message: `${path} cannot be read: ${Reason.of(cause)}`, cause })
 
-const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
+/** The bytes of a file; a compressed one is decompressed. */
+const bytesOf = (path: string): Stream.Stream<Uint8Array, unknown> =>
+  NodeStream.fromReadable<Uint8Array, unknown>({
+    evaluate: () => FileBytes.open(path, 256 * 1024),
+    onError: (cause) => cause
+  })
+
+const json = (source: string, path: string): Rows =>
   Stream.unwrap(
-    Effect.gen(function* () {
-      const files = yield* FileSystem.FileSystem
+    Effect.sync(() => {
       const cutter = JsonPieces.elements()
       let rows = 0
       let first: unknown
@@ -77,7 +82,7 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
               })
             )
       })
-      return files.stream(path, { chunkSize: 256 * 1024 }).pipe(
+      return bytesOf(path).pipe(
         Utf8.text,
         Stream.mapError((cause) => unreadable(source, path, cause)),
         Stream.map(cutter.push),
@@ -129,7 +134,7 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
     Effect.gen(function* () {
       const failed = (error: JsonLines.JsonLinesError): DatasetError =>
         new DatasetError({ source, message: error.message, cause: error })
-      yield* Effect.mapError(JsonLines.inspect(path, "JSON of a row"), failed)
+      yield* Effect.mapError(JsonLines.inspect(path, "JSON of a row", FileBytes.isCompressed(path)), failed)
       let rows = 0
       const faults: Array<string> = []
       const rowOf = (line: JsonLines.Line): Row | undefined => {
@@ -155,7 +160,7 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
         warnings += news.length
         return Effect.forEach(news, (fault) => Effect.logWarning(`skipped: ${fault}`), { discard: true })
       })
-      return JsonLines.read(path).pipe(
+      return JsonLines.read(path, { isDecompressed: FileBytes.isCompressed(path) }).pipe(
         Stream.mapError(failed),
         Stream.mapArrayEffect((lines) => {
           const rows = Arr.map(lines, rowOf)
@@ -215,5 +220,18 @@ const readers: { readonly [extension: string]: (source: string, path: string) =>
   ".ndjson": jsonLines,
   ".json": json,
   ".csv": CsvFile.read,
+  ".tsv": CsvFile.read,
   ".parquet": parquet
 }
+
+/** All extensions, for messages. */
+export const extensions = `${Object.keys(readers).join(", ")}, text also with .gz`
+
+const uncompressed = (path: string): string => (path.endsWith(".parquet.gz") ? path : path.replace(/\.gz$/i, ""))
+
+const readerOf = (path: string) => readers[extname(uncompressed(path)).toLowerCase()]
+
+export const isSupported = (path: string): boolean => readerOf(path) !== undefined
+
+/** A file's name without its extensions. */
+export const stem = (name: string): string => uncompressed(name).slice(0, -extname(uncompressed(name)).length)

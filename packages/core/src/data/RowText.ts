@@ -2,7 +2,7 @@
  * Parses the JSON text of one row, with numbers as written (`ExactJson`). Rejects deeper nesting than in any row, over
  * which recursion would crash the process, and repeated keys: a parser would keep only the last value.
  */
-import { Predicate, Result } from "effect"
+import { Result } from "effect"
 import * as ExactJson from "../base/json/ExactJson.ts"
 import * as Nesting from "../base/json/Nesting.ts"
 import * as RepeatedKeys from "../base/json/RepeatedKeys.ts"
@@ -15,20 +15,11 @@ class RepeatedKey {
   }
 }
 
-/** The number of keys in a parsed text. */
-const keysIn = (value: unknown): number => {
-  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + keysIn(one), 0)
-  if (!Predicate.isReadonlyObject(value) || value instanceof ExactJson.Numeral) return 0
-  const all = Object.values(value)
-  return all.reduce((sum: number, one) => sum + keysIn(one), all.length)
-}
-
 export const parse = (text: string): Result.Result<unknown, unknown> => {
   if (Nesting.isDeep(text)) return Result.fail(new SyntaxError("nested more than 200 levels deep"))
   const value = Result.try(() => ExactJson.parseWritten(text))
   if (Result.isFailure(value)) return value
-  // Only a text with more colons behind quotes than keys can repeat one: the scan takes longer than parsing.
-  const repeated = (text.match(/"\s*:/g)?.length ?? 0) > keysIn(value.success) ? RepeatedKeys.find(text) : undefined
+  const repeated = RepeatedKeys.findIn(text, value.success)
   return repeated === undefined ? value : Result.fail(new RepeatedKey(repeated))
 }
 

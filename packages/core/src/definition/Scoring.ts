@@ -1,6 +1,7 @@
 /** Scores the groups of an environment with its definition, validates the scores, and decides which count as solved. */
 import { Effect, Option } from "effect"
 import * as DefinitionCalls from "./UserCode.ts"
+import * as ItemTime from "./ItemTime.ts"
 import * as DefinitionResults from "./DefinitionResults.ts"
 import type { Definition, EnvironmentShape, RolloutGroup, Solved } from "./Definition.ts"
 import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
@@ -26,7 +27,11 @@ export const make = <Item, E, R>(
     if (own === undefined && score === undefined) return yield* crossing(new Error(none))
     const scores =
       own ??
-      (score === undefined ? [] : yield* DefinitionCalls.called("score", () => score(item, trajectories), "scores"))
+      (score === undefined
+        ? []
+        : yield* DefinitionCalls.called("score", () => score(item, trajectories), "scores").pipe(
+            ItemTime.during("score")
+          ))
     const results = yield* DefinitionResults.scores(
       own === undefined ? "score" : "collectTrajectories",
       scores,

@@ -3,6 +3,7 @@
  * were heard from. Pure; the service judges, and pages, commands and the rule `stalled` show its answer. Times are in
  * milliseconds since the epoch, all by one clock.
  */
+import * as TimeSpan from "../base/TimeSpan.ts"
 
 /**
  * `starting`: no step since the start; `stalled`: a process is alive, but there has been no progress for long;
@@ -15,7 +16,10 @@ export interface Activity {
   readonly state: State
   /** Seconds since the last progress. */
   readonly idleSeconds: number
-  /** Why it stalled, or ended without being stopped; null if neither, or if its user stopped it. */
+  /**
+   * Why it stalled, or ended without being stopped, or which of its environments is lost while others continue; null if
+   * neither, or if its user stopped it.
+   */
   readonly reason: string | null
   readonly environment: string | null
   /** The last error of each environment that had one. */
@@ -70,13 +74,6 @@ const maxReasonLength = 300
 const isAlive = ({ connected, hasReport, heardAt }: EnvironmentSigns, now: number): boolean =>
   connected && now - heardAt <= (hasReport ? silence : longSilence)
 
-/** `40 s`, `12 min`, `3 h`, `2 days`. */
-export const span = (seconds: number): string => {
-  if (seconds < 100) return `${Math.round(seconds)} s`
-  if (seconds < 100 * 60) return `${Math.round(seconds / 60)} min`
-  return seconds < 48 * 3600 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
-}
-
 /** The median of the latest step times; undefined before two steps. */
 const usualPause = (times: ReadonlyArray<number>): number | undefined => {
   const pauses = times.slice(1).map((time, index) => times[index]! - time)
@@ -106,7 +103,7 @@ const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
   const alive = present.filter((one) => isAlive(one, now))
   const silent = present.find((one) => !isAlive(one, now))
   const isHeld = lease !== null && lease.until > now
-  const ago = (time: number): string => span((now - time) / second)
+  const ago = (time: number): string => TimeSpan.format((now - time) / second)
   if (alive.length > 0 && !isHeld && trainerSeenAt !== null && now - trainerSeenAt > silence) {
     return general(`no trainer has asked for a batch for ${ago(trainerSeenAt)}`)
   }
@@ -125,6 +122,25 @@ const whyStalled = (signs: Signs, now: number, moved: number): Reason => {
   const busy = alive.find(({ running }) => running > 0)
   if (busy !== undefined) return about(busy, `no group completed, ${busy.running} items in progress`)
   return about(alive[0]!, "no group received")
+}
+
+/** Silent for this long, one that reports is gone. */
+const lostAfter = 60 * second
+
+/** Its name as it asked for; one that restarts gets another number. */
+const desiredName = ({ name }: EnvironmentSigns): string => name.replace(/_\d+$/, "")
+
+/** An environment that others continue without: it did not deregister, and no other one has its place. */
+const lostOf = (environments: ReadonlyArray<EnvironmentSigns>, now: number): Reason | undefined => {
+  const alive = new Set(environments.filter((one) => isAlive(one, now)).map(desiredName))
+  if (alive.size === 0) return undefined
+  const lost = environments.find(
+    (one) => one.connected && one.hasReport && now - one.heardAt > lostAfter && !alive.has(desiredName(one))
+  )
+  return (
+    lost &&
+    about(lost, `not heard from for ${TimeSpan.format((now - lost.heardAt) / second)}; others continue without it`)
+  )
 }
 
 /** Explains how a run without processes ended; no reason if its user stopped it. */
@@ -172,5 +188,5 @@ export const of = (signs: Signs, now: number): Activity => {
       ? workPatience
       : Math.max(isWorking ? workPatience : minPatience, patientSteps * (pause ?? 0))
   if (idle > patience) return make("stalled", whyStalled(signs, now, moved))
-  return make(isStarting ? "starting" : "running")
+  return make(isStarting ? "starting" : "running", lostOf(environments, now))
 }

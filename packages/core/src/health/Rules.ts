@@ -1,10 +1,10 @@
 /** The table of all rules of a run's health. */
+import * as TimeSpan from "../base/TimeSpan.ts"
 import { type Finding, type Findings, percent, type Rule, seriesOf, standing, trainer, window } from "./Finding.ts"
 import * as GraderRules from "./GraderRules.ts"
 import * as PolicyRules from "./PolicyRules.ts"
 import * as RateRule from "./RateRule.ts"
 import * as RewardRules from "./RewardRules.ts"
-import * as Activity from "./Activity.ts"
 import * as Series from "./Series.ts"
 import type { Recorded } from "./Series.ts"
 
@@ -65,7 +65,7 @@ const stalledRule: Rule = {
     const { environment, idleSeconds, reason, state } = activity
     if (state !== "stalled" && (state !== "stopped" || reason === null)) return []
     const step = lastStep(recorded)
-    const idle = Activity.span(idleSeconds)
+    const idle = TimeSpan.format(idleSeconds)
     return [
       {
         severity: "broken",
@@ -79,9 +79,25 @@ const stalledRule: Rule = {
   }
 }
 
+/** The rule for a mixture that lost a part, as judged by the service (`Activity`). */
+const lostRule: Rule = {
+  title: "Environment lost",
+  words:
+    "an environment has not been heard from for a minute and did not deregister, while others of the run are: batches are made without it",
+  judge: (recorded) => {
+    const activity = recorded.activity?.()
+    if (activity === undefined || (activity.state !== "running" && activity.state !== "starting")) return []
+    const { environment, reason } = activity
+    if (environment === null || reason === null) return []
+    const step = lastStep(recorded)
+    return [{ severity: "broken", source: environment, metric: "", from: step, to: step, message: `${reason}.` }]
+  }
+}
+
 /** By name, gravest first. */
 export const rules = {
   stalled: stalledRule,
+  lost: lostRule,
   grader: GraderRules.grader,
   expected: GraderRules.expected,
   contradictions: GraderRules.contradictions,

@@ -2,7 +2,8 @@
  * Appends whole records to a file: a partial write is truncated, so that a retry leaves neither partial nor duplicate
  * records.
  */
-import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
+import { Effect, FileSystem, Path, type PlatformError, Scope } from "effect"
+import * as SameFile from "../base/system/SameFile.ts"
 
 export interface AppendFile {
   /** Size in bytes. */
@@ -14,7 +15,7 @@ const newline = 0x0a
 
 /**
  * Opens a file, creating its folders; `lines`: ends a last line that a crash truncated, so that the next one starts on
- * its own line.
+ * its own line, and begins a new file if this one was removed or replaced.
  */
 export const open = Effect.fnUntraced(function* (
   file: string,
@@ -22,12 +23,23 @@ export const open = Effect.fnUntraced(function* (
 ): Effect.fn.Return<AppendFile, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  yield* fs.makeDirectory(path.dirname(file), { recursive: true })
-  const opened = yield* fs.open(file, { flag: "a+" })
+  const scope = yield* Effect.scope
+  const openFile = Effect.andThen(
+    fs.makeDirectory(path.dirname(file), { recursive: true }),
+    Scope.provide(fs.open(file, { flag: "a+" }), scope)
+  )
+  let opened = yield* openFile
   let size = Number((yield* opened.stat).size)
   let isTorn = false
 
+  const reopen = Effect.gen(function* () {
+    opened = yield* openFile
+    size = Number((yield* opened.stat).size)
+    isTorn = false
+  })
+
   const append = Effect.fnUntraced(function* (bytes: Uint8Array) {
+    if (lines && !(yield* Effect.provideService(SameFile.isAt(opened, file), FileSystem.FileSystem, fs))) yield* reopen
     if (isTorn) yield* opened.truncate(size)
     isTorn = true
     yield* opened.writeAll(bytes)

@@ -5,6 +5,7 @@
  * reports that none can succeed. Results of a step are written to a new folder, never over earlier ones: `metrics.json`
  * in the original's format (atroposlib/envs/base.py, `evaluate_log`) and `samples.jsonl`, one line per completion.
  */
+import * as ItemTime from "../definition/ItemTime.ts"
 import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory, isUnusable } from "../Environment.ts"
 import * as Evaluation from "../evaluation/Statistics.ts"
@@ -38,6 +39,9 @@ export class EvaluationFileError extends Schema.TaggedError<EvaluationFileError>
   cause: Schema.Defect()
 }) {}
 
+/** Failures that are logged each; a model whose prompts are too long fails at hundreds. */
+const shownFailures = 5
+
 /**
  * Evaluates all held-out items, at most `max_eval_workers` concurrently; undefined if the environment has no
  * evaluation.
@@ -49,29 +53,23 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
   if (Option.isNone(environment.evaluation)) return Option.none<Evaluated>()
   const { maxEvalWorkers, workerTimeout } = environment.settings
   const { onItem = () => Effect.void } = options
-  const late = () =>
-    Effect.fail(
-      new EnvironmentError({
-        environment: environment.name,
-        message: `took longer than ${workerTimeout} seconds`,
-        cause: new Cause.TimeoutError()
-      })
-    )
+  let failed = 0
+  const late = (cause: Cause.TimeoutError) =>
+    new EnvironmentError({ environment: environment.name, message: cause.message, cause })
   const started = yield* Clock.currentTimeMillis
   const results = yield* environment.evaluation.value.pipe(
     Stream.mapEffect(
       ({ evaluate, id, label }) => {
-        const limited =
-          workerTimeout > 0
-            ? Effect.timeoutOrElse(evaluate, { duration: workerTimeout * 1000, orElse: late })
-            : evaluate
-        return limited.pipe(
+        return evaluate.pipe(
+          ItemTime.within(workerTimeout, `took longer than ${workerTimeout} seconds`),
+          Effect.mapError((error) => (Cause.isTimeoutError(error) ? late(error) : error)),
           Effect.map((trajectories): EvaluatedItem | FailedItem => ({ item: label, id, trajectories })),
           Effect.catchCause((cause) => {
             const error = Cause.squash(cause)
             if (isUnusable(error)) return Effect.fail(error)
             const failure: EvaluatedItem | FailedItem = { item: label, reason: Reason.ofCause(cause) }
-            return Effect.as(Effect.logWarning("evaluation of an item failed", failure), failure)
+            const log = failed++ < shownFailures ? Effect.logWarning : Effect.logDebug
+            return Effect.as(log("evaluation of an item failed", failure), failure)
           }),
           Effect.tap(onItem)
         )
@@ -80,6 +78,9 @@ export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
     ),
     Stream.runCollect
   )
+  if (failed > shownFailures) {
+    yield* Effect.logWarning("evaluations of items failed in total", { failed, items: results.length })
+  }
   const evaluated: Evaluated = {
     items: results.filter((result) => "trajectories" in result),
     failures: results.filter((result) => "reason" in result),

@@ -71,7 +71,7 @@ export interface Summary extends Totals {
   readonly evaluations: number
 }
 
-/** Rejects settings that do not fit the run, and suggests ones that do. */
+/** Rejects settings that do not fit the run, and suggests ones that do; warns of those that need other environments. */
 export const checkSettings = (
   environment: string,
   groupSize: number,
@@ -91,5 +91,11 @@ export const checkSettings = (
   if (totalSteps === -1) {
     return refuse("total_steps is -1, but the run has no number of steps: set total_steps")
   }
-  return Effect.void
+  // Batches are filled exactly, which groups of other sizes may help to.
+  return batchSize % groupSize === 0
+    ? Effect.void
+    : Effect.logWarning(
+        "groups of this size alone never fill a batch: set group_size to a divisor of the run's batch size, unless other environments complete it",
+        { group_size: groupSize, batch_size: batchSize }
+      )
 }

@@ -10,6 +10,7 @@
 import { Effect, Predicate, Result, Stream } from "effect"
 import * as PythonJson from "./wire/PythonJson.ts"
 import * as ContentId from "../base/ContentId.ts"
+import * as RepeatedKeys from "../base/json/RepeatedKeys.ts"
 import * as JsonLines from "../data/JsonLines.ts"
 import type { ScoredGroup } from "../trajectory/ScoredGroup.ts"
 import * as Timings from "../trajectory/Timings.ts"
@@ -142,6 +143,8 @@ export const parse = (
   if (Result.isFailure(parsed)) {
     return Result.fail(`is not JSON (${parsed.failure.message} at character ${parsed.failure.position + 1})`)
   }
+  const repeated = RepeatedKeys.findIn(text, parsed.success.value)
+  if (repeated !== undefined) return Result.fail(`repeats the key ${JSON.stringify(repeated)} in an object`)
   const { notFinite } = parsed.success
   const line = ExactMessages.keep(parsed.success.value, () => new TextEncoder().encode(text))
   const sample = Predicate.isReadonlyObject(line) ? sampled(line) : undefined

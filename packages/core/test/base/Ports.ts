@@ -22,6 +22,14 @@ export const hangingUp: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   (server) => `http://127.0.0.1:${portOf(server)}`
 )
 
+/** A server that takes every connection, and never answers. */
+export const silent: Effect.Effect<string, never, Scope.Scope> = Effect.gen(function* () {
+  const open = new Set<Socket>()
+  const server = yield* listening((socket) => void open.add(socket.resume().on("error", () => {})))
+  yield* Effect.addFinalizer(() => Effect.sync(() => open.forEach((socket) => socket.destroy())))
+  return `http://127.0.0.1:${portOf(server)}`
+})
+
 /**
  * A port that refuses connections except while the test's service listens on it. It is the local end of a connection of
  * the test's, so the system assigns it to no other process, but a server can listen on it by number.

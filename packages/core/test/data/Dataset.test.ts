@@ -3,6 +3,7 @@ import { ConfigProvider, Effect, FileSystem, Layer, Logger, Path, type Scope, Sc
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync, statSync } from "node:fs"
+import { gzipSync } from "node:zlib"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
 import * as Columns from "../../src/data/Columns.ts"
@@ -36,6 +37,20 @@ const written = Effect.fnUntraced(function* (folder: string, name: string, text:
   const path = (yield* Path.Path).join(folder, name)
   yield* (yield* FileSystem.FileSystem).writeFileString(path, text)
   return path
+})
+
+const rows = [
+  { question: "one plus one", answer: "2" },
+  { question: "Größe", answer: "3" }
+]
+
+/** A line of JSON Lines. */
+const line = (question: string) => `${JSON.stringify({ question, answer: "a" })}\n`
+
+const inEachForm = (rows: ReadonlyArray<{ readonly question: string; readonly answer: string }>) => ({
+  "rows.jsonl": rows.map((row) => `${JSON.stringify(row)}\n`).join(""),
+  "rows.json": JSON.stringify(rows),
+  "rows.csv": `question,answer\n${rows.map(({ answer, question }) => `${question},${answer}`).join("\n")}\n`
 })
 
 describe("Dataset, files", () => {
@@ -448,6 +463,79 @@ describe("Dataset, files", () => {
           (yield* Effect.flip(rowsOf(path, Problem))).message,
           "text.parquet cannot be read: it is not a parquet file, or is corrupt"
         )
+      })
+    )
+  )
+
+  it.effect("reads text files compressed by gzip, and values separated by tabs", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const { join } = yield* Path.Path
+        const fs = yield* FileSystem.FileSystem
+        const tabs = `question\tanswer\n${rows.map(({ answer, question }) => `${question}\t${answer}`).join("\n")}\n`
+        for (const [name, text] of Object.entries({ ...inEachForm(rows), "rows.tsv": tabs })) {
+          assert.deepStrictEqual(yield* rowsOf(yield* written(folder, name, text), Problem), rows, name)
+          const path = join(folder, `${name}.gz`)
+          yield* fs.writeFile(path, gzipSync(text))
+          assert.deepStrictEqual(yield* rowsOf(path, Problem), rows, `${name}.gz`)
+        }
+        for (const name of ["broken.jsonl.gz", "broken.csv.gz", "broken.json.gz"]) {
+          const path = join(folder, name)
+          yield* fs.writeFile(path, gzipSync(tabs).subarray(0, 40))
+          assert.include((yield* Effect.flip(rowsOf(path, Problem))).message, "unexpected end of file")
+        }
+        const commas = yield* written(folder, "commas.tsv", "question,answer\na,b\n")
+        assert.include(
+          (yield* Effect.flip(rowsOf(commas, Problem))).message,
+          "values must be separated by tabs, not by commas"
+        )
+      })
+    )
+  )
+
+  it.effect("reads a folder in the layout of the hub's data sets, and names its splits", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const { join } = yield* Path.Path
+        const fs = yield* FileSystem.FileSystem
+        const make = Effect.fnUntraced(function* (name: string, files: { readonly [name: string]: string }) {
+          yield* fs.makeDirectory(join(folder, name), { recursive: true })
+          for (const [file, text] of Object.entries(files)) yield* written(folder, join(name, file), text)
+          return join(folder, name)
+        })
+        const questions = (path: string) =>
+          Effect.map(rowsOf(path, Problem), (all) => all.map(({ question }) => question))
+        const problem = (path: string) => Effect.map(Effect.flip(rowsOf(path, Problem)), ({ message }) => message)
+
+        const one = yield* make("one", { "rows.jsonl": line("1"), "README.md": "", "dataset_info.json": "{}" })
+        assert.deepStrictEqual(yield* questions(one), ["1"])
+
+        yield* make("hub/data", {
+          "train-00001-of-00002.jsonl": line("2"),
+          "train-00000-of-00002.jsonl": line("1"),
+          "test-00000-of-00001.jsonl": line("3")
+        })
+        const hub = join(folder, "hub")
+        assert.match(
+          yield* problem(hub),
+          /hub is a folder with the splits or files test, train: give one, .*hub\/train$/
+        )
+        assert.deepStrictEqual(yield* questions(join(hub, "train")), ["1", "2"])
+        assert.deepStrictEqual(yield* questions(join(hub, "test")), ["3"])
+        assert.isTrue(yield* Dataset.exists(join(hub, "train")))
+        assert.isFalse(yield* Dataset.exists(join(hub, "validation")))
+
+        // Rows that a download has not brought yet are no smaller data set.
+        const half = yield* make("half", { "train-00000-of-00002.jsonl": line("1") })
+        assert.include(yield* problem(half), "1 of the 2 files of a split")
+        const twice = yield* make("twice", { "train.csv": "question,answer\na,b\n", "train.jsonl": line("1") })
+        assert.include(yield* problem(twice), "several files (train.csv, train.jsonl): give one")
+        const saved = yield* make("saved", { "data-00000-of-00001.arrow": "", "dataset_info.json": "{}" })
+        assert.include(
+          yield* problem(saved),
+          "Arrow files, as save_to_disk writes them: write the rows with to_parquet"
+        )
+        assert.include(yield* problem(yield* make("none", { "README.md": "" })), "no files of rows: expected .jsonl")
       })
     )
   )

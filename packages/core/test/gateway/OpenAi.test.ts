@@ -251,6 +251,11 @@ describe("the gateway and the openai package", () => {
           assert.instanceOf(refused, BadRequestError)
           assert.strictEqual(refused.param, parameter)
         }
+        const allowed = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [weather] } }
+        const some: unknown = yield* failing(client(session), { tools: [weather], tool_choice: allowed })
+        assert.instanceOf(some, BadRequestError)
+        assert.strictEqual(some.code, "unsupported_parameter")
+        assert.match(some.message, /allowed_tools is not supported: send the allowed tools alone in tools/)
         assert.strictEqual((yield* session.trajectories).length, 0)
       })
     )

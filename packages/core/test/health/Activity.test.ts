@@ -66,7 +66,7 @@ describe("Activity", () => {
     assert.strictEqual(because({ environments: [{ ...letters, connected: false }] }), "no environment is connected")
     assert.strictEqual(
       because({ environments: [{ ...letters, heardAt: now - 150 * second }] }),
-      "letters_0: not heard from for 3 min"
+      "letters_0: not heard from for 2 min 30 s"
     )
     const lastError = { at: now - 9 * second, message: "cjhb: the grader refused the connection" }
     const failing = stateOf(180, { environments: [{ ...letters, lastError }] })
@@ -139,6 +139,25 @@ describe("Activity", () => {
       assert.strictEqual(state, "stopped")
     }
   )
+
+  it("names an environment that others continue without, unless it deregistered or was started again", () => {
+    const numbers = { ...letters, name: "numbers_1", heardAt: now - 90 * second }
+    const lost = stateOf(5, { environments: [letters, numbers] })
+    assert.strictEqual(lost.state, "running")
+    assert.deepStrictEqual(found(lost), [
+      ["lost", "numbers_1: not heard from for 1 min 30 s; others continue without it."]
+    ])
+    for (const other of [
+      { ...numbers, connected: false },
+      { ...numbers, heardAt: now - 50 * second },
+      // The original's are silent during long rollouts.
+      { ...numbers, hasReport: false }
+    ]) {
+      assert.deepStrictEqual(found(stateOf(5, { environments: [letters, other] })), [])
+    }
+    const again = { ...numbers, name: "numbers_2", heardAt: now }
+    assert.deepStrictEqual(found(stateOf(5, { environments: [letters, numbers, again] })), [])
+  })
 
   it("is told by a rule of health, and only where something is wrong", () => {
     assert.deepStrictEqual(found(undefined), [])

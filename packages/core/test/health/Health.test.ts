@@ -169,6 +169,22 @@ describe("Health", () => {
     assert.deepStrictEqual(names({ math_0: { "train/truncated_fraction": late(0, 0.5) } }), ["truncation"])
   })
 
+  it("takes no short answers that settle for one of the reference's for a policy far from it", () => {
+    const kl = { "grpo/kl": course(60, (step) => (step <= 40 ? 0.01 : 0.4)) }
+    const found = (...lengths: ReadonlyArray<number>) =>
+      names({
+        trainer: kl,
+        ...Object.fromEntries(
+          lengths.map((tokens, index) => [`env_${index}`, { "train/completion_lengths": course(60, () => tokens) }])
+        )
+      })
+    assert.deepStrictEqual(found(), ["divergence"])
+    assert.deepStrictEqual(found(2), [])
+    assert.deepStrictEqual(found(14), [])
+    assert.deepStrictEqual(found(20), ["divergence"])
+    assert.deepStrictEqual(found(2, 20), ["divergence"])
+  })
+
   it("names truncation before the steps that it made useless, while an environment's rows are fewer", () => {
     const cards = (rows: number) =>
       Health.cards(

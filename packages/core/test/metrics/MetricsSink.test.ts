@@ -308,6 +308,23 @@ describe("FileSink", () => {
     }).pipe(Effect.provide(quiet))
   )
 
+  it.live("begins a new file where its folder was removed while it writes", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const at = yield* folder
+      const sink = yield* FileSink.make(`${at}/run`)
+      yield* record([sink], (recorder) =>
+        Effect.gen(function* () {
+          yield* recorder.figures(1, { "train/loss": 0.5 })
+          yield* recorder.flush
+          yield* fs.remove(`${at}/run`, { recursive: true })
+          yield* recorder.figures(2, { "train/loss": 0.25 })
+        }).pipe(Effect.orDie)
+      )
+      assert.strictEqual(yield* fs.readFileString(`${at}/run/metrics.jsonl`), '{"step":2,"train/loss":0.25}\n')
+    }).pipe(Effect.provide(quiet))
+  )
+
   it.live("a full disk stops nothing, and is told", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem

@@ -5,6 +5,7 @@ import * as Dataset from "../../src/data/Dataset.ts"
 import * as Environment from "../../src/Environment.ts"
 import { InferenceError } from "../../src/inference/wire/Inference.ts"
 import * as MemoryTrajectoryClient from "../../src/service/memory/MemoryTrajectoryClient.ts"
+import * as Options from "../../src/rollout/Options.ts"
 import * as EvaluationRun from "../../src/rollout/EvaluationRun.ts"
 import * as Rollout from "../../src/rollout/Rollout.ts"
 import { bytes, Tokenizer, type TokenizerShape } from "../../src/inference/tokenizer/Tokenizer.ts"
@@ -118,6 +119,19 @@ describe("Rollout", () => {
       assert.strictEqual(error.reason, "settings")
       assert.match(error.message, /group_size is 8.*4 sequences.*lower group_size to 4/)
     }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect("warns of a group size that never fills a batch alone", () =>
+    Effect.gen(function* () {
+      const warnings: Array<unknown> = []
+      const logger = Logger.layer([Logger.make(({ message }) => void warnings.push(message))])
+      for (const groupSize of [1, 4, 16]) {
+        yield* Options.checkSettings("numbers", groupSize, 16, 10).pipe(Effect.provide(logger))
+      }
+      assert.deepStrictEqual(warnings, [])
+      yield* Options.checkSettings("numbers", 6, 16, 10).pipe(Effect.provide(logger))
+      assert.match(JSON.stringify(warnings), /never fill a batch.*"group_size":6,"batch_size":16/)
+    })
   )
 
   it.effect("never has more under way and queued than max_batches_offpolicy allows, and cancels nothing", () =>
@@ -836,6 +850,29 @@ describe("Rollout", () => {
       assert.deepStrictEqual(report.failures, [{ item: "3", reason: "judge is away" }])
       const samples = (yield* fs.readFileString(`${evals}/numbers/step-2/samples.jsonl`)).trim().split("\n")
       assert.strictEqual(samples.length, 6)
+    }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect("logs the first failures of an evaluation, then how many there were", () =>
+    Effect.gen(function* () {
+      const logged: Array<string> = []
+      const environment = yield* numbers({
+        evaluation: {
+          items: Stream.range(0, 19),
+          collectTrajectories: (item) =>
+            item < 12 ? Effect.die(new Error(`no luck with ${item}`)) : Effect.succeed([trajectory(item)])
+        }
+      })
+      const { failures } = Option.getOrThrow(
+        yield* EvaluationRun.evaluate(environment).pipe(
+          Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(JSON.stringify(message)))])),
+          Effect.provideService(References.MinimumLogLevel, "Warn")
+        )
+      )
+      assert.strictEqual(failures.length, 12)
+      const about = (text: string) => logged.filter((line) => line.includes(text))
+      assert.strictEqual(about("evaluation of an item failed").length, 5)
+      assert.match(about("in total").join(), /"failed":12,"items":20/)
     }).pipe(Effect.provide(layerParts))
   )
 

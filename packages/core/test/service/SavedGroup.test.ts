@@ -103,6 +103,16 @@ describe("SavedGroup", () => {
   const good = JSON.stringify(group)
   const faults: ReadonlyArray<readonly [name: string, line: string, says: string]> = [
     ["text", "hello", "is not JSON (Expecting value at character 1)"],
+    [
+      "a key twice, of which another program would read the other value",
+      `${JSON.stringify(group).slice(0, -1)},"scores":[-1,1]}`,
+      'repeats the key "scores" in an object'
+    ],
+    [
+      "a key twice inside of a message",
+      '{"scores":[1],"messages":[[{"role":"user","content":"a","content":"b"}]]}',
+      'repeats the key "content" in an object'
+    ],
     ["an array", "[1]", "is an array; expected a scored group"],
     [
       "a row of a data set",

@@ -5,6 +5,7 @@
  * answer are trained on (`SessionRuns`). A run that throws, takes too long or never calls the model is dropped from its
  * group, unless `scoreFailure` scores it.
  */
+import * as ItemTime from "@atropos/core/definition/ItemTime"
 import { type Dataset, Environment, Laws, type ServerManager, type Trajectory } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
 import * as OwnCopy from "@atropos/core/base/system/OwnCopy"
@@ -176,10 +177,7 @@ const scored = Effect.fnUntraced(function* (
   if (score === undefined) {
     return yield* new Environment.Unscorable({ message: "claims need a score function" })
   }
-  return yield* checked(
-    "score",
-    Foreign.call(() => score(session))
-  )
+  return yield* checked("score", ItemTime.during("score")(Foreign.call(() => score(session))))
 })
 
 const checked = (part: string, judging: Effect.Effect<unknown, Foreign.Thrown>) =>
@@ -212,6 +210,7 @@ const judge = Effect.fnUntraced(function* (
     if (scoreFailure === undefined || trajectories.length === 0) return outcome
     const { error, reason } = outcome
     const score = yield* Foreign.call(() => scoreFailure({ ...session, error, reason })).pipe(
+      ItemTime.during("scoreFailure"),
       Effect.mapError(Foreign.fault("scoreFailure"))
     )
     return score === undefined ? outcome : yield* checked("scoreFailure", Effect.succeed(score))

@@ -1,4 +1,4 @@
-/** Logs failed runs once per reason, and counts all of them. */
+/** Logs failed runs once per reason, counts all of them, and logs their number at the end. */
 import { ItemLabel } from "@atropos/core"
 import { Effect } from "effect"
 import type { AnyAgent } from "./AgentDefinition.ts"
@@ -8,24 +8,29 @@ export interface Failures {
   readonly report: (item: unknown, failed: Failed) => Effect.Effect<void>
   /** Explains why an item has no group, with the newest reason. */
   readonly summary: (runs: number, kept: number) => string
+  /** Logs how many of all runs failed, with the most frequent reason; nothing if none did. */
+  readonly total: (runs: number) => Effect.Effect<void>
 }
 
 export const labelOf = (agent: Pick<AnyAgent, "label">, item: unknown): string =>
   agent.label?.(item) ?? ItemLabel.of(item)
 
-/** Maximum number of distinct reasons logged; more are only counted. */
+/** Maximum number of distinct reasons logged and counted; of more only their number is known. */
 const max = 100
 
 /** `label` describes an item in a few words. */
 export const make = (agent: string, label: (item: unknown) => string = ItemLabel.of): Failures => {
-  const logged = new Set<string>()
+  const times = new Map<string, number>()
+  let failed = 0
   let newest = ""
   return {
     report: (item, { kind, reason }) =>
       Effect.suspend(() => {
         newest = reason
-        const isKnown = logged.has(reason) || logged.size >= max
-        logged.add(reason)
+        failed++
+        const before = times.get(reason) ?? 0
+        const isKnown = before > 0 || times.size >= max
+        if (before > 0 || !isKnown) times.set(reason, before + 1)
         return isKnown
           ? Effect.logDebug("a run of the agent failed", { agent, kind, reason })
           : Effect.logWarning("a run of the agent failed; repetitions are only counted", {
@@ -38,6 +43,13 @@ export const make = (agent: string, label: (item: unknown) => string = ItemLabel
     summary: (runs, kept) =>
       kept === 0
         ? `${runs === 1 ? "the run" : `all ${runs} runs`} of the agent failed; last failure: ${newest}`
-        : `only one of ${runs} runs of the agent has a score, so it cannot be compared; last failure: ${newest}`
+        : `only one of ${runs} runs of the agent has a score, so it cannot be compared; last failure: ${newest}`,
+    total: (runs) =>
+      Effect.suspend(() => {
+        const [most] = [...times].sort(([, left], [, right]) => right - left)
+        if (most === undefined) return Effect.void
+        const [reason, count] = most
+        return Effect.logWarning("failed runs of the agent in total", { agent, failed, runs, times: count, reason })
+      })
   }
 }

@@ -10,7 +10,7 @@
 import { Dataset, type Environment } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/definition/EnvironmentError"
 import * as LocalPath from "@atropos/core/base/system/LocalPath"
-import { Effect, FileSystem, Option, Path, Predicate, Schema, Stream } from "effect"
+import { Effect, Option, Path, Predicate, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import { answerFields } from "./AgentSample.ts"
 import * as Foreign from "./Foreign.ts"
@@ -201,12 +201,11 @@ const located = Effect.fnUntraced(function* (input: string | URL, folder: string
   if (input instanceof URL) return fileURLToPath(input)
   const local = LocalPath.of(input)
   if (Option.isNone(local)) return input
-  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const places = [
     ...new Set([...(folder === undefined ? [] : [path.resolve(folder, local.value)]), path.resolve(local.value)])
   ]
-  for (const place of places) if (yield* Effect.orElseSucceed(fs.exists(place), () => false)) return place
+  for (const place of places) if (yield* Dataset.exists(place)) return place
   return yield* new Dataset.DatasetError({
     source: input,
     message: `${input}: file not found (tried ${places.join(" and ")})`

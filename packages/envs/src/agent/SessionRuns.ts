@@ -91,6 +91,8 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   const gateway = yield* ownGateway
   const figures = AgentFigures.make()
   const failures = Failures.make(name, label)
+  let runs = 0
+  yield* Effect.addFinalizer(() => failures.total(runs))
   const firstRuns = FirstRuns.make(groupSize, isProgram)
   const prompts = PromptCheck.make(name)
 
@@ -105,6 +107,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     })
     const report = attempt.report?.()
     const outcome = report === undefined ? ran : RunReport.withCalls(ran, report)
+    runs++
     figures.add(outcome, counts, report?.stopReasons)
     yield* prompts.look(numbered.item, outcome.messages)
     const verdict = yield* attempt.judge(outcome)

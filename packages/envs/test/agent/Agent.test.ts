@@ -346,6 +346,43 @@ describe("defineAgent", () => {
     })
   )
 
+  it.effect("logs at its end how many runs failed, and why most of them did", () => {
+    const totalOf = (fails: (run: number) => string | undefined) => {
+      const logged: Array<unknown> = []
+      let runs = 0
+      return within(
+        defineAgent({
+          name: "unlucky",
+          items: ["a", "b"],
+          run: async ({ item, model }) => {
+            const text = await client(model)([user(item)])
+            const problem = fails(runs++)
+            if (problem !== undefined) throw new Error(problem)
+            return text
+          },
+          score: () => 1
+        })({ groupSize: 4 }),
+        (environment) =>
+          environment.work(0).pipe(
+            Stream.take(2),
+            Stream.runForEach(({ rollOut }) => rollOut)
+          ),
+        echo,
+        "Warn"
+      ).pipe(
+        Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(message))])),
+        Effect.as(logged),
+        Effect.map((all) => all.filter((one) => JSON.stringify(one).includes("in total")))
+      )
+    }
+    return Effect.gen(function* () {
+      const total = yield* totalOf((run) => ["no disk", "no luck", undefined, undefined, "no luck"][run])
+      assert.lengthOf(total, 1)
+      assert.match(JSON.stringify(total), /"failed":3,"runs":8,"times":2,"reason":"threw Error: no luck/)
+      assert.lengthOf(yield* totalOf(() => undefined), 0)
+    })
+  })
+
   it.effect("reports once a prompt that says what its item does not, undefined or an object", () => {
     const told = (items: ReadonlyArray<{ readonly question?: unknown }>) => {
       const warnings: Array<unknown> = []

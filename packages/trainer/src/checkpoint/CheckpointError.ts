@@ -1,4 +1,5 @@
 /** A checkpoint cannot be written or read. */
+import * as Reason from "@atropos/core/base/Reason"
 import { Schema } from "effect"
 
 export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
@@ -14,4 +15,4 @@ export class CheckpointError extends Schema.TaggedError<CheckpointError>()("Chec
 export const at =
   (path: string) =>
   (cause: { readonly message: string }): CheckpointError =>
-    new CheckpointError({ path, reason: cause.message, cause })
+    new CheckpointError({ path, reason: Reason.ofFileOr(cause), cause })

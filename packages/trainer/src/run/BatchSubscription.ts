@@ -30,6 +30,8 @@ export interface BatchSubscription extends Pick<Leases.Leases, "settle"> {
 /** Max wait of one claim request for a batch; shorter if `isOver` may become true in the meantime. */
 const claimWait = Duration.seconds(30)
 const claimWaitOfEnding = Duration.seconds(1)
+/** Batches are rolled out for seconds: a shorter wait is not worth a line. */
+const usualWaitMillis = 3_000
 
 export const make = Effect.fn("BatchSubscription.make")(function* (
   options: Options
@@ -62,10 +64,12 @@ const claiming = Effect.fnUntraced(function* ({ client, isOver, leaseSeconds, ow
       if (isLast || Option.isSome(claimed)) return Option.getOrUndefined(claimed)
     }
   }).pipe(
-    patience.logged((seconds) =>
-      Effect.logInfo("waiting for a batch; if no environment is running, start one: npx @atropos/cli serve --env …", {
-        seconds
-      })
+    patience.logged(
+      (seconds) =>
+        Effect.logInfo("waiting for a batch; if no environment is running, start one: npx @atropos/cli serve --env …", {
+          seconds
+        }),
+      usualWaitMillis
     )
   )
 })

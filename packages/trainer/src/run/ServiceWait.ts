@@ -13,10 +13,11 @@ export interface Patience {
   readonly request: <A>(request: Effect.Effect<A, TrajectoryError.TrajectoryError>) => Effect.Effect<A, TrainerError>
   /**
    * Logs at growing intervals while such an effect runs: the reason while the service is unreachable, otherwise (a slow
-   * service) `onSilence`.
+   * service) `onSilence`. The first time is after `first` milliseconds.
    */
   readonly logged: (
-    onSilence: (seconds: number) => Effect.Effect<void>
+    onSilence: (seconds: number) => Effect.Effect<void>,
+    first?: number
   ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
@@ -31,16 +32,18 @@ export const make: Effect.Effect<Patience> = Effect.gen(function* () {
         Effect.retry(TrajectoryError.reconnecting),
         Effect.mapError(refused)
       ),
-    logged: (onSilence) =>
-      Waiting.telling((seconds) =>
-        Effect.flatMap(Ref.get(away), (reason) =>
-          reason === ""
-            ? onSilence(seconds)
-            : Effect.logWarning("waiting for the trajectory service; start one: npx @atropos/cli api", {
-                seconds,
-                reason
-              })
-        )
+    logged: (onSilence, first) =>
+      Waiting.telling(
+        (seconds) =>
+          Effect.flatMap(Ref.get(away), (reason) =>
+            reason === ""
+              ? onSilence(seconds)
+              : Effect.logWarning("waiting for the trajectory service; start one: npx @atropos/cli api", {
+                  seconds,
+                  reason
+                })
+          ),
+        first
       )
   }
 })
@@ -48,4 +51,8 @@ export const make: Effect.Effect<Patience> = Effect.gen(function* () {
 export const untilAnswered = <A>(
   request: Effect.Effect<A, TrajectoryError.TrajectoryError>
 ): Effect.Effect<A, TrainerError> =>
-  Effect.flatMap(make, (patience) => patience.logged(() => Effect.void)(patience.request(request)))
+  Effect.flatMap(make, (patience) =>
+    patience.logged((seconds) => Effect.logWarning("waiting for the trajectory service to answer", { seconds }))(
+      patience.request(request)
+    )
+  )

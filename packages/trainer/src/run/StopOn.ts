@@ -35,8 +35,8 @@ export const rulesOf = (text: string): ReadonlyArray<Health.RuleName> => {
   return Health.ruleNames.filter((rule) => names.has(rule))
 }
 
-/** Rules are judged at the end of a step, so `stalled` could never end a run. */
-const known = Health.ruleNames.filter((name) => name !== "stalled")
+/** Rules are judged at the end of a step by its metrics: those that judge what the service knows could end no run. */
+const known = Health.ruleNames.filter((name) => name !== "stalled" && name !== "lost")
 
 export const Names = Schema.String.check(
   Schema.makeFilter((text: string) => {

@@ -146,6 +146,15 @@ layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => 
 })
 
 layer(NodeServices.layer)("LeaseJournal", (it) => {
+  it.effect("says why it cannot be written in the words of the operating system", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = `${yield* fs.makeTempDirectoryScoped()}/gone`
+      const { message } = yield* Effect.flip(LeaseJournal.write(folder, { firstStep: 1, leases: [] }))
+      assert.match(message, /gone\/leases\.json: ENOENT: no such file or directory/)
+    })
+  )
+
   it.effect("remembers leases, and is none where it was never written or is damaged", () =>
     Effect.gen(function* () {
       const target = yield* folder

@@ -5,6 +5,7 @@
  * writes it in portions that occupy the database for some milliseconds. While groups are submitted and claimed it rests
  * four times as long as it works. Groups known to have no messages are skipped unread.
  */
+import * as LogThrottle from "@atropos/core/base/LogThrottle"
 import { Uuid } from "@atropos/core"
 import { Clock, Duration, Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
@@ -181,10 +182,15 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
+  // A full disk fails every second.
+  const failures = LogThrottle.make()
+  const failed = "text of groups not indexed; retrying"
+  const rarely = (log: Effect.Effect<void>) =>
+    Effect.suspend(() => (LogThrottle.isWorthLogging(failures.count(failed)) ? log : Effect.void))
   const attempt = round.pipe(
     Effect.catchTags({
-      SqlError: Failure.warn("text of groups not indexed; retrying"),
-      StoreError: ({ message }) => Effect.logWarning("text of groups not indexed; retrying", { reason: message })
+      SqlError: (error) => rarely(Failure.warn(failed)(error)),
+      StoreError: ({ message }) => rarely(Effect.logWarning(failed, { reason: message }))
     }),
     Effect.catchDefect((cause) =>
       Effect.andThen(

@@ -4,6 +4,7 @@
  * the next sweeps (`ObjectSweep`).
  */
 import { TrajectoryApiError } from "@atropos/core"
+import * as TimeSpan from "@atropos/core/base/TimeSpan"
 import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { type TrajectoryStoreShape, UnknownRun } from "../../store/TrajectoryStore.ts"
@@ -18,7 +19,7 @@ export type Deletion = Pick<TrajectoryStoreShape, "deleteRun">
 /** More recent activity means that the run is in use: trainers record every step, environments poll their status. */
 const quiet = Duration.toMillis("1 minute")
 
-const ago = (millis: number): string => `${Math.max(0, Math.round(millis / 1000))} s ago`
+const ago = (millis: number): string => `${TimeSpan.format(Math.max(0, millis / 1000))} ago`
 
 interface Signs {
   readonly id: number

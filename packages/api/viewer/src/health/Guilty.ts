@@ -12,6 +12,7 @@ const lowest = (sort: Filter.Sort): Order => ({ sort, isAscending: true })
 
 const orders: { readonly [R in Finding["rule"]]: Order } = {
   stalled: lowest("mean"),
+  lost: lowest("mean"),
   grader: lowest("mean"),
   expected: highest("deviation"),
   contradictions: highest("deviation"),

@@ -75,7 +75,7 @@ const Consequences = ({ findings }: { readonly findings: ReadonlyArray<Finding> 
   )
 
 /** Rules without groups to show: the service page has errors, queue and servers. */
-const withoutGroups: ReadonlySet<Finding["rule"]> = new Set(["stalled", "failures"])
+const withoutGroups: ReadonlySet<Finding["rule"]> = new Set(["stalled", "lost", "failures"])
 
 /** Max single steps linked; the list of all has the rest. */
 const maxSteps = 6

@@ -1,5 +1,5 @@
 /** Shows the state of a run: running, stalled, stopped or done; loading, interrupted or saved if that is not known. */
-import * as Health from "@atropos/core/health/Health"
+import * as TimeSpan from "@atropos/core/base/TimeSpan"
 import type { RunState } from "../metrics/RunMetrics.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"
@@ -27,7 +27,7 @@ export const isMoving = ({ activity, run }: RunStatus): boolean =>
 /** Describes the state of a run, with the time since it last moved. */
 export const describe = ({ idle_seconds, state }: NonNullable<Wire.Run["activity"]>): string =>
   state === "stalled" || state === "stopped"
-    ? `${state} ${Health.Activity.span(idle_seconds)}${state === "stopped" ? " ago" : ""}`
+    ? `${state} ${TimeSpan.format(idle_seconds)}${state === "stopped" ? " ago" : ""}`
     : state
 
 export const Liveness = ({ activity, headline: { step, totalSteps }, run }: RunStatus) => {

@@ -1,4 +1,5 @@
 /** Formats numbers and times. */
+import * as TimeSpan from "@atropos/core/base/TimeSpan"
 
 /**
  * At most `digits` significant digits, no trailing zeros: 0.3333, 1, -12.5; very large and small ones in powers of ten.
@@ -19,11 +20,8 @@ export const plural = (value: number, noun: string, nouns = `${noun}s`): string 
 
 /** `12 s ago`; the date for older times. */
 export const ago = (at: number, now: number): string => {
-  const seconds = Math.max(0, Math.round((now - at) / 1000))
-  if (seconds < 60) return `${seconds} s ago`
-  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`
-  if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} h ago`
-  return new Date(at).toLocaleDateString("en-CA")
+  const seconds = Math.max(0, (now - at) / 1000)
+  return seconds < 48 * 3600 ? `${TimeSpan.format(seconds)} ago` : new Date(at).toLocaleDateString("en-CA")
 }
 
 /** 2026-11-21 14:03:09, in the reader's time zone. */

@@ -1,4 +1,5 @@
 /** Formats values with units for charts and tables. */
+import * as TimeSpan from "@atropos/core/base/TimeSpan"
 import * as Format from "./Format.ts"
 
 /** Format of values: shares as percent, rates and durations with their unit. */
@@ -37,15 +38,8 @@ export const duration = (seconds: number): string => {
   if (size === 0) return "0 s"
   if (size < 1e-3) return `${Format.number(seconds * 1e6, 3)} µs`
   if (size < 1) return `${Format.number(seconds * 1e3, 3)} ms`
-  if (size < 60) return `${Format.number(seconds, 3)} s`
-  if (size < 3600) return join(Math.round(seconds), 60, "min", "s")
-  if (size < 48 * 3600) return join(Math.round(seconds / 60), 60, "h", "min")
-  return join(Math.round(seconds / 3600), 24, "d", "h")
-}
-
-const join = (value: number, parts: number, large: string, small: string): string => {
-  const rest = Math.abs(value % parts)
-  return `${Math.trunc(value / parts)} ${large}${rest === 0 ? "" : ` ${rest} ${small}`}`
+  if (size < 59.95) return `${Format.number(seconds, 3)} s`
+  return `${seconds < 0 ? "-" : ""}${TimeSpan.format(size)}`
 }
 
 /** Two digits: `+0.12`, `−0.0034`, `±0` */

@@ -53,6 +53,10 @@ export const flags = ({ minimumDifference, max }: SetCommand) => ({
     Flag.withDefault(true)
   ),
   maxTokenLength: Flag.Int("max-token-len").pipe(
+    Flag.filter(
+      (value) => value >= 1,
+      () => "1 or more"
+    ),
     Flag.withDescription("skip longer sequences, in tokens [default: no limit]"),
     Flag.optional
   ),

@@ -17,6 +17,13 @@ export const choice = (name: string, tool: string | undefined): OutputConstraint
   body: { tool_choice: tool === undefined ? "required" : { type: "function", function: { name: tool } } }
 })
 
+/** OpenAI's type of a choice that names the tools a model may call of those it is shown, which no open server knows. */
+export const isAllowedTools = (choice: unknown): boolean =>
+  Predicate.isReadonlyObject(choice) && choice["type"] === "allowed_tools"
+
+export const allowedToolsAdvice =
+  'allowed_tools is not supported: send the allowed tools alone in tools, with the tool_choice "auto" or "required"'
+
 export const singleCall = (name: string): OutputConstraint => ({ name, body: { parallel_tool_calls: false } })
 
 export const responseFormat = (name: string, format: unknown): OutputConstraint => ({

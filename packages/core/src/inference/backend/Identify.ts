@@ -9,6 +9,7 @@
  * Fails like requests: `unreachable` if no server answers, `rejected` if a key is refused. The caller may retry.
  */
 import { Duration, Effect, Option, Predicate, Result, Schema } from "effect"
+import * as Waiting from "../../base/Waiting.ts"
 import { InferenceError } from "../wire/Inference.ts"
 import { isOfficial, type Server } from "./ServerSettings.ts"
 import type { Backend } from "./Backend.ts"
@@ -36,7 +37,11 @@ const within = <A>(
           message: `${what}: no answer within ${Duration.toSeconds(duration)} s`
         })
       )
-  })
+  }).pipe(
+    Waiting.telling((seconds) =>
+      Effect.logWarning("waiting for an inference server to answer", { seconds, server, request: what })
+    )
+  )
 
 const Models = Schema.Struct({
   data: Schema.Array(

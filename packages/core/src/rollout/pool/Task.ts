@@ -22,11 +22,10 @@ export interface Failure {
   readonly cause: Cause.Cause<unknown>
 }
 
-/** Why an attempt failed; `timeoutSeconds` was its limit. */
-export const failureOf = (cause: Cause.Cause<unknown>, timeoutSeconds: number): Failure => {
+/** Why an attempt failed. */
+export const failureOf = (cause: Cause.Cause<unknown>): Failure => {
   const error = Cause.squash(cause)
-  if (Cause.isTimeoutError(error))
-    return { kind: "timeout", reason: `took longer than ${timeoutSeconds} seconds`, cause }
+  if (Cause.isTimeoutError(error)) return { kind: "timeout", reason: error.message, cause }
   const hasDied = !Cause.hasFails(cause) || isDefinitionFault(error)
   return { kind: hasDied ? "died" : "failed", reason: Reason.ofCause(cause), cause }
 }

@@ -6,6 +6,7 @@
  * After repeated failures, rollouts start one at a time and ever more slowly, so that an outage does not use items up.
  * An environment that reports itself unusable ends the pool.
  */
+import * as ItemTime from "../../definition/ItemTime.ts"
 import { Cause, Clock, Deferred, Effect, Exit, Latch, type Scope } from "effect"
 import { type EnvironmentError, isUnusable, type RolledOut, Unscorable } from "../../Environment.ts"
 import * as SequenceLimit from "../../inference/sequences/SequenceLimit.ts"
@@ -165,8 +166,11 @@ const attempts = (
   unusable: Deferred.Deferred<never, EnvironmentError>
 ): ((task: Task) => Effect.Effect<void>) => {
   const limited = ({ work }: Task) => {
-    const rollOut = work.rollOut.pipe(SequenceLimit.within(sequenceLimit()), TrainingProgress.at(progress()))
-    return timeoutSeconds <= 0 ? rollOut : Effect.timeout(rollOut, timeoutSeconds * 1000)
+    return work.rollOut.pipe(
+      SequenceLimit.within(sequenceLimit()),
+      TrainingProgress.at(progress()),
+      ItemTime.within(timeoutSeconds, `took longer than ${timeoutSeconds} seconds`)
+    )
   }
 
   const rollOut = Effect.fnUntraced(function* (task: Task) {
@@ -193,7 +197,7 @@ const attempts = (
       yield* Deferred.fail(unusable, error)
       return
     }
-    const failure = failureOf(exit.cause, timeoutSeconds)
+    const failure = failureOf(exit.cause)
     breaker.failed(failure.reason)
     // An outage of the inference servers is not the item's fault: it does not count as an attempt.
     const failures = isOutage(error) ? task.failures : task.failures + 1

@@ -15,4 +15,5 @@ export const hold = Effect.fnUntraced(function* (folder: string) {
   yield* FolderLock.hold(folder)
 })
 
-export const advice = "stop that environment, or give this one its own wandb_name (--env.wandb_name) or spool (--spool)"
+export const advice =
+  "stop that environment, or give this one its own wandb_name (--env.wandb_name), or its own spool (--spool) if it serves another run"

@@ -8,6 +8,7 @@ import { Effect, Latch, Option, Result, Semaphore } from "effect"
 import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
 import type { EnvironmentSpec, Registration } from "../../service/TrajectoryApi.ts"
 import type { TrajectoryError } from "../../service/TrajectoryError.ts"
+import * as Waiting from "../../base/Waiting.ts"
 import * as Retry from "../../base/Retry.ts"
 
 export interface Connection {
@@ -83,16 +84,19 @@ const waiting = Effect.fnUntraced(function* <A>(
 ) {
   let state = ""
   let attempts = 0
-  const note = (next: string, details: object): Effect.Effect<void> => {
+  const note = (next: string, details?: object): Effect.Effect<void> => {
     attempts = next === state ? attempts + 1 : 1
     state = next
-    return Effect.when(Effect.logInfo(next, details), Effect.succeed(attempts % attemptsPerReminder === 1))
+    const log = details === undefined ? Effect.logInfo(next) : Effect.logInfo(next, details)
+    return Effect.when(log, Effect.succeed(attempts % attemptsPerReminder === 1))
   }
   for (;;) {
-    const answer = yield* Effect.result(ask)
+    const answer = yield* Effect.result(ask).pipe(
+      Waiting.telling((seconds) => Effect.logInfo("waiting for the trajectory service to answer", { seconds }))
+    )
     if (Result.isSuccess(answer)) {
       if (Option.isSome(answer.success)) return answer.success.value
-      yield* note(forWhat, {})
+      yield* note(forWhat)
       yield* Effect.sleep(trainerPollMillis)
       continue
     }

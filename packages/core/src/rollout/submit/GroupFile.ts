@@ -6,6 +6,7 @@
  * one.
  */
 import { Array, Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
+import * as SameFile from "../../base/system/SameFile.ts"
 import * as Reason from "../../base/Reason.ts"
 import type { ScoredGroup } from "../../trajectory/ScoredGroup.ts"
 import * as SavedGroup from "../../service/SavedGroup.ts"
@@ -48,6 +49,7 @@ export const open = Effect.fn("GroupFile.open")(function* (target: string) {
     )
   }
   const [file, opened] = yield* claim(0)
+  const isThere = Effect.provideService(SameFile.isAt(opened, file), FileSystem.FileSystem, fs)
   const saved: GroupFile = {
     path: file,
     write: Effect.fnUntraced(function* (groups) {
@@ -55,6 +57,9 @@ export const open = Effect.fn("GroupFile.open")(function* (target: string) {
       if (lines.length > 0) {
         const text = lines.map((line) => `${line}\n`).join("")
         yield* Effect.mapError(opened.writeAll(encoder.encode(text)), failing(file))
+        if (!(yield* Effect.mapError(isThere, failing(file)))) {
+          return yield* failing(file)(new Error("it was removed or replaced, and groups are lost"))
+        }
       }
       const [problem] = unreadable
       if (problem !== undefined) return yield* failing(file)(new Error(`a line could not be reread: ${problem}`))

@@ -79,6 +79,32 @@ describe("Messages: a request", () => {
     )
   })
 
+  it("with documents of text shows the model their titles and texts", () => {
+    const source = { type: "text", media_type: "text/plain", data: "Fish swim." }
+    const parts = {
+      type: "content",
+      content: [
+        { type: "text", text: "Birds" },
+        { type: "text", text: "fly." }
+      ]
+    }
+    const [message] = messagesOf([
+      {
+        role: "user",
+        content: [
+          { type: "document", source, title: "Fish", context: "A book.", citations: { enabled: true } },
+          { type: "document", source: parts },
+          { type: "text", text: "What swims?" }
+        ]
+      }
+    ])
+    assert.strictEqual(
+      message?.content,
+      "<document>\n<source>Fish</source>\n<context>A book.</context>\n<document_content>\nFish swim.\n</document_content>\n</document>\n" +
+        "<document>\n<document_content>\nBirds\nfly.\n</document_content>\n</document>\nWhat swims?"
+    )
+  })
+
   it("with several tool results beside a question becomes a tool message for each, then the question", () => {
     assert.deepStrictEqual(
       messagesOf([
@@ -148,7 +174,7 @@ describe("Messages: a request", () => {
   })
 
   const asked = [{ role: "user", content: "find" }]
-  const document = { type: "document", source: { type: "text", media_type: "text/plain", data: "x" } }
+  const document = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "x" } }
   const refused: ReadonlyArray<readonly [what: string, body: unknown, param: string, reason: Failure["reason"]]> = [
     ["no object", 5, "body", "invalid"],
     ["no max_tokens", { model: "any", messages: asked }, "max_tokens", "invalid"],
@@ -160,9 +186,9 @@ describe("Messages: a request", () => {
     ["no content", { ...base, messages: [{ role: "user" }] }, "messages.0.content", "invalid"],
     ["a block of no type", { ...base, messages: [{ role: "user", content: [{}] }] }, "messages.0.content.0", "invalid"],
     [
-      "a document",
+      "a document that is no text",
       { ...base, messages: [{ role: "user", content: [document] }] },
-      "messages.0.content.0",
+      "messages.0.content.0.source",
       "unsupported"
     ],
     ["an unknown parameter", { ...hello, seed: 1 }, "seed", "unsupported"],

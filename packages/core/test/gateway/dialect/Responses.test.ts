@@ -128,6 +128,7 @@ describe("a request of the Responses API", () => {
     const refused: ReadonlyArray<readonly [object, string]> = [
       [{ tools: [{ type: "local_shell" }] }, "tools[0].type"],
       [{ tools: [{ type: "mcp", server_label: "docs", server_url: "https://example.com" }] }, "tools[0].type"],
+      [{ tool_choice: { type: "allowed_tools", mode: "auto", tools: [] } }, "tool_choice"],
       [{ background: true }, "background"],
       [{ conversation: "conv_1" }, "conversation"],
       [{ prompt: { id: "pmpt_1" } }, "prompt"],

@@ -1,4 +1,5 @@
 /** A model cannot be read or trained. */
+import * as Reason from "@atropos/core/base/Reason"
 import { Schema } from "effect"
 
 export const ModelFailure = Schema.Literals([
@@ -24,4 +25,9 @@ export const unwritten =
   (cause: { readonly message: string }): ModelError =>
     cause instanceof ModelError
       ? cause
-      : new ModelError({ reason: "disk", model: path, message: `${path} cannot be written: ${cause.message}`, cause })
+      : new ModelError({
+          reason: "disk",
+          model: path,
+          message: `${path} cannot be written: ${Reason.ofFileOr(cause)}`,
+          cause
+        })

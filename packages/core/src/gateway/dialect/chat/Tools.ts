@@ -76,6 +76,9 @@ const forcedBy = (
   const { function: called, type } = Predicate.isReadonlyObject(choice) ? choice : {}
   const name = Predicate.isReadonlyObject(called) ? called["name"] : undefined
   const isNamed = type === "function" && typeof name === "string"
+  if (OutputConstraints.isAllowedTools(choice)) {
+    return Effect.fail(unsupported("tool_choice", OutputConstraints.allowedToolsAdvice))
+  }
   if (choice !== "required" && !isNamed) {
     return Effect.fail(
       invalid("tool_choice", `expected auto, none, required or a function, got ${describeValue(choice)}`)

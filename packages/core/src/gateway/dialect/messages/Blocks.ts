@@ -9,6 +9,7 @@ import * as Reason from "../../../base/Reason.ts"
 import type { ContentPart, Message } from "../../../trajectory/Message.ts"
 import * as Normalize from "../Normalize.ts"
 import type { Failure } from "../Dialect.ts"
+import * as Documents from "./Documents.ts"
 import * as MessagesErrors from "./Errors.ts"
 import * as MessagesInput from "./Input.ts"
 
@@ -97,13 +98,16 @@ const image = Effect.fnUntraced(function* (block: Block, param: string, ignored:
   return { type: "image_url", image_url: { url } } satisfies ContentPart
 })
 
-/** Text or an image, in a message of a user or a tool. */
+/** Text, an image or a document, in a message of a user or a tool. */
 export const part = Effect.fnUntraced(function* (block: Block, param: string, ignored: Ignored) {
   switch (block.type) {
     case "text":
       return { type: "text", text: yield* text(block, param, ignored) } satisfies ContentPart
     case "image":
       return yield* image(block, param, ignored)
+    case "document":
+      passOver(block, ["source", "title", "context"], ignored)
+      return { type: "text", text: yield* Documents.read(block, param) } satisfies ContentPart
     case "tool_reference":
       // The result of a search for tools, which are all in the prompt.
       passOver(block, ["tool_name"], ignored)
@@ -114,7 +118,7 @@ export const part = Effect.fnUntraced(function* (block: Block, param: string, ig
     default:
       return yield* MessagesErrors.unsupported(
         param,
-        `blocks of type "${block.type}" are not supported; use text and image blocks`
+        `blocks of type "${block.type}" are not supported; use text, image and document blocks`
       )
   }
 })

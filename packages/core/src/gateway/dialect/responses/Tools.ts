@@ -141,6 +141,9 @@ export const decodeChoice = Effect.fnUntraced(function* (
   if (typeof value === "string" && value !== "required") {
     return yield* OpenAiFailure.invalid("tool_choice", `expected "auto", "none", "required" or a function`)
   }
+  if (OutputConstraints.isAllowedTools(value)) {
+    return yield* OpenAiFailure.unsupported("tool_choice", OutputConstraints.allowedToolsAdvice)
+  }
   const name = value === "required" ? undefined : (yield* readNamed(value, "tool_choice")).name
   if (!hasTools) return yield* OpenAiFailure.invalid("tool_choice", "the request has no tools")
   return { toolChoice: "auto", forced: OutputConstraints.choice("tool_choice", name) }
