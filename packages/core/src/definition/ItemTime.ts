@@ -7,10 +7,9 @@ import * as LogThrottle from "../base/LogThrottle.ts"
 import * as Waiting from "../base/Waiting.ts"
 
 /** Functions of the item that are running, by name; undefined if its time is not limited. */
-const Running: Context.Reference<Map<symbol, string> | undefined> = Context.Reference(
-  "@atropos/core/definition/ItemTime/Running",
-  { defaultValue: () => undefined }
-)
+const Running = Context.Reference<Map<symbol, string> | undefined>("@atropos/core/definition/ItemTime/Running", {
+  defaultValue: () => undefined
+})
 
 const slowMillis = 30_000
 const slow = LogThrottle.make()

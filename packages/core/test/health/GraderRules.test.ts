@@ -89,10 +89,11 @@ describe("a grader that breaks at a step", () => {
   it("is found where a row of both covers few groups, whose mean is noisy", () => {
     const drawn = { seed: 0, breaksAt: 72, groups: 9, size: 8, level: 0 } as const
     for (const score of [0, 1]) {
-      isFoundAt(
+      const { others } = isFoundAt(
         broken(drawn, (isRight, step, draw) => (step > 72 || draw() < 0.5 ? score : Number(isRight))),
         72
       )
+      assert.deepStrictEqual(others, [])
     }
   })
 

@@ -28,7 +28,8 @@ export type Verdict =
 type Validator = Ajv | Ajv2020
 type Validate = ReturnType<Validator["compile"]>
 
-// Schemas in the wild have custom keywords; unknown ones are ignored. An answer has no `toString` that it does not write.
+// Schemas in the wild have custom keywords; unknown ones are ignored. An answer has no `toString` that it does not
+// write.
 const options = { strict: false, addUsedSchema: false, logger: false, ownProperties: true } as const
 const withFormats = (validator: Validator): Validator => addFormats.default(validator)
 const modern = withFormats(new Ajv2020(options))

@@ -2,8 +2,8 @@
  * Finds the chosen letter (A, B, …) or number (1, 2, …) of a multiple-choice question in a completion.
  *
  * Considers the text after the last `</think>`. The last complete `<answer>` tag or box, if any, is the answer; several
- * in a row, or a tag and a box, must all agree, words around a box may refuse it (`Boxes.last`), and the text after them
- * may take it back ("Wait, it is C"). Otherwise it is the choice that the text claims (`ChoiceClaims`), never a letter
+ * in a row, or a tag and a box, must all agree, words around a box may refuse it (`Boxes.last`), and the text after
+ * them may take it back ("Wait, it is C"). Otherwise it is the choice that the text claims (`ChoiceClaims`), never a letter
  * that occurs somewhere. If several choices could be meant, or one is only denied, asked about, supposed or quoted, the
  * answer is missing: guessing, as the original does, rewards chance.
  */

@@ -1,6 +1,7 @@
 /**
  * Translates number words of other languages behind a number to English: "2,5 Millionen" is "2,5 million", `5万` is
- * 50000 and `1.2亿` 120000000. Words that differ between countries (billones, bilhões, mil) are kept. Linear in the text.
+ * 50000 and `1.2亿` 120000000. Words that differ between countries (billones, bilhões, mil) are kept. Linear in the
+ * text.
  */
 
 const western: ReadonlyArray<readonly [words: string, english: string]> = [
