@@ -3,9 +3,9 @@
  *
  * Considers the text after the last `</think>`. The last complete `<answer>` tag or box, if any, is the answer; several
  * in a row, or a tag and a box, must all agree, words around a box may refuse it (`Boxes.last`), and the text after
- * them may take it back ("Wait, it is C"). Otherwise it is the choice that the text claims (`ChoiceClaims`), never a letter
- * that occurs somewhere. If several choices could be meant, or one is only denied, asked about, supposed or quoted, the
- * answer is missing: guessing, as the original does, rewards chance.
+ * them may take it back ("Wait, it is C"). Otherwise it is the choice that the text claims (`ChoiceClaims`), never a
+ * letter that occurs somewhere. If several choices could be meant, or one is only denied, asked about, supposed or
+ * quoted, the answer is missing: guessing, as the original does, rewards chance.
  */
 import * as Boxes from "../text/Boxes.ts"
 import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
