@@ -84,7 +84,7 @@ export const files = Effect.fn("RowFolder.files")(function* (source: string, pat
   if (split === undefined) {
     const example = names.includes("train") ? "train" : names[0]!
     return yield* failed(
-      `the splits or files ${names.join(", ")}: give one, for example ${path.replace(/[/\\]+$/, "")}/${example}`
+      `the splits or files ${names.join(", ")}: give one, for example ${path.replace(/(?<![/\\])[/\\]+$/, "")}/${example}`
     )
   }
   const own = files.get(split)!
