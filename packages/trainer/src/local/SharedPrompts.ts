@@ -19,24 +19,30 @@ export interface Unit {
 
 const promptOf = ({ mask }: TrainingSequence): number => mask.indexOf(1, 1) - 1
 
-const hasSamePrompt = (a: TrainingSequence, b: TrainingSequence, prompt: number): boolean => {
-  if (promptOf(b) !== prompt || a.temperature !== b.temperature) return false
+interface Family {
+  readonly prompt: number
+  readonly items: [number, ...Array<number>]
+}
+
+const isSame = (a: TrainingSequence, b: TrainingSequence, prompt: number): boolean => {
+  if (a.temperature !== b.temperature) return false
   for (let t = 0; t <= prompt; t++) if (a.tokens[t] !== b.tokens[t]) return false
   return true
 }
 
 /** Items of one group with the same prompt of at least one position, in the order of the batch. */
-const families = ({ items, sequences }: WeightedBatch): ReadonlyArray<Unit["items"]> => {
-  const ofGroups = new Map<number, Array<[number, ...Array<number>]>>()
+const families = ({ items, sequences }: WeightedBatch): ReadonlyArray<Family> => {
+  const ofGroups = new Map<number, Array<Family>>()
   for (const [item, { sequence }] of items.entries()) {
     const own = sequences[sequence]!
+    const prompt = promptOf(own)
     const known = ofGroups.get(own.group) ?? []
     ofGroups.set(own.group, known)
-    const prompt = promptOf(own)
-    const same =
-      prompt === 0 ? undefined : known.find(([first]) => hasSamePrompt(sequences[items[first]!.sequence]!, own, prompt))
-    if (same === undefined) known.push([item])
-    else same.push(item)
+    const isOf = (family: Family) =>
+      family.prompt === prompt && isSame(sequences[items[family.items[0]]!.sequence]!, own, prompt)
+    const same = prompt === 0 ? undefined : known.find(isOf)
+    if (same === undefined) known.push({ prompt, items: [item] })
+    else same.items.push(item)
   }
   return [...ofGroups.values()].flat()
 }
@@ -53,11 +59,11 @@ const pairs = ({ items, sequences }: WeightedBatch): ReadonlyArray<Unit["items"]
 }
 
 export const units = (batch: WeightedBatch, sharesPrompts: boolean): ReadonlyArray<Unit> => {
-  const { items, sequences } = batch
-  return (sharesPrompts ? families(batch) : pairs(batch)).map((members): Unit => {
-    const all = members.reduce((sum, item) => sum + items[item]!.length, 0)
-    const shared = sharesPrompts && members.length > 1 ? promptOf(sequences[items[members[0]]!.sequence]!) : 0
-    return { items: members, shared, length: all - shared * (members.length - 1) }
+  const all = sharesPrompts ? families(batch) : pairs(batch).map((items) => ({ prompt: 0, items }))
+  return all.map(({ items, prompt }): Unit => {
+    const shared = items.length > 1 ? prompt : 0
+    const length = items.reduce((sum, item) => sum + batch.items[item]!.length, 0) - shared * (items.length - 1)
+    return { items, shared, length }
   })
 }
 

@@ -119,6 +119,24 @@ describe("rows that hold prompts once", () => {
     assert.strictEqual(saved(change({ mask: new Uint8Array(35).fill(1) })), 0)
     assert.strictEqual(saved(change({ tokens: sequences[1]!.tokens.with(10, 49) })), 0)
   })
+
+  it.prop(
+    "train all tokens of sequences with the same tokens whose masks begin at different places",
+    { starts: Schema.NonEmptyArray(atMost(1, 34)).check(Schema.isMaxLength(6)) },
+    ({ starts }) => {
+      const [{ tokens, ...one }] = sequencesOf([{ prompt: 30, answers: [5] }]) as [TrainingSequence]
+      const sequences = starts.map((start) => ({ ...one, tokens, mask: new Uint8Array(35).fill(1, start) }))
+      const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
+      const { batch } = WeightedBatch.choose(sequences, objective, { maxLength: 4096, vocabSize })
+      const trained = packed(batch, true)
+        .flatMap(({ lossMask }) => [...lossMask])
+        .filter((mask) => mask === 1)
+      assert.lengthOf(
+        trained,
+        batch.items.reduce((sum, item) => sum + item.trained, 0)
+      )
+    }
+  )
 })
 
 const groups = [
