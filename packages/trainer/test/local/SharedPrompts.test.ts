@@ -8,10 +8,12 @@ import { Executor } from "../../src/exec/Executor.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
 import * as WeightedBatch from "../../src/learn/WeightedBatch.ts"
+import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as MicroBatch from "../../src/local/MicroBatch.ts"
 import * as TrainFeeds from "../../src/local/TrainFeeds.ts"
 import * as TrainGraph from "../../src/local/TrainGraph.ts"
 import * as Model from "../../src/model/Model.ts"
+import * as TinyModel from "../../src/model/TinyModel.ts"
 import type { AttentionKind } from "../../src/model/TrainableModel.ts"
 import * as SharedOrt from "../exec/SharedOrt.ts"
 import * as Architectures from "../model/Architectures.ts"
@@ -202,5 +204,34 @@ layer(Layer.merge(SharedOrt.layer, NodeServices.layer), { excludeTestServices: t
         )
         apart!.gradient.forEach((value, i) => assert.isBelow(Math.abs(value - shared!.gradient[i]!) / largest, 1e-3))
       }).pipe(Effect.scoped)
+  )
+
+  it.effect("leave a learner's logprobs and its second update with a batch as they are", () =>
+    Effect.gen(function* () {
+      const model = Model.trainable(TinyModel.make({ characters: "abcdefghij", seed: 1, maxPositions: 128 }))
+      const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
+      const sequences = sequencesOf(groups).map((one) => ({ ...one, tokens: one.tokens.map((token) => token % 10) }))
+      const { batch } = WeightedBatch.choose(sequences, objective, { maxLength: 128, vocabSize: 10 })
+      const course = Effect.fnUntraced(function* (sharesPrompts: boolean) {
+        const engine = yield* LocalLearner.make({ model: { ...model, policy: { ...model.policy, sharesPrompts } } })
+        const learner = yield* engine.load({ objective, maxLength: 128 })
+        const looked: Array<Float32Array> = []
+        const { saved = 0 } = yield* learner.forwardBackward(batch, (item, row) => (looked[item] = row.slice()))
+        assert.strictEqual(saved > 0, sharesPrompts)
+        yield* learner.optimizerStep(0.01)
+        const { loss } = yield* learner.forwardBackward({ ...batch, oldLogprobs: looked })
+        return { loss, looked, all: yield* learner.forward(batch) }
+      })
+      const [apart, shared] = [yield* course(false), yield* course(true)]
+      assert.approximately(shared.loss, apart.loss, 1e-4)
+      for (const [item, { length }] of batch.items.entries()) {
+        assert.lengthOf(shared.all[item]!, length)
+        apart.all[item]!.forEach((logprob, t) => assert.approximately(shared.all[item]![t]!, logprob, 1e-4))
+        const { mask } = batch.sequences[item]!
+        apart.looked[item]!.forEach((logprob, t) => {
+          if (mask[t + 1] === 1) assert.approximately(shared.looked[item]![t]!, logprob, 1e-4)
+        })
+      }
+    }).pipe(Effect.scoped)
   )
 })
