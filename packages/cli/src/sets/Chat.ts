@@ -27,8 +27,8 @@ const isTextPart = (part: unknown): part is { readonly text: string } =>
   Object.keys(part).length === 2
 
 /**
- * Parts that are all text become one text, as templates join them: a column of texts and lists is none that `datasets`
- * loads. Environments may use any content: values that are neither text nor parts become JSON.
+ * Parts that are all text become one text, as templates join them: `datasets` loads no column of both texts and lists.
+ * Environments may use any content: values that are neither text nor parts become JSON.
  */
 const contentOf = (content: unknown): Message.Message["content"] => {
   if (content === undefined || content === null) return null

@@ -55,9 +55,7 @@ export const choose = (input: Given, device: DeviceKind): Pick<Serving, "caches"
 const trainingBytes = (config: ModelConfig, { device, memory, training }: Serving): number => {
   if (training === undefined) return 0
   const { maxRank, tokenBudget } = training
-  const longest = { shape: config, rowLength: config.maxPositions }
-  const tokens = tokenBudget ?? MemoryPlan.tokensFor(longest, device, memory)
-  const workload = { ...longest, tokens, rowLength: Math.min(tokens, config.maxPositions) }
+  const workload = MemoryPlan.ofAnyLength(config, tokenBudget, device, memory)
   const plan = { ...MemoryPlan.choose(workload, device, memory), prepack: false }
   const adapter = { r: maxRank, alpha: maxRank, rslora: false, targetModules: ["all-linear"] }
   const trained = Lora.problemOf(adapter, config) === undefined ? Lora.layout(config, adapter).size : 0

@@ -25,7 +25,7 @@ const warnings = (url: string, folder: string) =>
   })
 
 describe("a second trainer of a run", () => {
-  it.live("is told who holds batches, and is not told of its own", () =>
+  it.live("names another trainer that holds batches, but not this one", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const { env } = yield* Service.fastest.make

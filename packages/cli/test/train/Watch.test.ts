@@ -88,28 +88,42 @@ const stopped = new TrainerError.TrainerError({
   message: "stopped by stop_on. Not a number (not_finite): …"
 })
 
+/** What is sent of a run with these figures at each step, of the trainer and of `maze_0`. */
+const sentOf = (
+  steps: number,
+  at: (step: number) => { readonly trainer: Record<string, number>; readonly maze?: Record<string, number> }
+) =>
+  Effect.gen(function* () {
+    const { bodies, url } = yield* listening(204)
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: url })
+        const record = Effect.gen(function* () {
+          const { open } = yield* MetricsSink.MetricsSink
+          const trainer = yield* open(sourceOf("trainer", "trainer"))
+          const maze = yield* open(sourceOf("environment", "maze_0"))
+          for (let number = 1; number <= steps; number++) {
+            const figures = at(number)
+            yield* trainer.figures(number, figures.trainer)
+            if (figures.maze !== undefined) yield* maze.figures(number, figures.maze)
+            yield* watch.step
+          }
+        })
+        yield* Effect.scoped(Effect.provide(record, watch.over(sinks)))
+      })
+    )
+    return read(bodies)
+  })
+
 describe("Watch", () => {
   it.live("tells a finding of the trainer's figures once, not again for an environment whose rows come later", () =>
     Effect.gen(function* () {
-      const { bodies, url } = yield* listening(204)
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: url })
-          const record = Effect.gen(function* () {
-            const { open } = yield* MetricsSink.MetricsSink
-            const trainer = yield* open(sourceOf("trainer", "trainer"))
-            const maze = yield* open(sourceOf("environment", "maze_0"))
-            for (let number = 1; number <= 14; number++) {
-              yield* trainer.figures(number, { "batch/truncated_fraction": 1 })
-              if (number > 2) yield* maze.figures(number, { "train/truncated_fraction": 1 })
-              yield* watch.step
-            }
-          })
-          yield* Effect.scoped(Effect.provide(record, watch.over(sinks)))
-        })
-      )
+      const sent = yield* sentOf(14, (step) => ({
+        trainer: { "batch/truncated_fraction": 1 },
+        ...(step > 2 && { maze: { "train/truncated_fraction": 1 } })
+      }))
       assert.deepStrictEqual(
-        read(bodies).map(({ from, rule, source }) => [rule, source, from]),
+        sent.map(({ from, rule, source }) => [rule, source, from]),
         [["truncation", "trainer", 1]]
       )
     })
@@ -117,26 +131,12 @@ describe("Watch", () => {
 
   it.live("names what was printed before its cause was found, once the cause is", () =>
     Effect.gen(function* () {
-      const { bodies, url } = yield* listening(204)
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const watch = yield* Watch.make({ run: "nightly", stopOn: "", healthWebhook: url })
-          const record = Effect.gen(function* () {
-            const { open } = yield* MetricsSink.MetricsSink
-            const trainer = yield* open(sourceOf("trainer", "trainer"))
-            const maze = yield* open(sourceOf("environment", "maze_0"))
-            for (let number = 1; number <= 20; number++) {
-              yield* trainer.figures(number, { "train/skipped": 1 })
-              if (number > 4) yield* maze.figures(number, { "train/truncated_fraction": 1 })
-              yield* watch.step
-            }
-          })
-          yield* Effect.scoped(Effect.provide(record, watch.over(sinks)))
-        })
-      )
-      const told = read(bodies)
-      assert.deepStrictEqual(told.map(({ rule }) => rule).toSorted(), ["skipped", "truncation"])
-      const [cause] = told.filter(({ rule }) => rule === "truncation")
+      const sent = yield* sentOf(20, (step) => ({
+        trainer: { "train/skipped": 1 },
+        ...(step > 4 && { maze: { "train/truncated_fraction": 1 } })
+      }))
+      assert.deepStrictEqual(sent.map(({ rule }) => rule).toSorted(), ["skipped", "truncation"])
+      const [cause] = sent.filter(({ rule }) => rule === "truncation")
       assert.match(cause!.message, /^Answers truncated .* With it: Steps skipped\.$/)
     })
   )

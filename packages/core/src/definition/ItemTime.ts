@@ -34,7 +34,7 @@ export const during =
       running?.set(key, name)
       return effect.pipe(
         Waiting.telling(reportSlow(name), slowMillis),
-        // What the end of the time interrupts is what it is to name.
+        // One that the limit interrupts is kept: the error names it.
         Effect.onExit((exit) =>
           Effect.sync(() => {
             if (Exit.isSuccess(exit) || !Cause.hasInterrupts(exit.cause)) running?.delete(key)

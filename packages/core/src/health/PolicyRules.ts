@@ -169,8 +169,8 @@ const farFromReference = 0.2
 /** As far as the best of a thousand answers of the reference: ln 1000 - 1 + 1/1000. */
 const farPerAnswer = 6
 
-/** Tokens of an answer, in the environment with the longest; infinite if not recorded. */
-const longestAnswers = (recorded: Series.Recorded): number =>
+/** Mean tokens of an answer, of the environment where it is highest; infinite if not recorded. */
+const answerTokens = (recorded: Series.Recorded): number =>
   recorded
     .sourcesOf("train/completion_lengths")
     .map((source) => seriesOf(recorded, source, "train/completion_lengths").values.subarray(-window))
@@ -182,7 +182,7 @@ export const divergence = level({
   metric: "grpo/kl",
   title: "High KL from the reference",
   words: `the mean KL divergence from the reference over the last ${window} steps is above ${farFromReference} nats per token, and above ${farPerAnswer} nats for an answer of the mean length: one of a few tokens moves as far by choosing between answers that the reference gives`,
-  isFar: (now, _, recorded) => now > farFromReference && now * longestAnswers(recorded) > farPerAnswer,
+  isFar: (now, _, recorded) => now > farFromReference && now * answerTokens(recorded) > farPerAnswer,
   message: (now) => `KL from the reference is ${written(now)} nats per token,`
 })
 

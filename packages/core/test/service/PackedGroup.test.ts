@@ -88,7 +88,7 @@ describe("PackedGroup", () => {
     }
   })
 
-  it("has an error for calls of tools that are none, or not one list for each sequence", () => {
+  it("has an error for invalid calls of tools, or other than one list for each sequence", () => {
     const call = full.timings![0]!.calls![0]!
     for (const calls of [[{ ...call, from: -1 }], [{ ...call, title: 1 } as never], [null as never]]) {
       const timings = [{ ...full.timings![0]!, calls }, null]

@@ -21,7 +21,8 @@ export interface AcpCalls {
   readonly hear: (update: SessionUpdate, now: number) => void
   /** Ends the calls that are still open, with their status. */
   readonly close: (now: number) => void
-  readonly all: () => ReadonlyArray<Timings.Call>
+  /** All calls; those still open end now. */
+  readonly all: (now: number) => ReadonlyArray<Timings.Call>
 }
 
 const clip = (text: string, max: number): string => (text.length > max ? `${text.slice(0, max - 1)}…` : text)
@@ -58,6 +59,6 @@ export const make = (): AcpCalls => {
     close: (now) => {
       for (const [id, call] of calls) if (call.to === undefined) calls.set(id, { ...call, to: now })
     },
-    all: () => Array.from(calls.values(), (call) => ({ ...call, to: call.to ?? call.from }))
+    all: (now) => Array.from(calls.values(), (call) => ({ ...call, to: call.to ?? now }))
   }
 }

@@ -123,7 +123,7 @@ const talked = acp
         const { sessionId } = session
         void cancelled
           .then(() => (isPrompting ? context.notify(acp.methods.agent.session.cancel, { sessionId }) : undefined))
-          // An agent that cannot be told is ended like one that does not answer.
+          // An agent that does not hear it is ended like one that does not answer.
           .catch(() => undefined)
         return converse(session)
       })
@@ -143,6 +143,5 @@ try {
 // An agent waits for another session until then.
 agent.removeAllListeners("exit")
 agent.kill("SIGKILL")
-calls.close(Date.now())
-const report: Report = { answer: answer === "" ? "" : `${answer}\n`, calls: calls.all(), stopReasons }
+const report: Report = { answer: answer === "" ? "" : `${answer}\n`, calls: calls.all(Date.now()), stopReasons }
 process.stdout.write(JSON.stringify(report), () => process.exit())

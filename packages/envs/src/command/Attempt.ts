@@ -54,8 +54,10 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
   let ended: Program.Ending | undefined
   let broken: ProgramError | undefined
 
-  /** What an agent over ACP left instead of its output. */
-  const report = (): Acp.Report | undefined => (agent?.isOverAcp === true ? Acp.read(output.stdout()) : undefined)
+  let reported: Acp.Report | undefined
+  /** What an agent over ACP left instead of its output; called after its end. */
+  const report = (): Acp.Report | undefined =>
+    agent?.isOverAcp === true ? (reported ??= Acp.read(output.stdout())) : undefined
   const stdout = (): string => report()?.answer ?? output.stdout()
   const printed = (): Program.Printed => ({ ending: ended, stdout: stdout(), complaint: output.complaint() })
 

@@ -84,10 +84,20 @@ export const run = Effect.fn("Program.run")((options: Options) =>
 )
 
 const start = Effect.fnUntraced(function* (
-  { endsWithin, folder, input, memoryBytes, output, outputBytes, variables, supervisor, words, ...options }: Options,
+  {
+    endsWithin,
+    folder,
+    holdsInput = endsWithin !== undefined,
+    input,
+    memoryBytes,
+    output,
+    outputBytes,
+    variables,
+    supervisor,
+    words
+  }: Options,
   closed: Deferred.Deferred<void>
 ): Effect.fn.Return<Deferred.Deferred<Ending, ProgramError>, ProgramError, Scope.Scope> {
-  const { holdsInput = endsWithin !== undefined } = options
   const ending = yield* Deferred.make<Ending, ProgramError>()
   const printed = yield* Deferred.make<void>()
   const watch = yield* supervisor.watch(memoryBytes === undefined ? {} : { memoryBytes })

@@ -75,27 +75,19 @@ const withMagnitude = (numeral: string, behind: string): string | undefined => {
 }
 
 const vulgar = /[¼-¾⅐-⅞]/u
-const parts: { readonly [fraction: string]: string } = {
-  "½": ".5",
-  "¼": ".25",
-  "¾": ".75",
-  "⅕": ".2",
-  "⅖": ".4",
-  "⅗": ".6",
-  "⅘": ".8",
-  "⅛": ".125",
-  "⅜": ".375",
-  "⅝": ".625",
-  "⅞": ".875"
-}
+/** Those with a finite decimal. */
 const withFraction = /(?<![\d.,]\d{0,20}[.,])(\d{0,20})([½¼¾⅕⅖⅗⅘⅛⅜⅝⅞])(?!\d)/g
+const decimalOf = (fraction: string): string => {
+  const [above, below] = fraction.normalize("NFKC").split("⁄").map(Number)
+  return String(above! / below!).slice(1)
+}
 const modulus = /(?<=\d)\s?(?:\(\s?mod(?:ulo)?\s\d{1,20}\s?\)|\\pmod\s?\{?\s?\d{1,20}\}?)/g
 
 /** `3½` as 3.5, and "5 (mod 7)" as 5: the question names the modulus. */
 const plain = (text: string): string =>
   Magnitudes.inEnglish(text)
     .replaceAll(modulus, "")
-    .replaceAll(withFraction, (_, whole: string, fraction: string) => `${whole || "0"}${parts[fraction]}`)
+    .replaceAll(withFraction, (_, whole: string, fraction: string) => `${whole || "0"}${decimalOf(fraction)}`)
 
 /** Numbers, and numerals that cannot be read as one. Letters that are glued to a number must be a unit: not "5th". */
 const numbersIn = (text: string): ReadonlyArray<Numeral> =>

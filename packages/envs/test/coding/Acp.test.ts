@@ -95,7 +95,7 @@ describe("an agent over ACP", () => {
     })
   )
 
-  it.effect("is told to cancel when its time is over, and may end its turn", () =>
+  it.effect("is asked to cancel when its time is over, and may end its turn", () =>
     Effect.gen(function* () {
       const { count, variables } = yield* notes
       const scorer = Words.join(["echo", "1"])
@@ -110,7 +110,7 @@ describe("an agent over ACP", () => {
     }).pipe(scoped)
   )
 
-  it.live("is told to cancel when its rollout is interrupted", () =>
+  it.live("is asked to cancel when its rollout is interrupted", () =>
     Effect.gen(function* () {
       const { count, variables } = yield* notes
       const rolling = yield* Effect.forkChild(rolledOut({ ...overAcp("waits"), tryAgent: false, variables }))
@@ -120,7 +120,7 @@ describe("an agent over ACP", () => {
     }).pipe(scoped)
   )
 
-  it.live("is killed if it goes on when it is cancelled, and keeps the calls that it reported", () =>
+  it.live("is killed if it ignores that, and keeps the calls that it reported", () =>
     Effect.gen(function* () {
       const { count, variables } = yield* notes
       const output = Program.makeOutput()
@@ -157,7 +157,7 @@ describe("an agent over ACP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is told to cancel as an agent of plain functions that is interrupted", () =>
+  it.live("is asked to cancel as an agent of plain functions that is interrupted", () =>
     Effect.gen(function* () {
       const { count, variables } = yield* notes
       const rolling = yield* Effect.forkChild(ofFunctions({ oddity: ["waits"], variables }))

@@ -17,19 +17,23 @@ export const script: ServerManager.Script = (request) => {
   return isCalled ? "It is 4." : `<tool_call>\n${JSON.stringify(call)}\n</tool_call>`
 }
 
-/** The first group of an agent on one item, or why there is none. */
+/** Rolls out the first item: its groups, and the figures after it. */
+export const firstItem = Effect.gen(function* () {
+  const environment = yield* Environment.Environment
+  const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
+  const { groups } = yield* work!.rollOut
+  return { groups, figures: yield* environment.metrics }
+})
+
+/** The first group of an agent on one item, or why it failed. */
 export const rolledOut = (settings: Partial<Settings>) =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
     const items = `${folder}/tasks.jsonl`
     yield* fs.writeFileString(items, `${JSON.stringify({ question: "2 + 2?" })}\n`)
-    return yield* Effect.gen(function* () {
-      const environment = yield* Environment.Environment
-      const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
-      const { groups } = yield* work!.rollOut
-      return { group: groups[0]!, figures: yield* environment.metrics }
-    }).pipe(
+    return yield* firstItem.pipe(
+      Effect.map(({ figures, groups }) => ({ group: groups[0]!, figures })),
       Effect.provide(
         Command.layer({
           agent: file("preset.ts"),

@@ -1,7 +1,7 @@
 /** Real coding agents, unmodified, in containers of a real Docker Engine without a network. */
 import { assert, describe, it } from "@effect/vitest"
-import { Dataset, Environment, Tokenizer } from "@atropos/core"
-import { Effect, FileSystem, Layer, Stream } from "effect"
+import { Dataset, Tokenizer } from "@atropos/core"
+import { Effect, FileSystem, Layer } from "effect"
 import { dirname } from "node:path"
 import * as CodingAgents from "../../src/coding/CodingAgents.ts"
 import * as ProcessSupervisor from "../../src/command/ProcessSupervisor.ts"
@@ -11,6 +11,7 @@ import * as GatewayRelay from "../../src/harbor/GatewayRelay.ts"
 import * as ContainerTasks from "../harbor/ContainerTasks.ts"
 import * as Engine from "../harbor/Engine.ts"
 import * as Rolling from "../harbor/Rolling.ts"
+import * as RolledOut from "../coding/RolledOut.ts"
 import * as LoggedPolicy from "../long/agents/LoggedPolicy.ts"
 import * as Programs from "../long/agents/Programs.ts"
 
@@ -40,12 +41,7 @@ describe(`a coding agent in a container${Engine.skipped}`, () => {
           const engine = yield* Engine.engine
           const [agentFolder = "", name = ""] = program!.path.split("/node_modules/.bin/")
           const log: Array<LoggedPolicy.Sampled> = []
-          const { figures, groups } = yield* Effect.gen(function* () {
-            const environment = yield* Environment.Environment
-            const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
-            const { groups } = yield* work!.rollOut
-            return { groups, figures: yield* environment.metrics }
-          }).pipe(
+          const { figures, groups } = yield* RolledOut.firstItem.pipe(
             Effect.provide(
               Harbor.layer({
                 tasks: yield* task,

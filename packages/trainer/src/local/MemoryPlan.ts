@@ -214,7 +214,7 @@ const maxTokens = 8192
 const coreBytes = 2 ** 27
 const coreTokens = { whole: 256, rounded: 1024 }
 
-const mostOn = (workload: Omit<Workload, "tokens">, cores: number): number => {
+const cpuTokens = (workload: Omit<Workload, "tokens">, cores: number): number => {
   const min = cores * (workload.rounded === undefined ? coreTokens.whole : coreTokens.rounded)
   const whole = { ...workload, tokens: maxTokens }
   const bytes = activationBytes(whole, "elements", attentionOf(whole, "cpu")) / maxTokens
@@ -231,7 +231,7 @@ export const tokensFor = (
   memory = memoryBytes(device),
   cores = availableParallelism()
 ): number => {
-  const most = device === "cpu" ? mostOn(workload, cores) : maxTokens
+  const most = device === "cpu" ? cpuTokens(workload, cores) : maxTokens
   const min = Math.min(1024, most)
   const fits = (tokens: number) =>
     heldBytes(workload) +
@@ -240,6 +240,20 @@ export const tokensFor = (
   let tokens = most
   while (tokens > min && !fits(tokens)) tokens = Math.max(min, Math.floor(tokens / 2))
   return tokens
+}
+
+/** Attention is chosen for rows up to this length, or the model's. */
+const longRow = 8192
+
+/** Of sequences of any length, in micro-batches of `budget` positions (null: what the device computes best). */
+export const ofAnyLength = (
+  shape: Shape & { readonly maxPositions: number },
+  budget: number | null,
+  device: DeviceKind,
+  memory = memoryBytes(device)
+): Workload => {
+  const workload = { shape, rowLength: Math.min(longRow, shape.maxPositions) }
+  return { ...workload, tokens: budget ?? tokensFor(workload, device, memory) }
 }
 
 const logitBytes = ({ shape, tokens }: Pick<Workload, "shape" | "tokens">, count: number): number =>

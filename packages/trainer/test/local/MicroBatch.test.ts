@@ -230,7 +230,7 @@ describe("MicroBatch", () => {
   })
 
   it.prop(
-    "keeps micro-batches within a budget below the longest row allowed, but for one long row alone",
+    "keeps micro-batches within a budget below the longest row allowed, except a long row alone",
     { lengths },
     ({ lengths }) => {
       const sequences = lengths.map((length, i) => sequenceOf(length + 2, i))

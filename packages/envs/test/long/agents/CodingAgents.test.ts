@@ -4,8 +4,8 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Dataset, Environment, Message, Tokenizer } from "@atropos/core"
-import { Effect, Fiber, FileSystem, Layer, Result, Stream } from "effect"
+import { Dataset, Message, Tokenizer } from "@atropos/core"
+import { Effect, Fiber, FileSystem, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -20,6 +20,7 @@ import * as Words from "../../../src/base/Words.ts"
 import * as Harbor from "../../../src/connected/Harbor.ts"
 import * as Jail from "../../../src/sandbox/Jail.ts"
 import * as Rolling from "../../harbor/Rolling.ts"
+import * as RolledOut from "../../coding/RolledOut.ts"
 import * as LoggedPolicy from "./LoggedPolicy.ts"
 import * as Programs from "./Programs.ts"
 
@@ -109,12 +110,7 @@ describe("a coding agent", () => {
               ]),
               variables: { HTTPS_PROXY: url, HTTP_PROXY: url, https_proxy: url, http_proxy: url }
             }
-            const { figures, groups } = yield* Effect.gen(function* () {
-              const environment = yield* Environment.Environment
-              const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
-              const { groups } = yield* work!.rollOut
-              return { groups, figures: yield* environment.metrics }
-            }).pipe(
+            const { figures, groups } = yield* RolledOut.firstItem.pipe(
               Effect.provide(
                 Command.layer(settings).pipe(
                   Layer.provide([
@@ -149,18 +145,13 @@ describe("a coding agent", () => {
     }
 
     if (agent.acp !== undefined) {
-      it.effect.skipIf(program === undefined)(`ends its turn when it is told to cancel: ${agent.name}`, () =>
+      it.effect.skipIf(program === undefined)(`ends its turn when it is asked to cancel: ${agent.name}`, () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
           const folder = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
           const items = `${folder}/tasks.jsonl`
           yield* fs.writeFileString(items, `${JSON.stringify({ task: "Write the two files." })}\n`)
-          const rolling = yield* Effect.gen(function* () {
-            const environment = yield* Environment.Environment
-            const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
-            const { groups } = yield* work!.rollOut
-            return { groups, figures: yield* environment.metrics }
-          }).pipe(
+          const rolling = yield* RolledOut.firstItem.pipe(
             Effect.provide(
               Command.layer({
                 agent: `acp:${agent.name}`,
@@ -197,12 +188,7 @@ describe("a coding agent", () => {
       () =>
         Effect.gen(function* () {
           const log: Array<LoggedPolicy.Sampled> = []
-          const { figures, groups } = yield* Effect.gen(function* () {
-            const environment = yield* Environment.Environment
-            const [work] = yield* environment.work(0).pipe(Stream.take(1), Stream.runCollect)
-            const { groups } = yield* work!.rollOut
-            return { groups, figures: yield* environment.metrics }
-          }).pipe(
+          const { figures, groups } = yield* RolledOut.firstItem.pipe(
             Effect.provide(
               Harbor.layer({
                 tasks: yield* Rolling.greetingOnline,

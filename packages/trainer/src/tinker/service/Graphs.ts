@@ -45,9 +45,6 @@ interface Loaded {
 
 const max = 6
 
-/** Attention is chosen for rows up to this length, or the model's. */
-const longRow = 8192
-
 const failed = broken("the graph failed")
 
 const keyOf = ({ adapter, kind }: Adapted) => `${kind.rank} ${kind.trainAttn} ${kind.trainMlp} ${adapter.alpha}`
@@ -63,9 +60,8 @@ export const make = Effect.fnUntraced(function* (
   const owner = yield* Effect.scope
   const lock = yield* Semaphore.make(1)
   const { kind } = executor.device
-  const workload = { shape: base.config, rowLength: Math.min(longRow, base.config.maxPositions) }
-  const tokenBudget = budget ?? MemoryPlan.tokensFor(workload, kind, memory)
-  const plan = MemoryPlan.choose({ ...workload, tokens: tokenBudget }, kind, memory)
+  const workload = MemoryPlan.ofAnyLength(base.config, budget, kind, memory)
+  const plan = MemoryPlan.choose(workload, kind, memory)
   const { attention, chunks, headRows, feedForwardChunks, remat } = plan
   const options = { ...TrainGraph.defaults, attention, feedForwardChunks, chunks, headRows, remat, entropy: false }
   /** Most recently used last. */
@@ -118,6 +114,6 @@ export const make = Effect.fnUntraced(function* (
       Effect.mapError(executor.put({ dtype: "float32", shape: [parameters.length], data: parameters }), failed),
     free: (resident) => executor.free(resident),
     turn: lock.withPermits(1),
-    packing: { tokenBudget, multiple: Math.max(plan.chunks, plan.feedForwardChunks) }
+    packing: { tokenBudget: workload.tokens, multiple: Math.max(plan.chunks, plan.feedForwardChunks) }
   }
 })
