@@ -184,11 +184,14 @@ export const make = ({ load, model, reject, resolved, resumed, settings }: Optio
         seconds: { ...seconds, compute: computeSeconds, update: updateSeconds }
       })
     let done: Update | undefined
-    let recorded: StepMetrics | undefined
+    let figures: StepMetrics | undefined
+    let isRecorded = false
+    // Once a step: the load is that since the previous call.
+    const figuresOnce = (update: Update): StepMetrics => (figures ??= figuresOf(update))
     const notify = Effect.suspend(() => {
-      if (done === undefined || recorded !== undefined) return Effect.void
-      recorded = figuresOf(done)
-      return record(recorded)
+      if (done === undefined || isRecorded) return Effect.void
+      isRecorded = true
+      return record(figuresOnce(done))
     })
     return yield* Effect.gen(function* () {
       const update = yield* learn(batch, recordLogprobs && claimed, prepared, lr, clock, (update) => (done = update))
@@ -204,7 +207,7 @@ export const make = ({ load, model, reject, resolved, resumed, settings }: Optio
         )
         yield* clock.part("save", save(settle, counting))
       }
-      return recorded ?? figuresOf(update)
+      return figuresOnce(update)
     }).pipe(
       // A failed step is repeated; an interrupted one is in the checkpoint that is saved then.
       Effect.onExit((exit) =>

@@ -370,6 +370,17 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
     })
   )
 
+  it.effect("measures a step once: the same figures are recorded and emitted, saved or not", () =>
+    Effect.gen(function* () {
+      const recorded: Array<StepMetrics.StepMetrics> = []
+      const record = (metrics: StepMetrics.StepMetrics) => Effect.sync(() => void recorded.push(metrics))
+      const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { checkpointInterval: 2 }))
+      const emitted = yield* Stream.runCollect(trainer.steps(batches(0, 4), { record }))
+      assert.lengthOf(recorded, 4)
+      assert.deepStrictEqual(recorded, [...emitted])
+    })
+  )
+
   it.effect("tells of every step that it saves, also of one interrupted behind its update, once each", () =>
     Effect.gen(function* () {
       const target = yield* folder
