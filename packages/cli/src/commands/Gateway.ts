@@ -82,7 +82,7 @@ const servedTokenizer = (settings: Settings) => {
   return Effect.suspend(() =>
     known !== undefined
       ? Effect.succeed(known)
-      : ServedTokenizer.find(serversOf(settings), settings.slurm).pipe(
+      : ServedTokenizer.find(serversOf(settings), { slurm: settings.slurm }).pipe(
           Effect.map(({ tokenizer }) => (known = Option.getOrUndefined(tokenizer))),
           Effect.orElseSucceed(() => undefined)
         )
@@ -100,7 +100,7 @@ const serversLayer = Effect.fnUntraced(function* (settings: Settings) {
   const layer = ServerManager.layer(settings)
   const servers = serversOf(settings)
   if (settings.testing || (servers?.tokenizerName ?? "none") !== "none") return layer
-  const { failures, tokenizer } = yield* ServedTokenizer.find(servers, settings.slurm)
+  const { failures, tokenizer } = yield* ServedTokenizer.find(servers, settings)
   if (Option.isNone(tokenizer)) {
     if (failures.length > 0) yield* without(`the server's tokenizer is not known: ${failures.join("; ")}`)
     return layer

@@ -76,7 +76,7 @@ const policyTokenizer = ({ common, input, manager, servers }: RunSettings) => {
   const isNamed = [servers].flat().some(({ tokenizerName }) => tokenizerName !== "none")
   if (isNamed || input["tokenizer_name"] !== undefined) return named
   return Layer.unwrap(
-    Effect.map(ServedTokenizer.find(servers, manager.slurm), ({ failures, tokenizer }) =>
+    Effect.map(ServedTokenizer.find(servers, manager), ({ failures, tokenizer }) =>
       Option.match(tokenizer, {
         onNone: () => tokenizerOf(common.tokenizerName, failures),
         onSome: ({ name }) =>

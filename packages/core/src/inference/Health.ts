@@ -6,6 +6,7 @@
  */
 import { Clock, Duration, Effect, Latch, Option, Random } from "effect"
 import * as Waiting from "../base/Waiting.ts"
+import * as ServerSettings from "./backend/ServerSettings.ts"
 import type { InferenceError } from "./wire/Inference.ts"
 import type { InferenceServer } from "./InferenceServer.ts"
 import type { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
@@ -84,15 +85,12 @@ export const make = Effect.fnUntraced(function* (
     const remind = (seconds: number) =>
       slots.waiting() === 0
         ? Effect.void
-        : Effect.logWarning(
-            "waiting for an inference server; start one (vLLM, SGLang or npx @atropos/cli policy --model …), or set another address (--openai.base_url)",
-            {
-              seconds,
-              tried: servers.map(({ backend }) => backend.server).join(", "),
-              reason: lastReason,
-              requests: slots.waiting()
-            }
-          )
+        : Effect.logWarning(ServerSettings.waiting, {
+            seconds,
+            tried: servers.map(({ backend }) => backend.server).join(", "),
+            reason: lastReason,
+            requests: slots.waiting()
+          })
     return Effect.raceFirst(Waiting.reminders(remind), isBack.await).pipe(
       Effect.ensuring(Effect.sync(() => void (isOutageLogged = false))),
       Effect.forkIn(scope),

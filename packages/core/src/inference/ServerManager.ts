@@ -130,7 +130,7 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
         refresh: (atLeast) =>
           Effect.forEach(adapters, ({ refresh }) => refresh(atLeast), { concurrency: "unbounded", discard: true }),
         ...(isDefault && {
-          serverWait: Math.min(10, manager.serverWait),
+          serverWait: ServerSettings.waitOf(origin, manager.serverWait),
           advice:
             ". These are the defaults, as no server was configured: give base_url (--openai.base_url) or start one there"
         })

@@ -233,9 +233,11 @@ export const make =
                   return yield* new UsageError({ message: "--env and --from cannot be combined: give one source" })
                 }
                 yield* withoutService(flags, "--env")
-                const form = yield* formOf(flags, Tokenizer.Tokenizer)
-                yield* generate(spec, flags, form, yield* Rollouts.make(flags.out))
-              }).pipe(Services.provide(settings))
+                yield* Effect.gen(function* () {
+                  const form = yield* formOf(flags, Tokenizer.Tokenizer)
+                  yield* generate(spec, flags, form, yield* Rollouts.make(flags.out))
+                }).pipe(Services.provide(settings))
+              })
           })(words)
     return Effect.map(made, (one) => ({ ...one, normalizeArgs: SetFlags.normalizeArgs }))
   }

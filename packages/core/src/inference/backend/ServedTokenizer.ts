@@ -3,6 +3,7 @@
  * its name.
  */
 import { Duration, Effect, Option, Schema } from "effect"
+import * as Waiting from "../../base/Waiting.ts"
 import * as ServerSettings from "./ServerSettings.ts"
 import * as TokenizerIdentity from "../tokenizer/TokenizerIdentity.ts"
 import * as Transport from "../wire/Transport.ts"
@@ -10,8 +11,10 @@ import * as Transport from "../wire/Transport.ts"
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ tokenizer: Schema.optionalKey(Schema.Unknown) })) })
 const decodeModels = Schema.decodeUnknownOption(Models)
 
-/** Unavailable servers are not waited for. */
+/** A server that has accepted a request is not waited for longer. */
 const patience = Duration.seconds(2)
+
+const pause = Duration.seconds(1)
 
 export interface Served {
   readonly tokenizer: Option.Option<TokenizerIdentity.TokenizerIdentity>
@@ -19,37 +22,67 @@ export interface Served {
   readonly failures: ReadonlyArray<string>
 }
 
-/** The tokenizer of the first server that names one. */
+/**
+ * The tokenizer of the first server that names one. While no server can be reached, waits for one, up to `serverWait`
+ * seconds: a model may still be loading.
+ */
 export const find = Effect.fn("ServedTokenizer.find")(function* (
   given: Partial<ServerSettings.Server> | ReadonlyArray<Partial<ServerSettings.Server>> | undefined,
-  slurm: boolean
+  { serverWait = 0, slurm }: Pick<ServerSettings.Manager, "slurm"> & Partial<Pick<ServerSettings.Manager, "serverWait">>
 ) {
-  const { servers } = yield* ServerSettings.resolve(given, slurm)
+  const { origin, servers } = yield* ServerSettings.resolve(given, slurm)
   const transport = yield* Transport.make
-  const failures: Array<string> = []
-  const found = yield* Effect.forEach(
-    servers.filter(({ baseUrl }) => baseUrl !== null && !ServerSettings.isOfficial(baseUrl)),
-    (one) => {
-      const { apiKey, baseUrl } = one
-      const server = baseUrl ?? ""
-      return transport.json({ method: "GET", server, url: `${server}/models`, apiKey: apiKey ?? "" }).pipe(
-        Effect.timeoutOption(patience),
-        Effect.map((reply) =>
-          Option.flatMap(reply, ({ body }) =>
-            Option.flatMap(decodeModels(body), ({ data }) =>
-              Option.fromNullishOr(data.map(({ tokenizer }) => TokenizerIdentity.read(tokenizer)).find(Boolean))
+  const asked = servers.filter(({ baseUrl }) => baseUrl !== null && !ServerSettings.isOfficial(baseUrl))
+  const ask = Effect.gen(function* () {
+    const failures: Array<string> = []
+    let out = 0
+    const found = yield* Effect.forEach(
+      asked,
+      (one) => {
+        const { apiKey, baseUrl } = one
+        const server = baseUrl ?? ""
+        return transport.json({ method: "GET", server, url: `${server}/models`, apiKey: apiKey ?? "" }).pipe(
+          Effect.timeoutOption(patience),
+          Effect.map((reply) =>
+            Option.flatMap(reply, ({ body }) =>
+              Option.flatMap(decodeModels(body), ({ data }) =>
+                Option.fromNullishOr(data.map(({ tokenizer }) => TokenizerIdentity.read(tokenizer)).find(Boolean))
+              )
             )
-          )
-        ),
-        // A server that does not answer is reported when it is used.
-        Effect.catch(({ message }) => {
-          const missing = ServerSettings.missingIn(one)
-          failures.push(missing === undefined ? message : `${message}; ${missing}`)
-          return Effect.succeedNone
-        })
-      )
-    },
-    { concurrency: "unbounded" }
+          ),
+          // A server that does not answer is reported when it is used.
+          Effect.catch(({ message, reason }) => {
+            const missing = ServerSettings.missingIn(one)
+            failures.push(missing === undefined ? message : `${message}; ${missing}`)
+            if (reason === "unreachable" || reason === "overloaded") out++
+            return Effect.succeedNone
+          })
+        )
+      },
+      { concurrency: "unbounded" }
+    )
+    const served: Served = { tokenizer: Option.firstSomeOf(found), failures }
+    return { served, isOut: asked.length > 0 && out === asked.length }
+  })
+  const { isOut, served } = yield* ask
+  if (!isOut) return served
+  let last = served
+  const until = Effect.gen(function* () {
+    for (;;) {
+      yield* Effect.sleep(pause)
+      const next = yield* ask
+      last = next.served
+      if (!next.isOut) return
+    }
+  }).pipe(
+    Waiting.telling((seconds) =>
+      Effect.logWarning(ServerSettings.waiting, {
+        seconds,
+        tried: asked.map(({ baseUrl }) => baseUrl).join(", "),
+        reason: last.failures.join("; ")
+      })
+    )
   )
-  return { tokenizer: Option.firstSomeOf(found), failures } satisfies Served
+  yield* Effect.timeoutOption(until, Duration.seconds(ServerSettings.waitOf(origin, serverWait)))
+  return last
 }, Effect.scoped)

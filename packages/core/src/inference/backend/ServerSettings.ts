@@ -131,6 +131,13 @@ export interface Resolved {
   readonly origin: "given" | "slurm" | "defaults"
 }
 
+/** Seconds to wait for a server: less if no server was configured, because perhaps none is meant to be there. */
+export const waitOf = (origin: Resolved["origin"], serverWait: number): number =>
+  origin === "defaults" ? Math.min(10, serverWait) : serverWait
+
+export const waiting =
+  "waiting for an inference server; start one (vLLM, SGLang or npx @atropos/cli policy --model …), or set another address (--openai.base_url)"
+
 const defaultUrls = [9004, 9005, 9006, 9007].map((port) => `http://localhost:${port}/v1`)
 const withUrl = (template: Server, baseUrl: string): Server => ({ ...template, baseUrl })
 const withoutSlash = (url: string): string => url.replace(/(?<!\/)\/+$/, "")

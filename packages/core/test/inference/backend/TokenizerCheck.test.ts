@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Tokenizer } from "@atropos/core"
-import { Effect, Logger } from "effect"
+import { Effect, Logger, Option } from "effect"
 import * as TokenizerIdentity from "../../../src/inference/tokenizer/TokenizerIdentity.ts"
 import * as ServedTokenizer from "../../../src/inference/backend/ServedTokenizer.ts"
 import * as TestServer from "../TestServer.ts"
@@ -84,7 +84,7 @@ const ask = (served: Served, own: Tokenizer.TokenizerShape) =>
 const found = (...urls: ReadonlyArray<string>) =>
   ServedTokenizer.find(
     urls.map((url) => ({ baseUrl: `${url}/v1` })),
-    false
+    { slurm: false }
   )
 
 const comparable: ReadonlyArray<readonly [what: string, served: Omit<Served, "tokenizer">]> = [
@@ -171,8 +171,42 @@ describe("the tokenizer of a server", () => {
       assert.strictEqual(tokenizer._tag, "None")
       assert.lengthOf(failures, 1)
       assert.include(failures[0], gone)
-      const bare = yield* ServedTokenizer.find([{ baseUrl: gone }], false)
+      const bare = yield* ServedTokenizer.find([{ baseUrl: gone }], { slurm: false })
       assert.include(bare.failures[0], `OpenAI-compatible servers use /v1: ${gone}/v1`)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("the tokenizer of a server that is loading its model", () => {
+  const loading = TestServer.make(
+    (_, count) =>
+      count <= 2
+        ? { status: 503, json: { error: { message: "loading" } } }
+        : { json: { data: [{ id: "tiny", tokenizer: TokenizerIdentity.of(shifted) }] } },
+    { isProbed: true }
+  )
+  const named = (serverWait?: number) =>
+    Effect.gen(function* () {
+      const { url } = yield* loading
+      return yield* ServedTokenizer.find([{ baseUrl: `${url}/v1` }], {
+        slurm: false,
+        ...(serverWait && { serverWait })
+      })
+    }).pipe(ProbedBackend.quiet)
+
+  it.live("is waited for, as long as a request would wait for the server", () =>
+    Effect.gen(function* () {
+      const { failures, tokenizer } = yield* named(60)
+      assert.deepStrictEqual(failures, [])
+      assert.deepStrictEqual(tokenizer, Option.some(TokenizerIdentity.of(shifted)))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("is not waited for without a time, and the failure says why", () =>
+    Effect.gen(function* () {
+      const { failures, tokenizer } = yield* named()
+      assert.deepStrictEqual(tokenizer, Option.none())
+      assert.include(failures.join(), "loading")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })
