@@ -91,14 +91,23 @@ layer(environment([...boxed, ...unboxed]))("Gsm8k's last box", (it) => {
 describe("Gsm8k", () => {
   it.effect("prefers short answers when all are right", () =>
     Effect.gen(function* () {
-      const long = `${"because ".repeat(60)}\\boxed{1018}`
-      const { scores, tokens } = yield* firstGroup.pipe(
-        Effect.provide(environment(["it is \\boxed{1018}", long], 1400))
-      )
-      assert.isAbove(tokens[1]!.length, 700)
+      const long = `${"because ".repeat(90)}\\boxed{1018}`
+      const { scores } = yield* firstGroup.pipe(Effect.provide(environment(["it is \\boxed{1018}", long], 1400)))
+      assert.isAbove(long.length, 700)
       assert.strictEqual(scores[0], 1)
       assert.isBelow(scores[1]!, 1)
       assert.isAtLeast(scores[1]!, 0)
+    })
+  )
+
+  it.effect("does not count the prompt as a part of the answer", () =>
+    Effect.gen(function* () {
+      const answer = "it is \\boxed{1018}"
+      const { masks, scores } = yield* firstGroup.pipe(
+        Effect.provide(environment([answer, answer], 2 * answer.length + 2))
+      )
+      assert.isAbove(masks[0]!.indexOf(1), 2 * answer.length + 2)
+      assert.deepStrictEqual([...scores], [1, 1])
     })
   )
 

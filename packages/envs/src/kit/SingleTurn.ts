@@ -90,16 +90,16 @@ export const rightAndShortRule: Rule = { weights: { correct: 2, length: 1 }, bas
 
 /**
  * Components of right or wrong answers that prefer short ones once all of a group are right: `length` is 0, and falls
- * to -1 from half the token limit on (`lengthPenalty`).
+ * to -1 from half the answer's token limit on (`lengthPenalty`). The prompt does not count: after one as long as the
+ * limit every right answer would score as the longest.
  */
 export const rightAndShort = (
   isRight: ReadonlyArray<boolean>,
-  group: ReadonlyArray<Pick<Trajectory.Trajectory, "tokens">>,
+  group: ReadonlyArray<Pick<Trajectory.Trajectory, "mask">>,
   { maxTokenLength }: Pick<Options, "maxTokenLength">
 ): ReadonlyArray<{ readonly correct: number; readonly length: number }> => {
   const correct = isRight.map(Number)
-  const lengths = group.map(({ tokens }) => tokens.length)
-  const left = lengthPenalty(correct, lengths, { maxTokenLength })
+  const left = lengthPenalty(correct, group.map(Trajectory.trainedTokens), { maxTokenLength })
   return correct.map((value, index) => ({ correct: value, length: left[index]! - value }))
 }
 
