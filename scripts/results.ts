@@ -4,7 +4,8 @@
  * model.
  *
  * Prints its plan first, then runs each task with each seed as one `atropos up` with the task's committed
- * configuration, unless its metrics are there already. `--draw` only draws and tabulates what is there.
+ * configuration, unless its metrics are there already. A task may have `rows.ts`, which writes its rows, and
+ * `warm-up.yaml`, for supervised steps before. `--draw` only draws and tabulates what is there.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -25,6 +26,7 @@ interface Task {
 }
 
 const tasks: { readonly [name: string]: Task } = {
+  "tool-calling": { title: "tool calls, SmolLM2-135M-Instruct", env: "tool-calling", model: "smollm2-135m" },
   capitals: { title: "capitals, SmolLM2-135M-Instruct", env: "examples/models/capitals.ts", model: "smollm2-135m" },
   "capitals-text": { title: "capitals, Gemma 3 270M", env: "examples/models/capitals.ts", model: "gemma3-270m" },
   instructions: { title: "instructions, SmolLM2-135M-Instruct", env: "instructions", model: "smollm2-135m" },
@@ -61,12 +63,37 @@ const { draw, models, seed, task } = parseArgs({
 
 const folderOf = (name: string, one: string): string => join(root, "results", name, `seed-${one}`)
 
-/** `base` is what files are relative to. */
-const wordsOf = (name: string, one: string, base = ""): ReadonlyArray<string> =>
-  ["up", "--env", tasks[name]!.env.replace(/^examples/, `${base}examples`)].concat(
-    ["--config", `${base}${tasks[name]!.config ?? `results/${name}/config.yaml`}`, "--seed", one],
-    ["--exit", "--fresh", "--port", "0", "--policy_port", "0"]
-  )
+const warmUpEnv = "sft-loader"
+
+/** Words of `up` with files relative to the repository. */
+const wordsOf = (env: string, config: string, one: string, model: string): ReadonlyArray<string> =>
+  [
+    "up",
+    "--env",
+    env,
+    "--config",
+    config,
+    "--seed",
+    one,
+    "--exit",
+    "--fresh",
+    "--port",
+    "0",
+    "--policy_port",
+    "0"
+  ].concat(["--model", model])
+
+/** The words that make a run from rows to metrics, each a command. */
+const commandsOf = (name: string, one: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const { config = `results/${name}/config.yaml`, env, model } = tasks[name]!
+  const warmUp = `results/${name}/warm-up.yaml`
+  if (!existsSync(join(root, warmUp))) return [wordsOf(env, config, one, model)]
+  return [
+    wordsOf(warmUpEnv, warmUp, one, model),
+    ["merge", "warmed-up", "--model", model, "--adapter", `.atropos/up/${warmUpEnv}-1/step_*`],
+    wordsOf(env, config, one, "warmed-up")
+  ]
+}
 
 const groupsFile = "groups.jsonl"
 
@@ -78,27 +105,41 @@ const firstAndLast = (lines: string): string => {
   return [...groups.slice(0, groupsKept), ...groups.slice(-groupsKept), ""].join("\n")
 }
 
-const run = (name: string, one: string, folder: string): void => {
+/** A word of a command as it is given in the folder of a run. */
+const given = (word: string, work: string, models: string): string => {
+  if (/^(?:results|examples)\//.test(word)) return join(root, word)
+  if (existsSync(join(models, word, "config.json"))) return resolve(models, word)
+  const [path = word] = word.includes("*") ? globSync(word, { cwd: work }) : []
+  return path
+}
+
+const run = (name: string, one: string, models: string): void => {
   const kept = folderOf(name, one)
   const work = join(root, ".atropos/results", `${name}-${one}`)
   rmSync(work, { recursive: true, force: true })
   const started = Date.now()
   mkdirSync(work, { recursive: true })
-  // It keeps its run under the folder it is started in.
-  const { isExample, model } = tasks[name]!
-  const from = isExample === true ? model : resolve(folder, model)
-  const words = [...wordsOf(name, one, root), "--model", from, "--env.data_path_to_save_groups", groupsFile]
-  const { status } = spawnSync(process.execPath, [join(root, "packages/cli/bin/atropos.js"), ...words], {
-    cwd: work,
-    stdio: "inherit",
-    env: { ...process.env, DATABASE_URL: "" }
-  })
-  if (status !== 0) throw new Error(`${name}, seed ${one}: atropos up ended with ${status}`)
+  const execute = (words: ReadonlyArray<string>): void => {
+    // It keeps its run under the folder it is started in.
+    const { status } = spawnSync(process.execPath, words, {
+      cwd: work,
+      stdio: "inherit",
+      env: { ...process.env, DATABASE_URL: "" }
+    })
+    if (status !== 0) throw new Error(`${name}, seed ${one}: ${words.join(" ")} ended with ${status}`)
+  }
+  const rows = `results/${name}/rows.ts`
+  if (existsSync(join(root, rows))) execute(["--conditions=atropos-src", join(root, rows), "rows"])
+  const commands = commandsOf(name, one)
+  for (const words of commands) {
+    const toSave = words === commands.at(-1) ? ["--env.data_path_to_save_groups", groupsFile] : []
+    execute([join(root, "packages/cli/bin/atropos.js"), ...words.map((word) => given(word, work, models)), ...toSave])
+  }
   const made: Made = {
     date: new Date(started).toISOString().slice(0, 10),
     commit: execFileSync("git", ["rev-parse", "--short=8", "HEAD"], { cwd: root, encoding: "utf8" }).trim(),
     machine: `${availableParallelism()} cores, ${cpus()[0]?.model.trim() ?? "unknown processor"}`,
-    command: ["npx @atropos/cli", ...wordsOf(name, one), "--model", tasks[name]!.model].join(" "),
+    command: commands.map((words) => ["npx @atropos/cli", ...words].join(" ")).join(" && "),
     seconds: Math.round((Date.now() - started) / 1000)
   }
   mkdirSync(kept, { recursive: true })
@@ -106,7 +147,7 @@ const run = (name: string, one: string, folder: string): void => {
     ["metrics.jsonl", "metrics.jsonl"],
     ["*-held-out.metrics.jsonl", "held-out.jsonl"]
   ] as const) {
-    const [path] = globSync(`.atropos/up/*/${written}`, { cwd: work })
+    const [path] = globSync(`.atropos/up/*/${written}`, { cwd: work }).filter((path) => !path.includes(warmUpEnv))
     if (path === undefined) throw new Error(`${work} has no ${written}`)
     cpSync(join(work, path), join(kept, file))
   }
