@@ -47,6 +47,10 @@ const figure = (name: string, value: number | undefined, digits: number): Readon
 
 const percent = (share: number): string => `${Math.round(100 * share)}%`
 
+/** The loss of a step if it is not a policy's, whose loss is 0 when each batch is used once. */
+export const supervisedLoss = ({ loss, ratioMean, skipped }: StepMetrics): ReadonlyArray<number> =>
+  skipped === null && ratioMean === undefined ? [loss] : []
+
 /** Metrics over some steps, ending with the state of the last one; with doubtful scores nothing is called solved. */
 export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): string => {
   const of = (name: "entropy" | "kl" | "loss" | "mismatchOnPolicy" | "ratioMean" | "rewardMean" | "stalenessMean") =>

@@ -8,6 +8,7 @@ import * as ProgressFigures from "./ProgressFigures.ts"
 
 interface Step {
   readonly reward: number | undefined
+  readonly losses: ReadonlyArray<number>
   readonly skipped: string | undefined
 }
 
@@ -22,21 +23,28 @@ export const make = (): StepSummary => {
     add: (metrics) =>
       void steps.set(metrics.step, {
         reward: metrics.rewardMean,
+        losses: ProgressFigures.supervisedLoss(metrics),
         skipped: ProgressFigures.reasonSkipped(metrics)
       }),
     lines: () => [
       ["steps", steps.size === 0 ? "none: the checkpoint already contains all steps" : String(steps.size)],
       ...skippedOf(steps),
-      ["mean reward", rewardsOf([...steps.values()].flatMap(({ reward }) => reward ?? []))]
+      figureOf([...steps.values()])
     ]
   }
 }
 
-const rewardsOf = (rewards: ReadonlyArray<number>): string => {
-  if (rewards.length === 0) return "none measured"
-  const window = RewardWindow.windowOf(rewards)
-  const means = window === 1 ? "one step each" : `means of ${window} steps`
-  return `${RewardWindow.early(rewards).toFixed(3)} at the start, ${RewardWindow.recent(rewards).toFixed(3)} at the end (${means})`
+const figureOf = (steps: ReadonlyArray<Step>): readonly [string, string] => {
+  const losses = steps.flatMap((step) => step.losses)
+  return losses.length > 0
+    ? ["loss", overTime(losses)]
+    : ["mean reward", overTime(steps.flatMap(({ reward }) => reward ?? []))]
+}
+
+const overTime = (values: ReadonlyArray<number>): string => {
+  if (values.length === 0) return "none measured"
+  const window = RewardWindow.windowOf(values)
+  return `${RewardWindow.startAndEnd(values)} (${window === 1 ? "one step each" : `means of ${window} steps`})`
 }
 
 const skippedOf = (steps: ReadonlyMap<number, Step>): ReadonlyArray<readonly [string, string]> => {

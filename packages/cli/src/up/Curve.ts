@@ -4,13 +4,15 @@ import { early, windowOf } from "../base/RewardWindow.ts"
 
 export interface Curve {
   readonly rewards: ReadonlyArray<number>
+  /** Of steps with a supervised loss; a policy's loss says nothing. */
+  readonly losses: ReadonlyArray<number>
   readonly tokens: number
   readonly sequences: number
   /** Total time of its steps, waiting included. */
   readonly seconds: number
 }
 
-export const empty: Curve = { rewards: [], tokens: 0, sequences: 0, seconds: 0 }
+export const empty: Curve = { rewards: [], losses: [], tokens: 0, sequences: 0, seconds: 0 }
 
 /** Results on held-out items. */
 export interface Solved {
@@ -36,7 +38,7 @@ export const best = (rewards: ReadonlyArray<number>): { readonly value: number; 
   return found
 }
 
-export { early, recent, windowOf } from "../base/RewardWindow.ts"
+export { early, recent, startAndEnd, windowOf } from "../base/RewardWindow.ts"
 export { of as sparkline } from "../base/Sparkline.ts"
 
 export const showSolved = ({ correct, items, measure }: Solved): string =>

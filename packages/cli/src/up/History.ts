@@ -9,6 +9,9 @@ import * as CurveOf from "./Curve.ts"
 const Line = Schema.Struct({
   step: Schema.Natural,
   "reward/mean": Schema.Finite,
+  "train/loss": Schema.optionalKey(Schema.Finite),
+  "train/skipped": Schema.optionalKey(Schema.Finite),
+  "grpo/mean_ratio": Schema.optionalKey(Schema.Finite),
   "train/tokens": Schema.Finite,
   "batch/sequences": Schema.Finite,
   "train/step_time": Schema.Finite
@@ -45,6 +48,9 @@ export const curve = Effect.fn("History.curve")(function* (folder: string, done:
   const sum = (of: (row: typeof Line.Type) => number) => rows.reduce((total, row) => total + of(row), 0)
   return {
     rewards: rows.map((row) => row["reward/mean"]),
+    losses: rows.flatMap((row) =>
+      row["grpo/mean_ratio"] === undefined && row["train/skipped"] === 0 ? (row["train/loss"] ?? []) : []
+    ),
     tokens: sum((row) => row["train/tokens"]),
     sequences: sum((row) => row["batch/sequences"]),
     seconds: sum((row) => row["train/step_time"])

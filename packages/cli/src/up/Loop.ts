@@ -8,6 +8,7 @@ import { Console, Effect, type FileSystem, Option, type Path, type Scope, Stream
 import type { PlatformError } from "effect/PlatformError"
 import * as Heartbeat from "../base/Heartbeat.ts"
 import * as LongStep from "../train/LongStep.ts"
+import * as ProgressFigures from "../train/ProgressFigures.ts"
 import { type Curve, showSolved, type SolvedBy } from "./Curve.ts"
 import * as HeldOut from "./HeldOut.ts"
 
@@ -132,6 +133,7 @@ export const run = Effect.fn("Loop.run")(function* (
         return {
           // A step that an engine lost with its weights is repeated.
           rewards: [...sum.rewards.slice(0, metrics.step - 1), metrics.rewardMean],
+          losses: [...sum.losses.slice(0, metrics.step - 1), ...ProgressFigures.supervisedLoss(metrics)],
           tokens: sum.tokens + metrics.trainedTokens,
           sequences: sum.sequences + metrics.sequences,
           seconds: sum.seconds + metrics.stepSeconds

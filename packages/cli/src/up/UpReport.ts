@@ -27,6 +27,7 @@ export interface Ran {
   readonly words: ReadonlyArray<string>
   /** Environments with held-out items, and the files with their settings. */
   readonly evaluated: ReadonlyArray<{ readonly config: string; readonly word: string }>
+  readonly isSupervised: boolean
   readonly hasFindings: boolean
   readonly hasLearned: boolean
 }
@@ -36,6 +37,7 @@ export const next = ({
   evaluated,
   hasFindings,
   hasLearned,
+  isSupervised,
   policy,
   words
 }: Ran): ReadonlyArray<readonly [line: string, what: string]> => {
@@ -44,6 +46,9 @@ export const next = ({
     ...(policy === undefined
       ? []
       : [[CommandLine.of(`policy ${policy}`), "serve the trained model over the OpenAI API"] as const]),
+    ...(policy === undefined || !isSupervised
+      ? []
+      : [[CommandLine.of(`merge merged ${policy}`), "write one model, to train it further with rewards"] as const]),
     ...(policy === undefined ? [] : evaluated).map(
       ({ config, word }) =>
         [
@@ -64,14 +69,29 @@ export const next = ({
   ]
 }
 
+/** The loss of supervised steps, whose rewards are those of the data; otherwise the reward. */
+export const figureOf = (
+  { losses, rewards }: Pick<Curve.Curve, "losses" | "rewards">,
+  step: number
+): ReadonlyArray<readonly [string, string]> => {
+  const isSupervised = losses.length > 0
+  const values = isSupervised ? losses : rewards
+  const window = Curve.windowOf(values)
+  const means = window === 1 ? "" : ` (means of ${window} steps)`
+  const best = Curve.best(rewards)
+  const top = isSupervised ? "" : `; best ${best.value.toFixed(3)} at step ${step - rewards.length + best.step}`
+  return [
+    [isSupervised ? "loss" : "mean reward", `${Curve.startAndEnd(values)}${top}${means}`],
+    ["", Curve.sparkline(values)]
+  ]
+}
+
 export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
   const { after, cards, curve, run, seconds, trained } = result
   // `evaluate` has nothing to evaluate for the others.
   const evaluated = trained.configs.filter(({ environment }) => after.some((one) => one.environment === environment))
   const words = trained.configs.map(({ word }) => word)
-  const { rewards, sequences, tokens } = curve
-  const best = Curve.best(rewards)
-  const window = Curve.windowOf(rewards)
+  const { losses, rewards, sequences, tokens } = curve
   // Matches the viewer's metric of the same name; the total time of this process is separate.
   const took = Summary.time(curve.seconds * 1000)
   const inAll = Summary.time(seconds * 1000)
@@ -86,11 +106,7 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
       ...(rewards.length < trained.step
         ? [["", `the figures below cover only the last ${rewards.length} steps`] as const]
         : []),
-      [
-        "mean reward",
-        `${Curve.early(rewards).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end; best ${best.value.toFixed(3)} at step ${trained.step - rewards.length + best.step}${window === 1 ? "" : ` (means of ${window} steps)`}`
-      ],
-      ["", Curve.sparkline(rewards)],
+      ...figureOf(curve, trained.step),
       ...solvedOf(result),
       ...HealthLines.of(cards),
       ["trained on", `${sequences.toLocaleString("en-US")} sequences, ${tokens.toLocaleString("en-US")} tokens`],
@@ -106,6 +122,7 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
           policy: trained.policy,
           words,
           evaluated,
+          isSupervised: losses.length > 0,
           hasFindings: cards.length > 0,
           hasLearned: Curve.recent(rewards) > Curve.early(rewards)
         })

@@ -93,6 +93,12 @@ describe("the rewards of a run summed up", () => {
       ["steps", "4"],
       ["mean reward", "0.150 at the start, 0.350 at the end (means of 2 steps)"]
     ])
+    const supervised = StepSummary.make()
+    for (const loss of [0.5, 0.25]) {
+      const { ratioMean: _, ...examples } = step(1 / loss, { loss, rewardMean: 1 })
+      supervised.add(examples)
+    }
+    assert.deepInclude(supervised.lines(), ["loss", "0.500 at the start, 0.250 at the end (one step each)"])
     for (const number of [5, 6, 8]) summary.add(step(number, { skipped: "nothingToTrain", staleDropped: 8 }))
     summary.add(step(7, { skipped: "nonFinite" }))
     assert.deepInclude(summary.lines(), [

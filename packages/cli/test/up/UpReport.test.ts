@@ -3,7 +3,15 @@ import { assert, describe, it } from "@effect/vitest"
 import * as UpReport from "../../src/up/UpReport.ts"
 
 const lines = (ran: Partial<UpReport.Ran>): string =>
-  UpReport.next({ policy: undefined, words: [], evaluated: [], hasFindings: false, hasLearned: true, ...ran })
+  UpReport.next({
+    policy: undefined,
+    words: [],
+    evaluated: [],
+    isSupervised: false,
+    hasFindings: false,
+    hasLearned: true,
+    ...ran
+  })
     .map(([line]) => line)
     .join("\n")
 
@@ -28,6 +36,12 @@ describe("next:", () => {
     assert.notMatch(said, /policy|evaluate/)
   })
 
+  it("merges what supervised steps trained, for rewards to begin from", () => {
+    const policy = "--model base --adapter run/step_4"
+    assert.match(lines({ policy, isSupervised: true }), /merge merged --model base --adapter run\/step_4/)
+    assert.notMatch(lines({ policy }), /merge/)
+  })
+
   it("sends who has an environment to what raises its reward, and others to environments", () => {
     const own = lines({ words: ["./mine.ts"] })
     assert.match(own, /reward-does-not-rise/)
@@ -45,5 +59,19 @@ describe("next:", () => {
     const found = lines({ ...easiest, hasFindings: true })
     assert.notMatch(found, /up --env addition/)
     assert.match(found, /troubleshooting/)
+  })
+})
+
+describe("the figure of a run", () => {
+  it("is the reward with its best step, or the loss of supervised steps", () => {
+    const rewards = [0, 0.5, 1, 0.75]
+    assert.deepStrictEqual(UpReport.figureOf({ losses: [], rewards }, 4)[0], [
+      "mean reward",
+      "0.250 at the start, 0.875 at the end; best 0.875 at step 4 (means of 2 steps)"
+    ])
+    assert.deepStrictEqual(UpReport.figureOf({ losses: [0.5, 0.25], rewards: [1, 1] }, 2)[0], [
+      "loss",
+      "0.500 at the start, 0.250 at the end"
+    ])
   })
 })
