@@ -8,6 +8,7 @@ import { UsageError } from "../src/base/Failure.ts"
 import * as Presentation from "../src/help/Presentation.ts"
 import * as Report from "../src/base/Report.ts"
 import * as Root from "../src/Root.ts"
+import * as SettingHints from "../src/config/SettingHints.ts"
 import * as Bin from "./Bin.ts"
 
 const letters = "abcdefghij"
@@ -129,6 +130,17 @@ describe("a setting that is gone", () => {
       yield* fs.writeFileString(file, "loss:\n  old_policy: current\n")
       assert.match(yield* train("--config", file), policy)
       assert.match(yield* train("--loss.old_policy", "current"), policy)
+      assert.match(yield* train("--adapter", "folder"), /--adapter; merge it into its model first/)
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
+
+  it("of another library is refused with ours, as a flag and in its section", () => {
+    const flags = ["--lr", "--env.group_size", "--loss.kl_coef"]
+    assert.strictEqual(SettingHints.hint("--learning_rate", flags), '; did you mean "--lr"?')
+    assert.strictEqual(SettingHints.hint("--num-generations", flags), '; did you mean "--env.group_size"?')
+    assert.strictEqual(SettingHints.hint("num_generations", ["group_size"]), '; did you mean "group_size"?')
+    assert.strictEqual(SettingHints.hint("beta", ["kl_coef", "preset"]), '; did you mean "kl_coef"?')
+    // A command without it.
+    assert.strictEqual(SettingHints.hint("--max_completion_length", ["--lr"]), "")
+  })
 })

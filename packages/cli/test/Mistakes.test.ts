@@ -198,3 +198,17 @@ describe("a mistake around an environment", () => {
     })
   )
 })
+
+describe("a flag that a command ignores", () => {
+  test(
+    "is named, and the command runs",
+    Effect.gen(function* () {
+      yield* InProcess.folder
+      const words = ["validate", "--env", "sort-letters", "--items", "2"]
+      const { code, stderr } = yield* InProcess.run([...words, "--env.batch_size=3", "--env.eval_limit_ratio", "0.5"])
+      assert.strictEqual(code, 0)
+      assert.include(stderr, "atropos validate ignores --env.batch_size, --env.eval_limit_ratio")
+      assert.notInclude((yield* InProcess.run(words)).stderr, "ignores")
+    })
+  )
+})

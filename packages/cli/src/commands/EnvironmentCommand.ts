@@ -20,7 +20,7 @@ export interface EnvironmentCommand<Own extends Command.Command.Config> {
   readonly own: Own
   readonly ownBooleans?: ReadonlyArray<string>
   readonly examples: ReadonlyArray<Command.Command.Example>
-  /** Flags the command ignores, for its help page. */
+  /** Flags the command ignores: not on its help page, and warned of if given. */
   readonly ignored: ReadonlyArray<string>
   /** Flags that only `--help-all` lists for this command. */
   readonly advanced?: ReadonlyArray<string>
@@ -60,6 +60,20 @@ export const ofServing: ReadonlyArray<string> = [
   "rollout_server_url",
   "steps_per_eval"
 ].map((name) => `env.${name}`)
+
+/** Warns of flags that are given and ignored, which scripts that share them may do. */
+export const warnIgnored = (
+  command: string,
+  words: ReadonlyArray<string>,
+  ignored: ReadonlyArray<string>
+): Effect.Effect<void> => {
+  const given = words.flatMap((word) => {
+    const name = /^--([^=]+)/.exec(word)?.[1]
+    const plain = name?.replaceAll("-", "_")
+    return ignored.some((one) => (one.endsWith(".") ? plain?.startsWith(one) : plain === one)) ? [`--${name}`] : []
+  })
+  return given.length === 0 ? Effect.void : Effect.logWarning(`atropos ${command} ignores ${given.join(", ")}`)
+}
 
 const commonFields: Environments.RunnableEnvironment["settings"]["fields"] = EnvironmentSettings.commonFields
 
@@ -113,6 +127,7 @@ export const make =
               (_sections, isTesting) => spec.mode?.(selected.environment.environmentName, isTesting) ?? {}
             )
             const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], spec.metricsMode)
+            yield* warnIgnored(spec.name, words, spec.ignored)
             // The parser's type for a generic nested config does not reduce; it is the same object.
             yield* spec.handle(settings, input.own as Command.Command.Config.Infer<Own>, metrics)
           })

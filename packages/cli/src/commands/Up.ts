@@ -35,7 +35,9 @@ const ignored = [
   ...["batch_size", "rollout_server_url", "tokenizer_name", "total_steps"].map((setting) => `env.${setting}`),
   "run",
   "atropos_url",
-  "save_path"
+  "save_path",
+  // Every sequence of its environments states how it was sampled.
+  "temperature"
 ]
 
 /** Flags that few runs in one process need. */
@@ -209,6 +211,7 @@ export const make: MakeCommand = (words) =>
               all
             )
           })
+          yield* EnvironmentCommand.warnIgnored(name, words, ignored)
           const { sections } = settings[0]
           const definitions = definitionsOf(sections)
           const mine = ownOf(valueOf(sections, "model"), named[0], valueOf(sections, "training_steps"))

@@ -11,7 +11,7 @@ import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Option, Predicate, type Schema } from "effect"
 import { Flag } from "effect/cli"
 import { UsageError } from "../base/Failure.ts"
-import * as RemovedSettings from "./RemovedSettings.ts"
+import * as SettingHints from "./SettingHints.ts"
 import { formatValue } from "./FormatValue.ts"
 import * as YamlFile from "./YamlFile.ts"
 
@@ -85,7 +85,7 @@ export const read = Effect.fn("ConfigFile.read")(function* (
       for (const key of Object.keys(map)) {
         if (known.includes(key)) continue
         return yield* new UsageError({
-          message: `${lineOf([...path, key])}: unknown setting "${where}${key}"${RemovedSettings.hint(key, known)}`
+          message: `${lineOf([...path, key])}: unknown setting "${where}${key}"${SettingHints.hint(key, known)}`
         })
       }
       return map

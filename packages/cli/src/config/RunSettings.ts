@@ -14,7 +14,7 @@ import * as Environments from "./Environments.ts"
 import type { Chosen } from "./Environments.ts"
 import * as OtherServers from "./OtherServers.ts"
 import * as Precedence from "./Precedence.ts"
-import * as RemovedSettings from "./RemovedSettings.ts"
+import * as SettingHints from "./SettingHints.ts"
 
 /**
  * Resolves the inference servers of a command from the environment's own, the file and the flags.
@@ -98,7 +98,7 @@ export const explain = (error: Schema.SchemaError, values: Values, nameOf: (name
   const value = values[name]
   const got = name === "api_key" ? "" : `, got ${formatValue(value)}`
   const problem = (issue?.message ?? error.message).replace(/^Expected/, "expected")
-  return new UsageError({ message: `${nameOf(name)}: ${problem}${got}${RemovedSettings.value(name, value)}` })
+  return new UsageError({ message: `${nameOf(name)}: ${problem}${got}${SettingHints.value(name, value)}` })
 }
 
 const decodeCommon = Schema.decodeUnknownEffect(EnvironmentSettings.Common)

@@ -10,7 +10,7 @@ import type { NonShowHelpErrors } from "effect/cli/CliError"
 import type { HelpDoc } from "effect/cli/HelpDoc"
 import * as CommandLine from "../base/CommandLine.ts"
 import * as HelpFlags from "./HelpFlags.ts"
-import * as RemovedSettings from "../config/RemovedSettings.ts"
+import * as SettingHints from "../config/SettingHints.ts"
 import * as Terminal from "../base/Terminal.ts"
 
 /** Servers whose flags exist only if the environment uses them. */
@@ -32,11 +32,11 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
       if (absent !== undefined && known.includes("--env") && !known.some((name) => name.startsWith(`--${absent}.`))) {
         return `unknown flag ${error.option.replace(/=.*/, "")}: this environment uses no ${absent}; ${CommandLine.of("envs")} lists what each one needs`
       }
-      return `unknown flag ${error.option}${RemovedSettings.hint(error.option.replace(/=.*/, ""), known)}`
+      return `unknown flag ${error.option}${SettingHints.hint(error.option.replace(/=.*/, ""), known)}`
     }
     case "UnknownSubcommand": {
       const known = subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
-      return `unknown command "${error.subcommand}"${RemovedSettings.hint(error.subcommand, known)}`
+      return `unknown command "${error.subcommand}"${SettingHints.hint(error.subcommand, known)}`
     }
     case "MissingOption":
       return `--${error.option} is missing`
@@ -47,7 +47,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
       }
       return error.value === ""
         ? `--${error.option} needs a value: ${error.expected}`
-        : `--${error.option}: expected ${inPlainWords(error.expected)}, got "${error.value}"${RemovedSettings.value(error.option, error.value)}`
+        : `--${error.option}: expected ${inPlainWords(error.expected)}, got "${error.value}"${SettingHints.value(error.option, error.value)}`
     case "MissingArgument":
       return `the argument <${error.argument}> is missing`
     case "UnexpectedArgument":
