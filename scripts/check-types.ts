@@ -42,8 +42,9 @@ const compile = () => {
   const words = [
     "--noEmit",
     "--declaration",
+    // Several check the types of what they share once each: a quarter more processor time.
     "--checkers",
-    "2",
+    "1",
     "--pretty",
     "false",
     "-p",

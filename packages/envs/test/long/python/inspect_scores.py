@@ -1,4 +1,4 @@
-"""inspect_ai's own scores of a task: `FILE@TASK ANSWERS`, a JSON object of answers by what a prompt ends in."""
+"""inspect_ai's own scores of tasks: `ANSWERS FILE@TASK …`, the answers a JSON object by what a prompt ends in."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from inspect_ai import eval as evaluate  # noqa: E402
 from inspect_ai.model import ModelAPI, ModelOutput, ModelUsage, get_model, modelapi  # noqa: E402
 from inspect_ai.scorer import value_to_float  # noqa: E402
 
-answers = json.loads(sys.argv[2])
+answers, tasks = json.loads(sys.argv[1]), sys.argv[2:]
 
 
 @modelapi(name="told")
@@ -27,11 +27,14 @@ class Told(ModelAPI):
         return output
 
 
-with tempfile.TemporaryDirectory() as folder:
-    (log,) = evaluate(sys.argv[1], model=get_model("told/model"), log_dir=folder, display="none")
+def scores_of(task, folder):
+    (log,) = evaluate(task, model=get_model("told/model"), log_dir=folder, display="none")
     to_float = value_to_float()
-    scores = [
+    return [
         {name: to_float(score.value) for name, score in sample.scores.items()}
         for sample in sorted(log.samples, key=lambda one: one.id)
     ]
-print(json.dumps(scores))
+
+
+with tempfile.TemporaryDirectory() as logs:
+    print(json.dumps([scores_of(task, logs) for task in tasks]))
