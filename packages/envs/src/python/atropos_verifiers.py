@@ -9,11 +9,13 @@ import contextlib
 import contextvars
 import importlib.metadata
 import importlib.util
+import math
 import os
 import pathlib
 
 from atropos_chat import within
-from atropos_rollouts import LONGEST_TEXT, Urls
+from atropos_errors import shortened
+from atropos_rollouts import Urls
 
 API_KEY = "ATROPOS_SESSION"
 
@@ -149,15 +151,12 @@ class Verifiers:
             sessions[trace.id] = urls.newest
 
         episode = await self.environment.run_slot(slot, ModelContext(model=model, client=nowhere), on_trace=minted)
-        return {
-            "ok": episode.ok,
-            "errors": [error_text(one) for one in [*episode.errors, *(e for t in episode.traces for e in t.errors)]],
-            "traces": [
-                trace_of(trace, sessions[trace.id])
-                for trace in episode.traces
-                if trace.agent.name in seats
-            ],
-        }
+        errors = [error_text(one) for one in [*episode.errors, *(e for t in episode.traces for e in t.errors)]]
+        traces = [trace_of(trace, sessions[trace.id]) for trace in episode.traces if trace.agent.name in seats]
+        unusable = [fault for trace in traces for fault in faults(trace)]
+        if episode.ok and unusable:
+            return {"ok": False, "errors": [", ".join(unusable)], "traces": []}
+        return {"ok": episode.ok, "errors": errors, "traces": traces if episode.ok else []}
 
     async def close(self):
         await self.stack.aclose()
@@ -183,7 +182,7 @@ def seated(agent, seat, urls):
 
 
 def error_text(error):
-    return f"{error.type}: {error.message}"[-LONGEST_TEXT:]
+    return shortened(f"{error.type}: {error.message}")
 
 
 def trace_of(trace, session):
@@ -193,7 +192,12 @@ def trace_of(trace, session):
         "trainable": bool(trace.agent.trainable),
         "reward": float(trace.reward),
         "rewards": {name: float(one.value) for name, one in trace.rewards.items() if one is not None},
-        "metrics": {name: float(value) for name, value in trace.metrics.items() if value is not None},
-        "turns": int(trace.num_turns),
-        "stop": trace.stop_condition,
     }
+
+
+def faults(trace):
+    """Describes the rewards of a trace that no score can be made of."""
+    found = [f"the reward {name} is {value}" for name, value in trace["rewards"].items() if not math.isfinite(value)]
+    if not found and not math.isfinite(trace["reward"]):
+        found = [f"the sum of the rewards is {trace['reward']}"]
+    return found

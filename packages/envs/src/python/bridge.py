@@ -19,6 +19,8 @@ import secrets
 import sys
 import traceback
 
+from atropos_errors import NotInstalled, Unknown
+
 PROTOCOL = 1
 # Far more items than are rolled out at once.
 KEPT_ENTRIES = 4096
@@ -270,18 +272,6 @@ def kind_of(name):
     if name not in KINDS:
         raise ValueError(f"unknown kind {name}: one of {', '.join(sorted([*KINDS, 'verifiers', 'inspect']))}")
     return KINDS[name]
-
-
-class Unknown(Exception):
-    """The package has nothing of that name."""
-
-
-class NotInstalled(Exception):
-    """What is asked for is a package of its own, which is not there."""
-
-    def __init__(self, distribution, message):
-        super().__init__(message)
-        self.distribution = distribution
 
 
 def check_names(kind, wanted):

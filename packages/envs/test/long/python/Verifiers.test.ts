@@ -70,6 +70,37 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
     )
   )
 
+  const faults = (mode: string) =>
+    Effect.flatMap(Environment.Environment, first).pipe(
+      Effect.provide(
+        Verifiers.layer({ ...one, python: python("A=1"), taskset: "faults", config: { taskset: { mode } } }).pipe(
+          Layer.provide(ServerManager.layerScripted(() => "x"))
+        )
+      ),
+      quiet
+    )
+
+  it.live("rewards whose names differ in other characters alone all count", () =>
+    Effect.gen(function* () {
+      const { groups } = yield* faults("names")
+      assert.deepStrictEqual(
+        groups.map(({ scores }) => Array.from(scores)),
+        [[30, 30]]
+      )
+      assert.strictEqual(groups[0]!.rewards![0]!["a_b"], 4)
+    })
+  )
+
+  it.live("a reward that is no number for a score fails its rollout, and the error names it", () =>
+    Effect.gen(function* () {
+      const reasonOf = (mode: string) => Effect.map(Effect.flip(faults(mode)), ({ message }) => message)
+      assert.match(yield* reasonOf("nan"), /the episode failed: the reward main is nan/)
+      assert.match(yield* reasonOf("overflow"), /the episode failed: the reward first is inf, the reward second is inf/)
+      assert.match(yield* reasonOf("cancelled"), /a reward or tool raised CancelledError/)
+      assert.match(yield* reasonOf("long"), /ValueError: the beginning -+ … -+ the end$/)
+    })
+  )
+
   it.live("each trained seat is a group of its own, with its return; one that is not trained is left out", () =>
     Effect.gen(function* () {
       const { groups } = yield* first(yield* Environment.Environment)
