@@ -177,6 +177,7 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
   const { definition } = yield* SessionRuns.make<Rollout, PythonError, never>({
     name,
     settings,
+    runner: "built-in",
     source: {
       items: (cursor) => Stream.unwrap(Effect.map(known, ({ items }) => items(cursor))),
       heldOut: Stream.unwrap(Effect.map(known, ({ heldOut }) => heldOut)),
