@@ -12,6 +12,7 @@ import importlib.util
 import math
 import os
 import pathlib
+import sys
 
 from atropos_chat import within
 from atropos_errors import shortened
@@ -63,7 +64,9 @@ class Verifiers:
 
         own = {one.name for one in pkgutil.iter_modules(tasksets.__path__)}
         found = set()
-        for name in importlib.metadata.packages_distributions():
+        # Editable installs (as vf-init's) and folders of PYTHONPATH have modules that no distribution names.
+        modules = {*importlib.metadata.packages_distributions(), *(one.name for one in pkgutil.iter_modules())}
+        for name in modules - sys.stdlib_module_names:
             if name.isidentifier() and name != "verifiers":
                 with contextlib.suppress(ImportError, ValueError, AttributeError):
                     spec = importlib.util.find_spec(name)

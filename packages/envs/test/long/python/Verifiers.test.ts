@@ -208,9 +208,9 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
     )
   )
 
-  it.live("lists the tasksets that come with it", () =>
-    Effect.map(PythonNames.of("verifiers", "verifiers")({ python: interpreter }), (names) =>
-      assert.include(names, "textarena")
+  it.live("lists the tasksets that come with it, and those of installed packages and folders of Python's path", () =>
+    Effect.map(PythonNames.of("verifiers", "verifiers")({ python: python("A=1") }), (names) =>
+      assert.includeMembers(Array.from(names), ["textarena", "coins", "faults", "reversal"])
     )
   )
 })
