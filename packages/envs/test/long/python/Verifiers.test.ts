@@ -1,7 +1,7 @@
 /** Environments of verifiers: packages of these tests, with rewards by name and with several seats. */
 import { assert, describe, it } from "@effect/vitest"
 import { Environment, Message, type ScoredGroup, ServerManager, Tokenizer } from "@atropos/core"
-import { Effect, Layer, Option, References, Stream } from "effect"
+import { Effect, Layer, Logger, Option, References, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as TokenLog from "../../../../core/test/gateway/TokenLog.ts"
 import * as DecodeGraph from "../../../../trainer/src/engine/DecodeGraph.ts"
@@ -70,14 +70,14 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
     )
   )
 
-  const faults = (mode: string) =>
+  const faults = (mode: string, level: "Error" | "Warn" = "Error") =>
     Effect.flatMap(Environment.Environment, first).pipe(
       Effect.provide(
         Verifiers.layer({ ...one, python: python("A=1"), taskset: "faults", config: { taskset: { mode } } }).pipe(
           Layer.provide(ServerManager.layerScripted(() => "x"))
         )
       ),
-      quiet
+      Effect.provideService(References.MinimumLogLevel, level)
     )
 
   it.live("rewards whose names differ in other characters alone all count", () =>
@@ -100,6 +100,15 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
       assert.match(yield* reasonOf("long"), /ValueError: the beginning -+ … -+ the end$/)
     })
   )
+
+  it.live("an interpreter that ended is logged once for all of its rollouts, with the reason", () => {
+    const logged: Array<unknown> = []
+    return Effect.gen(function* () {
+      yield* Effect.flip(faults("killed", "Warn"))
+      assert.strictEqual(logged.length, 1)
+      assert.match(JSON.stringify(logged), /the Python interpreter ended.*was killed by SIGKILL.*"times":1/)
+    }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(message))])))
+  })
 
   it.live("each trained seat is a group of its own, with its return; one that is not trained is left out", () =>
     Effect.gen(function* () {

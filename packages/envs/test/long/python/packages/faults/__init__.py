@@ -2,6 +2,8 @@
 
 import asyncio
 import math
+import os
+import signal
 
 import verifiers.v1 as vf
 
@@ -22,6 +24,8 @@ class FaultsTask(vf.Task[FaultsData]):
             return math.nan
         if mode == "overflow":
             return {"first": 1e308, "second": 1e308}
+        if mode == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
         if mode == "cancelled":
             raise asyncio.CancelledError
         if mode == "long":
