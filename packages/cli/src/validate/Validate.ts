@@ -36,6 +36,8 @@ export interface Validated {
   /** Number of checks the environment declined to score, and the first reason. */
   readonly unscorable: number
   readonly firstUnscorable: string
+  /** Items of which nothing could be scored, each with its first reason. */
+  readonly neverScored: ReadonlyArray<string>
   readonly verdicts: ReadonlyArray<Verdict>
 }
 
@@ -112,14 +114,20 @@ type Group = ReadonlyArray<Trajectory.Trajectory>
 
 const makeRecord = () => {
   const verdicts = new Map<LawName, Verdict>()
-  const unscorable = { count: 0, first: "" }
+  const unscorable = { count: 0, first: "", byItem: new Map<string, string>() }
+  const scored = new Set<string>()
   return {
     verdicts,
     unscorable,
+    scored: ({ label }: Item): void => void scored.add(label),
     declined: ({ label }: Item, why: string): void => {
+      const reason = `${short(label)}: ${why}`
       unscorable.count++
-      unscorable.first ||= `${short(label)}: ${why}`
+      unscorable.first ||= reason
+      if (!unscorable.byItem.has(label)) unscorable.byItem.set(label, reason)
     },
+    neverScored: (): ReadonlyArray<string> =>
+      [...unscorable.byItem].flatMap(([label, reason]) => (scored.has(label) ? [] : [reason])),
     note: (law: LawName, violation?: string): void => {
       const before = verdicts.get(law) ?? { law: laws[law], checks: 0, violations: 0, first: undefined }
       verdicts.set(law, {
@@ -152,7 +160,7 @@ export const run = Effect.fn("Validate.run")(
       return yield* noClaims(environment)
     }
     const { items, scoreRange, untestable } = environment.claims.value
-    const { declined, note, unscorable, verdicts } = makeRecord()
+    const { declined, neverScored, note, scored: noteScored, unscorable, verdicts } = makeRecord()
 
     const take = items.pipe(
       Stream.take(options.items),
@@ -186,6 +194,7 @@ export const run = Effect.fn("Validate.run")(
       const exit = yield* Effect.exit(Effect.timeout(law, lawLimit))
       if (Exit.isSuccess(exit)) {
         for (const one of checked) note(one)
+        noteScored(item)
         return true
       }
       const error = Cause.squash(exit.cause)
@@ -263,6 +272,7 @@ export const run = Effect.fn("Validate.run")(
       untestable,
       unscorable: unscorable.count,
       firstUnscorable: unscorable.first,
+      neverScored: neverScored(),
       verdicts: Object.keys(laws).flatMap((name) => verdicts.get(name as LawName) ?? [])
     } satisfies Validated
   },
