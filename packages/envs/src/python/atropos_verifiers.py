@@ -15,7 +15,7 @@ import pathlib
 import sys
 
 from atropos_chat import within
-from atropos_errors import shortened
+from atropos_errors import NotInstalled, Unknown, shortened
 from atropos_rollouts import Urls
 
 API_KEY = "ATROPOS_SESSION"
@@ -50,6 +50,24 @@ def exports_taskset(origin):
     )
 
 
+def is_older(origin):
+    """Whether a module has an environment of the interface before v1, from its text alone."""
+    path = pathlib.Path(origin or "")
+    if path.suffix != ".py" or not path.is_file():
+        return False
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return "load_environment" in text and "Taskset" not in text
+
+
+def require_v1():
+    """Raises if the package is missing, or older than its v1 interface."""
+    import verifiers
+
+    if importlib.util.find_spec("verifiers.v1") is None:
+        version = getattr(verifiers, "__version__", "of unknown version")
+        raise NotInstalled("verifiers>=0.4", f"it has verifiers {version}, which lacks the v1 interface")
+
+
 class Verifiers:
     """An environment by the id of its taskset, with its configuration as the package's own files have it."""
 
@@ -60,6 +78,7 @@ class Verifiers:
     def names():
         import pkgutil
 
+        require_v1()
         from verifiers.v1 import tasksets
 
         own = {one.name for one in pkgutil.iter_modules(tasksets.__path__)}
@@ -77,10 +96,17 @@ class Verifiers:
     @staticmethod
     def missing(name):
         """None where it is there; else what is to be installed, as pip names it."""
-        import verifiers.v1  # noqa: F401 - says which package is missing
-
+        require_v1()
         module = module_of(name)
-        if importlib.util.find_spec(f"verifiers.v1.tasksets.{module}") or importlib.util.find_spec(module):
+        if importlib.util.find_spec(f"verifiers.v1.tasksets.{module}"):
+            return None
+        spec = importlib.util.find_spec(module)
+        if spec is not None:
+            if is_older(spec.origin):
+                raise Unknown(
+                    f"{module} has load_environment, verifiers' interface before v1, and no Taskset: "
+                    "it has to be ported to verifiers.v1, or run with verifiers itself"
+                )
             return None
         return name.rsplit("/", 1)[-1].split("@", 1)[0].replace("_", "-").lower()
 

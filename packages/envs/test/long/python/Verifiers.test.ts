@@ -217,6 +217,30 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
     )
   )
 
+  it.live(
+    "an environment of the interface before v1, and a verifiers without v1, are refused with what is needed",
+    () =>
+      Effect.gen(function* () {
+        const refused = (folder: string, taskset: string) =>
+          Effect.flatMap(Environment.Environment, first).pipe(
+            Effect.flip,
+            Effect.map(({ message }) => message),
+            Effect.provide(
+              Verifiers.layer({
+                ...one,
+                python: `env 'PYTHONPATH=${packages}/${folder}' ${interpreter}`,
+                taskset
+              }).pipe(Layer.provide(ServerManager.layerScripted(() => "")))
+            )
+          )
+        assert.match(yield* refused("older", "classic"), /classic has load_environment, .* ported to verifiers\.v1/)
+        assert.match(
+          yield* refused("older/release", "reversal"),
+          /lacks verifiers>=0\.4 \(it has verifiers 0\.1\.9, which lacks the v1 interface\); install it with .*"verifiers>=0\.4"/
+        )
+      }).pipe(quiet)
+  )
+
   it.live("lists the tasksets that come with it, and those of installed packages and folders of Python's path", () =>
     Effect.map(PythonNames.of("verifiers", "verifiers")({ python: python("A=1") }), (names) =>
       assert.includeMembers(Array.from(names), ["textarena", "coins", "faults", "reversal"])
