@@ -36,7 +36,7 @@ export interface Validated {
   /** Number of checks the environment declined to score, and the first reason. */
   readonly unscorable: number
   readonly firstUnscorable: string
-  /** Items of which nothing could be scored, each with its first reason. */
+  /** Items of which nothing could be scored, each with its first reason; none where claims are untestable. */
   readonly neverScored: ReadonlyArray<string>
   readonly verdicts: ReadonlyArray<Verdict>
 }
@@ -272,7 +272,7 @@ export const run = Effect.fn("Validate.run")(
       untestable,
       unscorable: unscorable.count,
       firstUnscorable: unscorable.first,
-      neverScored: neverScored(),
+      neverScored: untestable === undefined ? neverScored() : [],
       verdicts: Object.keys(laws).flatMap((name) => verdicts.get(name as LawName) ?? [])
     } satisfies Validated
   },

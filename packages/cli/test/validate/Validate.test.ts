@@ -62,6 +62,23 @@ describe("validate", () => {
     )
   })
 
+  it.live("names no items where right and wrong answers are not known, as texts alone cannot be scored there", () => {
+    const layer = Environment.layer("played", Environment.settings({}), () =>
+      Effect.succeed({
+        items: (cursor: number) => Stream.range(cursor, 9),
+        collectTrajectories: () => Effect.succeed({ groups: [] }),
+        claims: { untestable: "results are only known by playing" }
+      })
+    )
+    return Validate.run({ items: 4, texts: 8, seed: 0 }).pipe(
+      Effect.map(({ neverScored, unscorable, untestable }) => {
+        assert.deepStrictEqual([neverScored, untestable], [[], "results are only known by playing"])
+        assert.isAbove(unscorable, 0)
+      }),
+      Effect.provide(layer(), { local: true })
+    )
+  })
+
   const broken: ReadonlyArray<
     readonly [law: string, score: (group: ReadonlyArray<Trajectory.Trajectory>, times: number) => ReadonlyArray<number>]
   > = [
