@@ -116,10 +116,24 @@ const makeRecord = () => {
   const verdicts = new Map<LawName, Verdict>()
   const unscorable = { count: 0, first: "", byItem: new Map<string, string>() }
   const scored = new Set<string>()
+  const note = (law: LawName, violation?: string): void => {
+    const before = verdicts.get(law) ?? { law: laws[law], checks: 0, violations: 0, first: undefined }
+    verdicts.set(law, {
+      ...before,
+      checks: before.checks + 1,
+      violations: before.violations + (violation === undefined ? 0 : 1),
+      first: before.first ?? violation
+    })
+  }
   return {
     verdicts,
     unscorable,
-    scored: ({ label }: Item): void => void scored.add(label),
+    note,
+    /** Notes checks of an item that its scores passed. */
+    pass: ({ label }: Item, checked: ReadonlyArray<LawName>): void => {
+      scored.add(label)
+      for (const law of checked) note(law)
+    },
     declined: ({ label }: Item, why: string): void => {
       const reason = `${short(label)}: ${why}`
       unscorable.count++
@@ -127,16 +141,7 @@ const makeRecord = () => {
       if (!unscorable.byItem.has(label)) unscorable.byItem.set(label, reason)
     },
     neverScored: (): ReadonlyArray<string> =>
-      [...unscorable.byItem].flatMap(([label, reason]) => (scored.has(label) ? [] : [reason])),
-    note: (law: LawName, violation?: string): void => {
-      const before = verdicts.get(law) ?? { law: laws[law], checks: 0, violations: 0, first: undefined }
-      verdicts.set(law, {
-        ...before,
-        checks: before.checks + 1,
-        violations: before.violations + (violation === undefined ? 0 : 1),
-        first: before.first ?? violation
-      })
-    }
+      [...unscorable.byItem].flatMap(([label, reason]) => (scored.has(label) ? [] : [reason]))
   }
 }
 
@@ -156,11 +161,9 @@ const sampling = (declined: (item: Item, why: string) => void) => {
 export const run = Effect.fn("Validate.run")(
   function* (options: ValidateOptions) {
     const environment = yield* Environment.Environment
-    if (Option.isNone(environment.claims)) {
-      return yield* noClaims(environment)
-    }
+    if (Option.isNone(environment.claims)) return yield* noClaims(environment)
     const { items, scoreRange, untestable } = environment.claims.value
-    const { declined, neverScored, note, scored: noteScored, unscorable, verdicts } = makeRecord()
+    const { declined, neverScored, note, pass, unscorable, verdicts } = makeRecord()
 
     const take = items.pipe(
       Stream.take(options.items),
@@ -193,8 +196,7 @@ export const run = Effect.fn("Validate.run")(
       if (isStuck) return false
       const exit = yield* Effect.exit(Effect.timeout(law, lawLimit))
       if (Exit.isSuccess(exit)) {
-        for (const one of checked) note(one)
-        noteScored(item)
+        pass(item, checked)
         return true
       }
       const error = Cause.squash(exit.cause)

@@ -46,11 +46,12 @@ export const make = (agent: string, label: (item: unknown) => string = ItemLabel
   }
 }
 
-/** Explains why an item has no group, with the last failure among its own runs. */
-export const summary = (runs: number, kept: number, lastFailure: string | undefined): string => {
-  const what =
-    kept === 0
-      ? `${runs === 1 ? "the run" : `all ${runs} runs`} of the agent failed`
-      : `only one of ${runs} runs of the agent has a score, so it cannot be compared`
+/** Explains why an item has no group, from its runs: a failed one is its reason. */
+export const summary = (runs: ReadonlyArray<unknown>): string => {
+  const lastFailure = runs.findLast((run) => typeof run === "string")
+  const areFailed = runs.every((run) => typeof run === "string")
+  const what = areFailed
+    ? `${runs.length === 1 ? "the run" : `all ${runs.length} runs`} of the agent failed`
+    : `only one of ${runs.length} runs of the agent has a score, so it cannot be compared`
   return lastFailure === undefined ? what : `${what}; last failure: ${lastFailure}`
 }

@@ -155,13 +155,12 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     ).pipe(
       Effect.flatMap((all) => {
         const kept = all.filter((one) => typeof one !== "string")
-        const lastFailure = all.findLast((one) => typeof one === "string")
         const groups = Array.from(Map.groupBy(kept.flat(), ({ group }) => group).values()).filter(
           ({ length }) => length > (count === 1 ? 0 : 1)
         )
         return groups.length > 0
           ? Effect.succeed(groups)
-          : Effect.fail(new Environment.Unscorable({ message: Failures.summary(count, kept.length, lastFailure) }))
+          : Effect.fail(new Environment.Unscorable({ message: Failures.summary(all) }))
       })
     )
 

@@ -20,8 +20,10 @@ const plain = (name: string): string =>
 
 const suffixLength = 6
 
-const distinct = (name: string): string =>
-  `${plain(name).slice(0, RewardComponents.maxNameLength - suffixLength - 1)}_${ContentId.of(name).slice(0, suffixLength)}`
+const distinct = (name: string): string => {
+  const suffix = `_${ContentId.of(name).slice(0, suffixLength)}`
+  return plain(name).slice(0, RewardComponents.maxNameLength - suffix.length) + suffix
+}
 
 /** The component of each name. */
 export const names = (all: ReadonlyArray<string>): ReadonlyArray<string> => {

@@ -43,7 +43,7 @@ describe("Components", () => {
 
   it("a component's name depends neither on the order nor on the values of the rewards", () => {
     const [first, second] = Components.names(["a b", "a/b"])
-    assert.deepStrictEqual(Components.names(["a/b", "a b"]), [second, first])
+    assert.deepStrictEqual(Components.names(["a/b", "a b"]), [second!, first!])
     assert.notStrictEqual(first, second)
   })
 
