@@ -17,14 +17,17 @@ class Urls:
         self.seats, self.taken = seats, {name: 0 for name in seats}
         # The number of the URL that was taken last, among those of its seat.
         self.newest = 0
+        # Why a run had none; the package may hide it in a group of exceptions.
+        self.shortage = None
 
     def take(self, seat):
         number = self.taken[seat]
         urls = self.seats[seat]
         if number >= len(urls):
-            raise RuntimeError(
+            self.shortage = (
                 f"the seat {seat} was run more than {len(urls)} times in one rollout: raise the setting runs_per_seat"
             )
+            raise RuntimeError(self.shortage)
         self.taken[seat] = number + 1
         self.newest = number
         return urls[number]

@@ -12,6 +12,7 @@ import importlib.util
 import math
 import os
 import pathlib
+import re
 import sys
 
 from atropos_chat import within
@@ -181,6 +182,8 @@ class Verifiers:
 
         episode = await self.environment.run_slot(slot, ModelContext(model=model, client=nowhere), on_trace=minted)
         errors = [error_text(one) for one in [*episode.errors, *(e for t in episode.traces for e in t.errors)]]
+        if urls.shortage is not None:
+            errors.append(urls.shortage)
         traces = [trace_of(trace, sessions[trace.id]) for trace in episode.traces if trace.agent.name in seats]
         unusable = [fault for trace in traces for fault in faults(trace)]
         if episode.ok and unusable:
@@ -210,8 +213,16 @@ def seated(agent, seat, urls):
     agent.__class__ = Seated
 
 
+# The line of a traceback that names an exception within a group.
+member = re.compile(r"[ |]+([A-Z]\w*(?:Error|Exception): .*)")
+
+
 def error_text(error):
-    return shortened(f"{error.type}: {error.message}")
+    text = f"{error.type}: {error.message}"
+    if "sub-exception" in text:
+        found = [match[1] for match in map(member.fullmatch, (error.traceback or "").splitlines()) if match]
+        text = "; ".join([text, *dict.fromkeys(found)])
+    return shortened(text)
 
 
 def trace_of(trace, session):

@@ -327,6 +327,9 @@ def answered(number, result):
 
 
 def failed(number, error):
+    if isinstance(error, ModuleNotFoundError) and error.name is None:
+        # Raised by a package for a name that it does not know, such as one of a setting.
+        error = Unknown(str(error)).with_traceback(error.__traceback__)
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip().splitlines()
     answer = {
         "id": number,

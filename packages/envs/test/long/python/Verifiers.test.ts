@@ -70,12 +70,16 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
     )
   )
 
-  const faults = (mode: string, level: "Error" | "Warn" = "Error") =>
+  const faults = (mode: string, level: "Error" | "Warn" = "Error", settings = {}) =>
     Effect.flatMap(Environment.Environment, first).pipe(
       Effect.provide(
-        Verifiers.layer({ ...one, python: python("A=1"), taskset: "faults", config: { taskset: { mode } } }).pipe(
-          Layer.provide(ServerManager.layerScripted(() => "x"))
-        )
+        Verifiers.layer({
+          ...one,
+          python: python("A=1"),
+          taskset: "faults",
+          config: { taskset: { mode } },
+          ...settings
+        }).pipe(Layer.provide(ServerManager.layerScripted(() => "x")))
       ),
       Effect.provideService(References.MinimumLogLevel, level)
     )
@@ -97,7 +101,22 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
       assert.match(yield* reasonOf("nan"), /the episode failed: the reward main is nan/)
       assert.match(yield* reasonOf("overflow"), /the episode failed: the reward first is inf, the reward second is inf/)
       assert.match(yield* reasonOf("cancelled"), /a reward or tool raised CancelledError/)
+      assert.match(yield* reasonOf("group"), /several \(2 sub-exceptions\); ValueError: one; TypeError: other$/)
       assert.match(yield* reasonOf("long"), /ValueError: the beginning -+ … -+ the end$/)
+    })
+  )
+
+  it.live("a seat that is run too often, and an environment that is not there, are refused in words", () =>
+    Effect.gen(function* () {
+      const often = yield* Effect.flip(faults("names", "Error", { environment: "best_of_n" }))
+      assert.match(often.message, /run more than 2 times in one rollout: raise the setting runs_per_seat$/)
+      const { groups } = yield* faults("names", "Error", { environment: "best_of_n", runsPerSeat: 4 })
+      assert.deepStrictEqual(
+        groups.map(({ scores }) => Array.from(scores)),
+        [Array.from({ length: 8 }, () => 30)]
+      )
+      const absent = yield* Effect.flip(faults("names", "Error", { environment: "no_such" }))
+      assert.match(absent.message, /^environment 'no_such' not found/)
     })
   )
 

@@ -24,6 +24,8 @@ class FaultsTask(vf.Task[FaultsData]):
             return math.nan
         if mode == "overflow":
             return {"first": 1e308, "second": 1e308}
+        if mode == "group":
+            raise ExceptionGroup("several", [ValueError("one"), TypeError("other")])
         if mode == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         if mode == "cancelled":
