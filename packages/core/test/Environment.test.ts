@@ -179,6 +179,24 @@ describe("Environment", () => {
     })
   )
 
+  it.effect("groups that bring their scores cannot be scored again, for the definition's reason if it gives one", () =>
+    Effect.gen(function* () {
+      const solved = { ...pair(1), scores: [1, 0.5] }
+      const { score: _, ...rest } = {
+        ...definitionOf(),
+        collectTrajectories: () => Effect.succeed({ groups: [solved] })
+      }
+      const reasonOf = (definition: object) =>
+        Effect.gen(function* () {
+          const { work } = yield* built({ ...rest, ...definition })
+          const [item] = yield* Stream.runCollect(Stream.take(work(0), 1))
+          return (yield* Effect.flip(item!.judge([trajectory(1)]))).message
+        })
+      assert.match(yield* reasonOf({}), /no score function/)
+      assert.strictEqual(yield* reasonOf({ cannotRescore: "it is scored where it ran" }), "it is scored where it ran")
+    })
+  )
+
   it.effect("tells afterScore of judged groups; what it leaves out is not sent, what it asks for is put back", () =>
     Effect.gen(function* () {
       const told: Array<readonly [item: string, values: ReadonlyArray<number>]> = []

@@ -1,5 +1,6 @@
 /** Defines the errors of the original's requests and their responses, in the original's wording. */
 import type { TrajectoryApiError, WireGroup } from "@atropos/core"
+import * as LogThrottle from "@atropos/core/base/LogThrottle"
 import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import * as Nul from "../http/Nul.ts"
@@ -46,6 +47,20 @@ const wireError = (error: WireGroup.WireError): Response => {
   return Reply.json({ detail: error.mistakes.map((mistake) => ({ ...mistake, input: null })) }, 422)
 }
 
+const rejections = LogThrottle.make()
+
+/** The original's environments log the status alone, and drop the group: the reason has to be in our log. */
+const logRejected = ({ mistakes, reason }: WireGroup.WireError): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const [first] = mistakes
+    if (reason === "unreadable" || first === undefined) return Effect.void
+    const field = first.loc.filter((part) => typeof part === "string").join(".")
+    const times = rejections.count(`${field} ${first.type}`)
+    return LogThrottle.isWorthLogging(times)
+      ? Effect.logWarning("request rejected", { field, reason: first.msg, times })
+      : Effect.void
+  })
+
 const missingBody = Reply.json(
   { detail: [{ type: "missing", loc: ["body"], msg: "Field required", input: null }] },
   422
@@ -58,7 +73,7 @@ export const refuse = (refusal: Refusal): Effect.Effect<Response> => {
     case "HasNul":
       return Effect.succeed(Reply.detail(400, `the body contains ${Nul.description}`))
     case "WireError":
-      return Effect.succeed(wireError(refusal))
+      return Effect.as(logRejected(refusal), wireError(refusal))
     case "BodyTooLarge":
       return Effect.succeed(Reply.detail(413, refusal.message))
     case "BodiesTooMany":

@@ -20,6 +20,9 @@ const lossFlag = Flag.String("loss").pipe(
   Flag.optional
 )
 
+/** Items listed that nothing could be scored of. */
+const maxListed = 20
+
 const ofEnvironment = EnvironmentCommand.make({
   name: "validate",
   own: {
@@ -56,7 +59,7 @@ const ofEnvironment = EnvironmentCommand.make({
   ],
   handle: (settings, options) =>
     Effect.gen(function* () {
-      const { firstUnscorable, items, unscorable, untestable, verdicts } = yield* Validate.run(options)
+      const { firstUnscorable, items, neverScored, unscorable, untestable, verdicts } = yield* Validate.run(options)
       const rows = verdicts.map(({ checks, law, violations }) => [
         violations === 0 ? "ok" : "BROKEN",
         law,
@@ -70,6 +73,11 @@ const ofEnvironment = EnvironmentCommand.make({
       yield* Console.log(
         `\n${items} items${unscorable > 0 ? `, ${unscorable} checks unscorable; the first: ${firstUnscorable}` : ""}`
       )
+      if (neverScored.length > 0) {
+        const rest = neverScored.length > maxListed ? [`… and ${neverScored.length - maxListed} more`] : []
+        const listed = [...neverScored.slice(0, maxListed), ...rest]
+        yield* Console.log(`\nnever scored, so never trained on:\n  ${listed.join("\n  ")}`)
+      }
       const broken = verdicts.filter(({ violations }) => violations > 0)
       if (broken.length > 0) {
         return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} checks failed` })

@@ -36,6 +36,8 @@ export interface Validated {
   /** Number of checks the environment declined to score, and the first reason. */
   readonly unscorable: number
   readonly firstUnscorable: string
+  /** Items of which nothing could be scored, each with its first reason; none where claims are untestable. */
+  readonly neverScored: ReadonlyArray<string>
   readonly verdicts: ReadonlyArray<Verdict>
 }
 
@@ -112,23 +114,34 @@ type Group = ReadonlyArray<Trajectory.Trajectory>
 
 const makeRecord = () => {
   const verdicts = new Map<LawName, Verdict>()
-  const unscorable = { count: 0, first: "" }
+  const unscorable = { count: 0, first: "", byItem: new Map<string, string>() }
+  const scored = new Set<string>()
+  const note = (law: LawName, violation?: string): void => {
+    const before = verdicts.get(law) ?? { law: laws[law], checks: 0, violations: 0, first: undefined }
+    verdicts.set(law, {
+      ...before,
+      checks: before.checks + 1,
+      violations: before.violations + (violation === undefined ? 0 : 1),
+      first: before.first ?? violation
+    })
+  }
   return {
     verdicts,
     unscorable,
-    declined: ({ label }: Item, why: string): void => {
-      unscorable.count++
-      unscorable.first ||= `${short(label)}: ${why}`
+    note,
+    /** Notes checks of an item that its scores passed. */
+    pass: ({ label }: Item, checked: ReadonlyArray<LawName>): void => {
+      scored.add(label)
+      for (const law of checked) note(law)
     },
-    note: (law: LawName, violation?: string): void => {
-      const before = verdicts.get(law) ?? { law: laws[law], checks: 0, violations: 0, first: undefined }
-      verdicts.set(law, {
-        ...before,
-        checks: before.checks + 1,
-        violations: before.violations + (violation === undefined ? 0 : 1),
-        first: before.first ?? violation
-      })
-    }
+    declined: ({ label }: Item, why: string): void => {
+      const reason = `${short(label)}: ${why}`
+      unscorable.count++
+      unscorable.first ||= reason
+      if (!unscorable.byItem.has(label)) unscorable.byItem.set(label, reason)
+    },
+    neverScored: (): ReadonlyArray<string> =>
+      [...unscorable.byItem].flatMap(([label, reason]) => (scored.has(label) ? [] : [reason]))
   }
 }
 
@@ -148,11 +161,9 @@ const sampling = (declined: (item: Item, why: string) => void) => {
 export const run = Effect.fn("Validate.run")(
   function* (options: ValidateOptions) {
     const environment = yield* Environment.Environment
-    if (Option.isNone(environment.claims)) {
-      return yield* noClaims(environment)
-    }
+    if (Option.isNone(environment.claims)) return yield* noClaims(environment)
     const { items, scoreRange, untestable } = environment.claims.value
-    const { declined, note, unscorable, verdicts } = makeRecord()
+    const { declined, neverScored, note, pass, unscorable, verdicts } = makeRecord()
 
     const take = items.pipe(
       Stream.take(options.items),
@@ -185,7 +196,7 @@ export const run = Effect.fn("Validate.run")(
       if (isStuck) return false
       const exit = yield* Effect.exit(Effect.timeout(law, lawLimit))
       if (Exit.isSuccess(exit)) {
-        for (const one of checked) note(one)
+        pass(item, checked)
         return true
       }
       const error = Cause.squash(exit.cause)
@@ -263,6 +274,7 @@ export const run = Effect.fn("Validate.run")(
       untestable,
       unscorable: unscorable.count,
       firstUnscorable: unscorable.first,
+      neverScored: untestable === undefined ? neverScored() : [],
       verdicts: Object.keys(laws).flatMap((name) => verdicts.get(name as LawName) ?? [])
     } satisfies Validated
   },

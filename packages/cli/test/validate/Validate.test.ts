@@ -40,6 +40,45 @@ describe("validate", () => {
     })
   )
 
+  it.live("names every item of which nothing can be scored, once, with the reason", () => {
+    const layer = Environment.layer("half", Environment.settings({}), () =>
+      Effect.succeed({
+        items: (cursor: number) => Stream.range(cursor, 9).pipe(Stream.map((number) => number % 4)),
+        collectTrajectories: () => Effect.succeed([]),
+        score: (item: number, group: ReadonlyArray<Trajectory.Trajectory>) =>
+          item % 2 === 1
+            ? Effect.fail(new Environment.Unscorable({ message: "its tests are broken" }))
+            : Effect.succeed(group.map(right)),
+        claims: { scoreRange: [0, 1] as const, gold: () => ["right"], wrong: () => ["wrong"] }
+      })
+    )
+    return Validate.run({ items: 8, texts: 8, seed: 0 }).pipe(
+      Effect.map(({ neverScored, unscorable, verdicts }) => {
+        assert.deepStrictEqual(neverScored, ["1: its tests are broken", "3: its tests are broken"])
+        assert.isAbove(unscorable, 4)
+        assert.isTrue(verdicts.every(({ violations }) => violations === 0))
+      }),
+      Effect.provide(layer(), { local: true })
+    )
+  })
+
+  it.live("names no items where right and wrong answers are not known, as texts alone cannot be scored there", () => {
+    const layer = Environment.layer("played", Environment.settings({}), () =>
+      Effect.succeed({
+        items: (cursor: number) => Stream.range(cursor, 9),
+        collectTrajectories: () => Effect.succeed({ groups: [] }),
+        claims: { untestable: "results are only known by playing" }
+      })
+    )
+    return Validate.run({ items: 4, texts: 8, seed: 0 }).pipe(
+      Effect.map(({ neverScored, unscorable, untestable }) => {
+        assert.deepStrictEqual([neverScored, untestable], [[], "results are only known by playing"])
+        assert.isAbove(unscorable, 0)
+      }),
+      Effect.provide(layer(), { local: true })
+    )
+  })
+
   const broken: ReadonlyArray<
     readonly [law: string, score: (group: ReadonlyArray<Trajectory.Trajectory>, times: number) => ReadonlyArray<number>]
   > = [

@@ -102,7 +102,7 @@ const judging =
   <Item, E, R>({ boundary, definition, scored }: Closed<Item, E, R>, item: Item): JudgeGroup =>
   (trajectories) => {
     const { cannotRescore, score } = definition
-    const why = score === undefined ? Scoring.none : cannotRescore
+    const why = cannotRescore ?? (score === undefined ? Scoring.none : undefined)
     return boundary.effect(
       "score",
       why === undefined ? scored(item, { trajectories }) : Effect.fail(new Unscorable({ message: why }))
@@ -233,7 +233,7 @@ const claimsOf = <Item, E, R>(
     boundary.effect(
       "score",
       definition.score === undefined
-        ? Effect.fail(new Unscorable({ message: Scoring.none }))
+        ? Effect.fail(new Unscorable({ message: definition.cannotRescore ?? Scoring.none }))
         : scored(item, { trajectories })
     )
   return {

@@ -32,15 +32,19 @@ export const scoreOf = (rewards: Rewards, { base = 0, weights }: Rule): number =
 /** Component names become metric names, so they are kept short and plain. */
 const name = /^[A-Za-z_][\w.-]{0,63}$/
 
+/** Max length of a component's name, in characters. */
+export const maxNameLength = 64
+
 /** Max components; each becomes a metric. */
-const max = 32
+export const maxComponents = 32
 
 /** Describes why a value is not valid as components; undefined if it is. Filters check that the numbers are usable. */
 export const faultOf = (input: unknown): string | undefined => {
   if (!Predicate.isReadonlyObject(input))
     return "rewards must be an object of numbers, for example { correct: 1, format: 0.5 }"
   const components = Object.entries(input)
-  if (components.length > max) return `rewards may have at most ${max} components, not ${components.length}`
+  if (components.length > maxComponents)
+    return `rewards may have at most ${maxComponents} components, not ${components.length}`
   const misnamed = components.find(([component]) => !name.test(component))?.[0]
   if (misnamed !== undefined) {
     return `a component is named ${JSON.stringify(misnamed.slice(0, 80))}; a name has up to 64 letters, digits, "_", "." and "-", and starts with a letter or "_"`

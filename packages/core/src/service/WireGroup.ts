@@ -5,8 +5,8 @@
  * keys are dropped; errors are reported as `{ type, loc, msg, input }`), and additionally rejects what would break a
  * trainer later: NaN, infinite numbers and those beyond float32, token ids below 0 or above 2^31 - 1, a number of
  * masks, scores, logprobs, advantages, overrides or distillation rows other than the number of sequences, and masks or
- * logprobs not as long as their tokens. Mask values may differ from the token (some send 0 and 1), and `advantages`
- * and `messages` may have any length.
+ * logprobs not as long as their tokens. Empty lists of optional fields are null. Mask values may differ from the token
+ * (some send 0 and 1), and `advantages` and `messages` may have any length.
  *
  * A submission is stored as received: `canonicalJson` joins the spans of its values, and rewrites only coerced ones.
  */

@@ -56,6 +56,18 @@ describe("WireGroup.read", () => {
     })
   })
 
+  it.each(["advantages", "ref_logprobs", "inference_logprobs", "overrides", "distill_token_ids", "distill_logprobs"])(
+    "an empty list of %s, which a client did not fill, is absent",
+    (field) => {
+      assert.deepStrictEqual(stored(withField(field, " [ ]")), { ...nulls, ...minimal })
+      assert.deepStrictEqual(Object.keys(Result.getOrThrow(WireGroup.decode({ ...minimal, [field]: [] }))), [
+        "tokens",
+        "masks",
+        "scores"
+      ])
+    }
+  )
+
   it("reads keys written with escapes", () => {
     assert.deepStrictEqual(stored('{"t\\u006fkens":[[7]],"masks":[[7]],"scores":[1]}'), {
       ...nulls,
@@ -155,7 +167,7 @@ describe("WireGroup.read", () => {
     ["scores", '{"tokens":[[1]],"masks":[[1]],"scores":[1,2]}', ["body", "scores"]],
     ["logprobs", withField("inference_logprobs", "[[1,2]]"), ["body", "inference_logprobs", 0]],
     ["overrides", withField("overrides", "[{},{}]"), ["body", "overrides"]],
-    ["advantages", withField("advantages", "[]"), ["body", "advantages"]]
+    ["advantages", withField("advantages", "[[1],[2]]"), ["body", "advantages"]]
   ])("refuses %s of another length, naming the field", (_, json, loc) => {
     assert.deepStrictEqual(
       wrong(json).map((mistake) => [mistake.type, mistake.loc]),

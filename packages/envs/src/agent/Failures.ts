@@ -6,8 +6,6 @@ import type { Failed } from "./Outcome.ts"
 
 export interface Failures {
   readonly report: (item: unknown, failed: Failed) => Effect.Effect<void>
-  /** Explains why an item has no group, with the newest reason. */
-  readonly summary: (runs: number, kept: number) => string
   /** Logs how many of all runs failed, with the most frequent reason; nothing if none did. */
   readonly total: (runs: number) => Effect.Effect<void>
 }
@@ -22,11 +20,9 @@ const max = 100
 export const make = (agent: string, label: (item: unknown) => string = ItemLabel.of): Failures => {
   const times = new Map<string, number>()
   let failed = 0
-  let newest = ""
   return {
     report: (item, { kind, reason }) =>
       Effect.suspend(() => {
-        newest = reason
         failed++
         const before = times.get(reason) ?? 0
         const isKnown = before > 0 || times.size >= max
@@ -40,10 +36,6 @@ export const make = (agent: string, label: (item: unknown) => string = ItemLabel
               item: label(item).slice(0, 200)
             })
       }),
-    summary: (runs, kept) =>
-      kept === 0
-        ? `${runs === 1 ? "the run" : `all ${runs} runs`} of the agent failed; last failure: ${newest}`
-        : `only one of ${runs} runs of the agent has a score, so it cannot be compared; last failure: ${newest}`,
     total: (runs) =>
       Effect.suspend(() => {
         const [most] = [...times].sort(([, left], [, right]) => right - left)
@@ -52,4 +44,14 @@ export const make = (agent: string, label: (item: unknown) => string = ItemLabel
         return Effect.logWarning("failed runs of the agent in total", { agent, failed, runs, times: count, reason })
       })
   }
+}
+
+/** Explains why an item has no group, from its runs: a failed one is its reason. */
+export const summary = (runs: ReadonlyArray<unknown>): string => {
+  const lastFailure = runs.findLast((run) => typeof run === "string")
+  const areFailed = runs.every((run) => typeof run === "string")
+  const what = areFailed
+    ? `${runs.length === 1 ? "the run" : `all ${runs.length} runs`} of the agent failed`
+    : `only one of ${runs.length} runs of the agent has a score, so it cannot be compared`
+  return lastFailure === undefined ? what : `${what}; last failure: ${lastFailure}`
 }

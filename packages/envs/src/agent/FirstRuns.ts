@@ -27,12 +27,19 @@ export interface FailedRun {
   readonly isTraining: boolean
 }
 
-const advice = "requests must go to model.baseURL (OpenAI's SDKs) or model.anthropicBaseURL (Anthropic's)"
+/** What runs the agent: a function or a program of the user, or an environment that users do not change. */
+export type Runner = "function" | "program" | "built-in"
 
-/** An item takes `groupSize` runs. `isProgram`: its runs cannot differ in whether they reach the model. */
-export const make = (groupSize: number, isProgram = false): FirstRuns => {
+const ofFunctions = {
+  unreached: "; requests must go to model.baseURL (OpenAI's SDKs) or model.anthropicBaseURL (Anthropic's)",
+  failed: ". To penalize failures, set scoreFailure"
+}
+
+/** An item takes `groupSize` runs; those of a program cannot differ in whether they reach the model. */
+export const make = (groupSize: number, runner: Runner = "function"): FirstRuns => {
+  const advice = runner === "function" ? ofFunctions : { unreached: "", failed: "" }
   const max = Math.max(16, 4 * groupSize)
-  const maxUnreached = isProgram ? groupSize : max
+  const maxUnreached = runner === "program" ? groupSize : max
   const maxFailed = 4 * max
   let isUsable = false
   let hasReached = false
@@ -42,12 +49,12 @@ export const make = (groupSize: number, isProgram = false): FirstRuns => {
 
   const fault = ({ kind, reason }: FailedRun["outcome"]): string | undefined => {
     if (!hasReached && unreached >= maxUnreached) {
-      const why = kind === "silent" ? reason : `last failure: ${reason}; ${advice}`
+      const why = kind === "silent" ? reason : `last failure: ${reason}${advice.unreached}`
       return `none of the first ${unreached} runs of the agent reached the model: ${why}`
     }
     if (refused >= groupSize) return `the requests of the first ${refused} runs were all refused: ${reason}`
     return failures >= maxFailed
-      ? `none of the first ${failures} runs of the agent succeeded, so there is nothing to train on; last failure: ${reason}. To penalize failures, set scoreFailure`
+      ? `none of the first ${failures} runs of the agent succeeded, so there is nothing to train on; last failure: ${reason}${advice.failed}`
       : undefined
   }
   return {

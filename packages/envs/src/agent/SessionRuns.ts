@@ -57,8 +57,8 @@ export interface Options<A, E, R> {
   readonly isCorrect?: (score: number) => boolean
   /** Selects the requests of training rollouts that are trained. Default: all. */
   readonly trained?: Gateway.SessionOptions["trained"]
-  /** True if a run is that of a program, which finds the model by its settings. */
-  readonly isProgram?: boolean
+  /** What a run is: a call of a function by default. */
+  readonly runner?: FirstRuns.Runner
   /** Describes an item for logs; default: its question, else its JSON. */
   readonly label?: (item: unknown) => string
   /** Shown on pages next to a rollout's score. */
@@ -78,9 +78,9 @@ const ownGateway = Effect.gen(function* () {
 export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   begin,
   isCorrect,
-  isProgram,
   label,
   name,
+  runner,
   sample: sampleOf,
   settings,
   source,
@@ -93,10 +93,10 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   const failures = Failures.make(name, label)
   let runs = 0
   yield* Effect.addFinalizer(() => failures.total(runs))
-  const firstRuns = FirstRuns.make(groupSize, isProgram)
+  const firstRuns = FirstRuns.make(groupSize, runner)
   const prompts = PromptCheck.make(name)
 
-  /** One rollout, judged; undefined if dropped, which is counted and logged. */
+  /** One rollout, judged; the reason if it is dropped, which is counted and logged. */
   const judged = Effect.fnUntraced(function* (split: Split, numbered: Numbered, run: number) {
     const attempt = yield* begin(numbered, split, gateway)
     const { counts, outcome: ran } = yield* SessionRun.run({
@@ -131,7 +131,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       isRefused: !hasAnswers && isRefused(counts, verdict),
       isTraining: split === "train"
     })
-    return undefined
+    return verdict.reason
   }, Effect.scoped)
 
   /** One rollout outside of any group, excluded from the counts. */
@@ -154,13 +154,13 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
       { concurrency: "unbounded" }
     ).pipe(
       Effect.flatMap((all) => {
-        const kept = all.filter((one) => one !== undefined)
+        const kept = all.filter((one) => typeof one !== "string")
         const groups = Array.from(Map.groupBy(kept.flat(), ({ group }) => group).values()).filter(
           ({ length }) => length > (count === 1 ? 0 : 1)
         )
         return groups.length > 0
           ? Effect.succeed(groups)
-          : Effect.fail(new Environment.Unscorable({ message: failures.summary(count, kept.length) }))
+          : Effect.fail(new Environment.Unscorable({ message: Failures.summary(all) }))
       })
     )
 

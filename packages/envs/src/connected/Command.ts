@@ -52,7 +52,7 @@ export const layer = Environment.layer("command", settings, (selected) =>
       settings: selected,
       trained: Trained.by[selected.trained ?? (agent === undefined ? "all" : (agent.trained ?? "tools"))],
       source,
-      isProgram: true,
+      runner: "program",
       ...(solvedAt !== null && { isCorrect: (score) => score >= solvedAt }),
       begin: ({ item }) => Attempt.begin({ agent, item, line, settings: selected, supervisor })
     })

@@ -159,7 +159,7 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
       settings: chosen,
       trained: Trained.by[chosen.trained ?? (agent === undefined ? "all" : (agent.trained ?? "tools"))],
       source,
-      isProgram,
+      runner: isProgram ? "program" : "built-in",
       isCorrect: (score) => score >= solvedAt,
       label: (item) => taskOf({ item }).name,
       begin: (numbered, _, { url }) =>

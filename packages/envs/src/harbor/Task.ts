@@ -6,6 +6,7 @@
  * steps, compose files, Windows, MCP servers, …) are not errors of the task: `refusal` states them, and none is ignored
  * silently. Links that leave the task are rejected before anything is read through them (`Tree`).
  */
+import * as Reason from "@atropos/core/base/Reason"
 import { Effect, FileSystem, Path } from "effect"
 import { HarborError } from "./HarborError.ts"
 import * as TaskFile from "./TaskFile.ts"
@@ -152,7 +153,7 @@ export const read = Effect.fn("Task.read")(function* (
   const text = (name: string, what: string) =>
     Effect.mapError(
       fs.readFileString(join(folder, name)),
-      (cause) => new HarborError({ message: `${join(folder, name)}: ${what}: ${cause.reason._tag}`, cause })
+      (cause) => new HarborError({ message: `${join(folder, name)}: ${what}: ${Reason.ofFile(cause)}`, cause })
     )
   const exists = (name: string) => Effect.orElseSucceed(fs.exists(join(folder, name)), () => false)
   const isThere = (name: string) => Effect.isSuccess(Tree.status(join(folder, name)))

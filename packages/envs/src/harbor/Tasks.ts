@@ -2,6 +2,7 @@
  * Finds tasks in folders: each is a task itself, or holds task directories, at any depth. A link to a task directory
  * counts; a link to another folder is not searched.
  */
+import * as Reason from "@atropos/core/base/Reason"
 import { Effect, FileSystem, Option, Path, Result } from "effect"
 import { HarborError } from "./HarborError.ts"
 import * as Task from "./Task.ts"
@@ -29,7 +30,7 @@ const directories = (folder: string, depth: number): Effect.Effect<Directories, 
     const { join } = yield* Path.Path
     const names = yield* Effect.mapError(
       fs.readDirectory(folder),
-      (cause) => new HarborError({ message: `tasks: cannot read the folder ${folder}: ${cause.reason._tag}`, cause })
+      (cause) => new HarborError({ message: `tasks: cannot read the folder ${folder}: ${Reason.ofFile(cause)}`, cause })
     )
     if (names.includes("task.toml")) return { tasks: [folder], links: [] }
     if (depth === deepest) return { tasks: [], links: [] }

@@ -37,6 +37,12 @@ export const parse = (input: string): Result.Result<Address, string> => {
   if (scheme !== undefined && !["http", "https", "ws", "wss"].includes(scheme)) {
     return Result.fail(`${JSON.stringify(input)} begins with ${scheme}://: use http, https, ws or wss, ${examples}`)
   }
+  // It would be read as an IPv4 address in one number.
+  if (/^:?\d+$/.test(text)) {
+    return Result.fail(
+      `${JSON.stringify(input)} has no host: for a port of this machine use localhost:${text.replace(":", "")}`
+    )
+  }
   const url = URL.parse(scheme === undefined ? `http://${text}` : text)
   if (url === null || url.hostname === "") {
     return Result.fail(`${JSON.stringify(input)} is not a URL of a server: use one ${examples}`)

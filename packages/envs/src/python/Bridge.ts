@@ -5,6 +5,7 @@
  * environment. Pending requests fail then, and retrying is up to the caller: a rollout's item is retried. Packages may
  * need conflicting versions of libraries, so no two environments share an interpreter.
  */
+import * as LogThrottle from "@atropos/core/base/LogThrottle"
 import { Effect, Exit, Scope, Schema, Semaphore } from "effect"
 import * as Variables from "../command/Variables.ts"
 import * as ProcessSupervisor from "../command/ProcessSupervisor.ts"
@@ -112,13 +113,18 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
     )
   )
 
-  /** Ends everything that a process has started, once it is no longer alive. */
-  const ended = (one: Running<Info>) =>
+  let deaths = 0
+  /** Ends everything that a process has started, once it is no longer alive; logs why it ended, ever more rarely. */
+  const ended = (one: Running<Info>, { message }: PythonError) =>
     lock.withPermits(1)(
       Effect.suspend(() => {
         if (one !== running || one.process.isAlive()) return Effect.void
         running = undefined
-        return Scope.close(one.scope, Exit.void)
+        const what = "the Python interpreter ended; the next request starts another"
+        const logged = LogThrottle.isWorthLogging(++deaths)
+          ? Effect.logWarning(what, { environment: name, reason: message, times: deaths })
+          : Effect.void
+        return Effect.andThen(logged, Scope.close(one.scope, Exit.void))
       })
     )
 
@@ -126,8 +132,9 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
     info: Effect.map(current, ({ info }) => info),
     call: Effect.fnUntraced(function* (operation, values, answer) {
       const one = yield* current
-      const reply = yield* Effect.tapError(one.process.ask(operation, { handle: one.opened.handle, ...values }), () =>
-        ended(one)
+      const reply = yield* Effect.tapError(
+        one.process.ask(operation, { handle: one.opened.handle, ...values }),
+        (error) => ended(one, error)
       )
       return yield* decoded(answer, reply, operation)
     }),

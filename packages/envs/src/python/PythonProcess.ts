@@ -61,7 +61,7 @@ export const readAnswer = (line: string, packageName: string, words: ReadonlyArr
       isMissing
         ? new PythonError({
             reason: "notInstalled",
-            message: `${Words.join(words)} lacks ${distribution} (${error}); ${installation(distribution, words)}, or name another Python with --env.python`,
+            message: `${Words.join(words)} lacks ${distribution} (${error.replace("NotInstalled: ", "")}); ${installation(distribution, words)}, or name another Python with --env.python`,
             trace
           })
         : new PythonError({ reason: "raised", message: [error, ...trace.slice(0, -1)].join("\n  "), trace })

@@ -7,13 +7,14 @@
  * package's, by their names. A failed episode is data; if the interpreter ends, its rollouts fail with its last lines
  * of output, and their items are retried.
  */
-import { Dataset, Environment } from "@atropos/core"
+import { Dataset, Environment, type RewardComponents } from "@atropos/core"
 import { Effect, Schema, type Scope, Semaphore, Stream } from "effect"
 import * as AgentSettings from "../agent/AgentSettings.ts"
 import * as Outcome from "../agent/Outcome.ts"
 import type * as SessionGroup from "../agent/SessionGroup.ts"
 import * as SessionRuns from "../agent/SessionRuns.ts"
 import type { Bridge } from "./Bridge.ts"
+import * as Components from "./Components.ts"
 import { PythonError } from "./PythonError.ts"
 import * as PythonSettings from "./PythonSettings.ts"
 
@@ -74,6 +75,7 @@ export interface Options {
   readonly bridge: Bridge<Info>
   readonly settings: SessionRuns.Options<never, never, never>["settings"] & {
     readonly evaluationItems: number
+    readonly rewardWeights: RewardComponents.Weights
     readonly rolloutsAtOnce: number
     /** Share of the tasks held out for evaluation; 0: all tasks are used for both training and evaluation. */
     readonly heldOut: number
@@ -86,23 +88,6 @@ export interface Options {
 const ofOutage = new Set<PythonError["reason"]>(["ended", "notFound", "notInstalled", "protocol"])
 
 const maxReasonLength = 500
-
-const namePattern = /[^\w.-]/g
-
-/** The rewards of a seat as components; a number if they have no names. */
-const judgedOf = ({ reward, rewards }: Rollout["traces"][number]): SessionGroup.Judged => {
-  const named = Object.entries(rewards)
-  if (named.length === 0) return reward
-  return Object.fromEntries(
-    named.map(([name, value]) => [
-      name
-        .replaceAll(namePattern, "_")
-        .replace(/^(?![A-Za-z_])/, "_")
-        .slice(0, 64),
-      value
-    ])
-  )
-}
 
 /** Indices of tasks: finite ones reshuffled every epoch, endless ones in order. */
 const sources = ({ count }: Info, { evaluationItems, heldOut, seed }: Options["settings"]) => {
@@ -180,7 +165,7 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
             .map((trace): SessionGroup.Part => ({
               group: trace.seat,
               session: seats.indexOf(trace.seat) * runsPerSeat + trace.session,
-              judged: judgedOf(trace)
+              judged: Components.judged(trace.reward, trace.rewards, settings.rewardWeights)
             }))
           return Effect.succeed(
             parts.length > 0 ? parts : Outcome.failed(outcome, "unrewarded", "no seat of the episode is trained")
@@ -192,6 +177,7 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
   const { definition } = yield* SessionRuns.make<Rollout, PythonError, never>({
     name,
     settings,
+    runner: "built-in",
     source: {
       items: (cursor) => Stream.unwrap(Effect.map(known, ({ items }) => items(cursor))),
       heldOut: Stream.unwrap(Effect.map(known, ({ heldOut }) => heldOut)),

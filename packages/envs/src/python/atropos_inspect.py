@@ -17,7 +17,8 @@ import os
 import pathlib
 import tempfile
 
-from atropos_rollouts import LONGEST_TEXT, Urls
+from atropos_errors import Unknown, shortened
+from atropos_rollouts import Urls
 
 # Nothing is shown: nobody looks at this process. It is read when the package is first imported.
 os.environ.setdefault("INSPECT_DISPLAY", "none")
@@ -76,13 +77,18 @@ def routed():
     return get_model("atropos/policy", memoize=False)
 
 
-def asking_apart(scorer, by_id):
+def run_of(state):
+    """What a sample's run is known by; its id where the package has nothing else."""
+    return getattr(state, "uuid", state.sample_id)
+
+
+def asking_apart(scorer, by_run):
     """The scorer, which asks the other URL of its sample; it keeps its name and its metrics."""
 
     @functools.wraps(scorer)
     async def score(state, target):
         # It does not run where the solver did.
-        tokens = [(current, current.set(by_id[state.sample_id])), (is_scoring, is_scoring.set(True))]
+        tokens = [(current, current.set(by_run[run_of(state)])), (is_scoring, is_scoring.set(True))]
         try:
             return await scorer(state, target)
         finally:
@@ -117,7 +123,7 @@ class Inspect:
         if file.endswith(".py") or pathlib.Path(file).exists():
             if pathlib.Path(file).exists():
                 return None
-            raise FileNotFoundError(f"there is no file {file} in {os.getcwd()}")
+            raise Unknown(f"no such file: {file} in {os.getcwd()}")
         module = name.split("/")[0]
         if "/" not in name or importlib.util.find_spec(module):
             return None
@@ -129,13 +135,21 @@ class Inspect:
 
         # A file without a name of a task is looked for from here.
         spec = os.path.relpath(name) if os.path.isabs(name) and "@" not in name else name
-        found = load_tasks([spec], config["args"])
+        try:
+            found = load_tasks([spec], config["args"])
+        except Exception as error:
+            if type(error).__name__ != "PrerequisiteError":
+                raise
+            raise Unknown(f"{name}: {error}{known_tasks(name)}") from error
         if len(found) != 1:
             known = ", ".join(one.name for one in found) or "none"
-            raise ValueError(f"{name} has {len(found)} tasks ({known}): name one, as in file.py@task")
+            raise Unknown(f"{name} has {len(found)} tasks ({known}): name one, as in file.py@task")
         (self.task,) = found
         if self.task.scorer is None:
-            raise ValueError(f"{name} has no scorer, so nothing says what a rollout is worth")
+            raise Unknown(f"{name} has no scorer, so its rollouts have no reward")
+        unknown = unknown_arguments(self.task, config["args"])
+        if unknown:
+            raise Unknown(f"{name} {unknown} (--env.args)")
         self.samples = list(self.task.dataset)
         self.roles = {role: get_model(model) for role, model in config["roles"].items()}
         self.model = routed()
@@ -188,16 +202,23 @@ class Inspect:
                     one.result.set_exception(error)
 
     async def evaluate(self, rollouts):
-        from inspect_ai import eval_async, task_with
+        from inspect_ai import Epochs, eval_async, task_with
         from inspect_ai.dataset import MemoryDataset
         from inspect_ai.solver import solver
 
         by_id = {f"{self.samples[one.index].id or one.index}#{at}": one for at, one in enumerate(rollouts)}
+        by_run = {}
 
         @solver
         def routing():
             async def solve(state, generate):
-                current.set(by_id[state.sample_id])
+                one = by_id[state.sample_id]
+                current.set(one)
+                if hasattr(state, "uuid"):
+                    # Solvers and scorers may look up their sample by its own id.
+                    own = self.samples[one.index].id
+                    state._sample_id = one.index + 1 if own is None else own
+                by_run[run_of(state)] = one
                 return state
 
             return solve
@@ -213,7 +234,9 @@ class Inspect:
             copy.copy(self.task),
             dataset=MemoryDataset(samples),
             setup=[routing(), *own],
-            scorer=[asking_apart(one, by_id) for one in self.task.scorer],
+            scorer=[asking_apart(one, by_run) for one in self.task.scorer],
+            # Its own reducer may need several epochs; every rollout has its own reward.
+            epochs=Epochs(1, "mean"),
         )
         options = {
             "model": self.model,
@@ -249,11 +272,34 @@ class Inspect:
         self.folder.cleanup()
 
 
+def known_tasks(name):
+    """Lists the tasks of a file."""
+    from inspect_ai import list_tasks
+
+    file = pathlib.Path(name.split("@")[0])
+    names = [one.name for one in list_tasks([file.name], root_dir=file.resolve().parent)] if file.is_file() else []
+    return f" {file.name} has {', '.join(names)}" if names else ""
+
+
+def unknown_arguments(task, arguments):
+    """Describes arguments that the task does not have: the package would ignore them."""
+    from inspect_ai._util.registry import registry_info, registry_lookup
+
+    made_by = registry_lookup("task", registry_info(task).name)
+    if made_by is None:
+        return ""
+    known = signatures.signature(made_by).parameters
+    unknown = [one for one in arguments if one not in known]
+    if not unknown or any(one.kind == one.VAR_KEYWORD for one in known.values()):
+        return ""
+    return f"has no argument {', '.join(unknown)}; it has {', '.join(known) or 'none'}"
+
+
 def result_of(sample, log):
     if sample is None or sample.error is not None or not sample.scores:
         error = (sample and sample.error) or log.error
         why = f"{error.message}" if error else "its scorers gave no score"
-        return {"ok": False, "errors": [why[-LONGEST_TEXT:]], "traces": []}
+        return {"ok": False, "errors": [shortened(why)], "traces": []}
     rewards = dict(pair for name, score in sample.scores.items() for pair in numbers(name, score.value))
     unscored = [name for name, value in rewards.items() if not math.isfinite(value)]
     if unscored:

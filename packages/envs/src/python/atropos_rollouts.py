@@ -9,9 +9,6 @@ import asyncio
 import json
 import threading
 
-# What is said of an error of a package.
-LONGEST_TEXT = 2000
-
 
 class Urls:
     """The secret URLs of one rollout: each run of a seat takes the next of its seat's."""
@@ -20,14 +17,17 @@ class Urls:
         self.seats, self.taken = seats, {name: 0 for name in seats}
         # The number of the URL that was taken last, among those of its seat.
         self.newest = 0
+        # Why a run had none; the package may hide it in a group of exceptions.
+        self.shortage = None
 
     def take(self, seat):
         number = self.taken[seat]
         urls = self.seats[seat]
         if number >= len(urls):
-            raise RuntimeError(
+            self.shortage = (
                 f"the seat {seat} was run more than {len(urls)} times in one rollout: raise the setting runs_per_seat"
             )
+            raise RuntimeError(self.shortage)
         self.taken[seat] = number + 1
         self.newest = number
         return urls[number]
@@ -39,6 +39,7 @@ async def serve(lines, request, environment, answered, failed):
     the environment, which `environment` does.
     """
     loop, tasks, done = asyncio.get_running_loop(), {}, asyncio.Event()
+    cancelled = set()
     opened = None
 
     async def handle(number, operation, values):
@@ -53,16 +54,22 @@ async def serve(lines, request, environment, answered, failed):
             else:
                 raise ValueError(f"unknown operation {operation}")
             answered(number, answer)
+        except asyncio.CancelledError:
+            if number in cancelled or done.is_set():
+                raise
+            failed(number, RuntimeError("the package cancelled the rollout: a reward or tool raised CancelledError"))
         except Exception as error:  # An environment may raise anything; it is the answer.
             failed(number, error)
         finally:
             del tasks[number]
+            cancelled.discard(number)
 
     def take(values):
         number, operation = values.pop("id"), values.pop("op")
         if operation != "cancel":
             tasks[number] = loop.create_task(handle(number, operation, values))
         elif number in tasks:
+            cancelled.add(number)
             tasks[number].cancel()
 
     def read():

@@ -9,11 +9,15 @@ import contextlib
 import contextvars
 import importlib.metadata
 import importlib.util
+import math
 import os
 import pathlib
+import re
+import sys
 
 from atropos_chat import within
-from atropos_rollouts import LONGEST_TEXT, Urls
+from atropos_errors import NotInstalled, Unknown, shortened
+from atropos_rollouts import Urls
 
 API_KEY = "ATROPOS_SESSION"
 
@@ -47,6 +51,24 @@ def exports_taskset(origin):
     )
 
 
+def is_older(origin):
+    """Whether a module has an environment of the interface before v1, from its text alone."""
+    path = pathlib.Path(origin or "")
+    if path.suffix != ".py" or not path.is_file():
+        return False
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return "load_environment" in text and "Taskset" not in text
+
+
+def require_v1():
+    """Raises if the package is missing, or older than its v1 interface."""
+    import verifiers
+
+    if importlib.util.find_spec("verifiers.v1") is None:
+        version = getattr(verifiers, "__version__", "of unknown version")
+        raise NotInstalled("verifiers>=0.4", f"it has verifiers {version}, which lacks the v1 interface")
+
+
 class Verifiers:
     """An environment by the id of its taskset, with its configuration as the package's own files have it."""
 
@@ -57,11 +79,14 @@ class Verifiers:
     def names():
         import pkgutil
 
+        require_v1()
         from verifiers.v1 import tasksets
 
         own = {one.name for one in pkgutil.iter_modules(tasksets.__path__)}
         found = set()
-        for name in importlib.metadata.packages_distributions():
+        # Editable installs (as vf-init's) and folders of PYTHONPATH have modules that no distribution names.
+        modules = {*importlib.metadata.packages_distributions(), *(one.name for one in pkgutil.iter_modules())}
+        for name in modules - sys.stdlib_module_names:
             if name.isidentifier() and name != "verifiers":
                 with contextlib.suppress(ImportError, ValueError, AttributeError):
                     spec = importlib.util.find_spec(name)
@@ -72,10 +97,17 @@ class Verifiers:
     @staticmethod
     def missing(name):
         """None where it is there; else what is to be installed, as pip names it."""
-        import verifiers.v1  # noqa: F401 - says which package is missing
-
+        require_v1()
         module = module_of(name)
-        if importlib.util.find_spec(f"verifiers.v1.tasksets.{module}") or importlib.util.find_spec(module):
+        if importlib.util.find_spec(f"verifiers.v1.tasksets.{module}"):
+            return None
+        spec = importlib.util.find_spec(module)
+        if spec is not None:
+            if is_older(spec.origin):
+                raise Unknown(
+                    f"{module} has load_environment, verifiers' interface before v1, and no Taskset: "
+                    "it has to be ported to verifiers.v1, or run with verifiers itself"
+                )
             return None
         return name.rsplit("/", 1)[-1].split("@", 1)[0].replace("_", "-").lower()
 
@@ -149,15 +181,14 @@ class Verifiers:
             sessions[trace.id] = urls.newest
 
         episode = await self.environment.run_slot(slot, ModelContext(model=model, client=nowhere), on_trace=minted)
-        return {
-            "ok": episode.ok,
-            "errors": [error_text(one) for one in [*episode.errors, *(e for t in episode.traces for e in t.errors)]],
-            "traces": [
-                trace_of(trace, sessions[trace.id])
-                for trace in episode.traces
-                if trace.agent.name in seats
-            ],
-        }
+        errors = [error_text(one) for one in [*episode.errors, *(e for t in episode.traces for e in t.errors)]]
+        if urls.shortage is not None:
+            errors.append(urls.shortage)
+        traces = [trace_of(trace, sessions[trace.id]) for trace in episode.traces if trace.agent.name in seats]
+        unusable = [fault for trace in traces for fault in faults(trace)]
+        if episode.ok and unusable:
+            return {"ok": False, "errors": [", ".join(unusable)], "traces": []}
+        return {"ok": episode.ok, "errors": errors, "traces": traces if episode.ok else []}
 
     async def close(self):
         await self.stack.aclose()
@@ -182,8 +213,16 @@ def seated(agent, seat, urls):
     agent.__class__ = Seated
 
 
+# The line of a traceback that names an exception within a group.
+member = re.compile(r"[ |]+([A-Z]\w*(?:Error|Exception): .*)")
+
+
 def error_text(error):
-    return f"{error.type}: {error.message}"[-LONGEST_TEXT:]
+    text = f"{error.type}: {error.message}"
+    if "sub-exception" in text:
+        found = [match[1] for match in map(member.fullmatch, (error.traceback or "").splitlines()) if match]
+        text = "; ".join([text, *dict.fromkeys(found)])
+    return shortened(text)
 
 
 def trace_of(trace, session):
@@ -193,7 +232,12 @@ def trace_of(trace, session):
         "trainable": bool(trace.agent.trainable),
         "reward": float(trace.reward),
         "rewards": {name: float(one.value) for name, one in trace.rewards.items() if one is not None},
-        "metrics": {name: float(value) for name, value in trace.metrics.items() if value is not None},
-        "turns": int(trace.num_turns),
-        "stop": trace.stop_condition,
     }
+
+
+def faults(trace):
+    """Describes the rewards of a trace that no score can be made of."""
+    found = [f"the reward {name} is {value}" for name, value in trace["rewards"].items() if not math.isfinite(value)]
+    if not found and not math.isfinite(trace["reward"]):
+        found = [f"the sum of the rewards is {trace['reward']}"]
+    return found

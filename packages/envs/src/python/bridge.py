@@ -19,6 +19,8 @@ import secrets
 import sys
 import traceback
 
+from atropos_errors import NotInstalled, Unknown
+
 PROTOCOL = 1
 # Far more items than are rolled out at once.
 KEPT_ENTRIES = 4096
@@ -272,18 +274,6 @@ def kind_of(name):
     return KINDS[name]
 
 
-class Unknown(Exception):
-    """The package has nothing of that name."""
-
-
-class NotInstalled(Exception):
-    """What is asked for is a package of its own, which is not there."""
-
-    def __init__(self, distribution, message):
-        super().__init__(message)
-        self.distribution = distribution
-
-
 def check_names(kind, wanted):
     names = None
     for name in wanted:
@@ -337,6 +327,9 @@ def answered(number, result):
 
 
 def failed(number, error):
+    if isinstance(error, ModuleNotFoundError) and error.name is None:
+        # Raised by a package for a name that it does not know, such as one of a setting.
+        error = Unknown(str(error)).with_traceback(error.__traceback__)
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip().splitlines()
     answer = {
         "id": number,

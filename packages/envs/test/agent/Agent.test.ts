@@ -181,6 +181,44 @@ describe("defineAgent", () => {
     )
   )
 
+  it.effect("the reason of an item without a group is that of its own runs, whatever failed since", () => {
+    let failed = 0
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const runsOf = new Map<string, number>()
+    return within(
+      defineAgent({
+        name: "mixed",
+        items: ["a", "b"],
+        run: async ({ item, model }) => {
+          const run = runsOf.get(item) ?? 0
+          runsOf.set(item, run + 1)
+          const text = await client(model)([user(item)])
+          // The second run of "a" ends well, after all others have failed.
+          if (item === "a" && run === 1) {
+            await promise
+            return text
+          }
+          if (item === "b") await Promise.resolve().then(() => (++failed === 2 ? resolve() : undefined))
+          throw new Error(`${item} is broken`)
+        },
+        score: () => 1
+      })({ groupSize: 2 }),
+      (environment) =>
+        Effect.gen(function* () {
+          const [one, other] = yield* Stream.runCollect(Stream.take(environment.work(0), 2))
+          const errors = yield* Effect.all([Effect.flip(one!.rollOut), Effect.flip(other!.rollOut)], {
+            concurrency: 2
+          })
+          const messages = errors.map(({ message }) => message).toSorted()
+          assert.match(messages[0]!, /all 2 runs of the agent failed; last failure: threw Error: b is broken/)
+          assert.match(
+            messages[1]!,
+            /only one of 2 runs of the agent has a score.*last failure: threw Error: a is broken/
+          )
+        })
+    )
+  })
+
   it.effect.each([
     ["what they ask for", "/chat/completions", { body: JSON.stringify({ messages: "hello" }) }, /messages/],
     ["a body that is not JSON", "/chat/completions", { body: "{" }, /not UTF-8 JSON, or incomplete/],

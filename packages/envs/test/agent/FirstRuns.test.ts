@@ -52,7 +52,7 @@ describe("the first runs of an agent", () => {
 
   it.effect("of a program end it after one item, if none reached the model", () =>
     Effect.gen(function* () {
-      assert.strictEqual(yield* failsAfter(FirstRuns.make(4, true), silent), 4)
+      assert.strictEqual(yield* failsAfter(FirstRuns.make(4, "program"), silent), 4)
     })
   )
 
@@ -76,6 +76,22 @@ describe("the first runs of an agent", () => {
       assert.match(
         (yield* Effect.flip(runs.failed(threw))).message,
         /threw TypeError: no\. To penalize failures.* scoreFailure/
+      )
+    })
+  )
+
+  it.effect("of a built-in environment end it without advice on an agent's file", () =>
+    Effect.gen(function* () {
+      const runs = FirstRuns.make(4, "built-in")
+      yield* failsAfter(runs, threw)
+      assert.match((yield* Effect.flip(runs.failed(threw))).message, /last failure: threw TypeError: no$/)
+      const unreached = FirstRuns.make(4, "built-in")
+      const reason = "threw AuthenticationError: 401"
+      const thrown = { ...silent, outcome: { kind: "threw", reason } } as const
+      yield* failsAfter(unreached, thrown)
+      assert.match(
+        (yield* Effect.flip(unreached.failed(thrown))).message,
+        /last failure: threw AuthenticationError: 401$/
       )
     })
   )

@@ -124,7 +124,10 @@ describe("a task directory", () => {
       )
       const empty = yield* fs.makeTempDirectoryScoped()
       assert.match((yield* Effect.flip(Tasks.find([empty]))).message, /no task directory/)
-      assert.match((yield* Effect.flip(Tasks.find([`${empty}/none`]))).message, /cannot read the folder .*: NotFound/)
+      assert.match(
+        (yield* Effect.flip(Tasks.find([`${empty}/none`]))).message,
+        /cannot read the folder .*: ENOENT: no such file/
+      )
     }).pipe(Effect.scoped, Effect.provide(Rolling.platform))
   )
 

@@ -34,6 +34,8 @@ describe("Address", () => {
     ["", /no address/],
     ["ftp://localhost", /begins with ftp:\/\//],
     ["http://", /not a URL of a server/],
+    ["8000", /no host: .* use localhost:8000$/],
+    [":8000", /no host: .* use localhost:8000$/],
     ["two words", /not a URL of a server/],
     ["https://user:secret@example.com", /OPENENV_TOKEN/],
     ["https://huggingface.co/openenv/echo_env", /is not a Space/]

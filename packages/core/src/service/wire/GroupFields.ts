@@ -51,6 +51,15 @@ const orNull =
   (value, loc, report) =>
     value === null || value === undefined ? null : check(value, loc, report)
 
+/** For lists with one entry per sequence: an empty one is absent, as clients send it for a field they do not fill. */
+const orNone =
+  <A>(check: Check<A>): Check<A | null> =>
+  (value, loc, report) => {
+    if (!Array.isArray(value) || value.length > 0) return orNull(check)(value, loc, report)
+    report.coerced = true
+    return null
+  }
+
 const messageList = Matrix.listOf(Matrix.listOf(Scalars.record))
 
 /** Python's `key in message` for any message; undefined where Python raises. */
@@ -85,7 +94,7 @@ const messages: Check<ReadonlyArray<ReadonlyArray<JsonObject>>> = (value, loc, r
   return messageList(value, loc, report)
 }
 
-const numberRows = orNull(Matrix.listOf(Matrix.numberRow))
+const numberRows = orNone(Matrix.listOf(Matrix.numberRow))
 const envId: Check<number> = (value, loc, report) => Scalars.int(value, anyInteger, loc, report)
 /** Ids of unknown environments are accepted, so a huge one is valid. */
 const anyInteger: Scalars.Range = Scalars.float64
@@ -99,12 +108,12 @@ const checks: { readonly [K in Key]: Check<GroupValues[K]> } = {
   messages: orNull(messages),
   generation_params: orNull(Scalars.record),
   inference_logprobs: numberRows,
-  overrides: orNull(Matrix.listOf(Scalars.record)),
+  overrides: orNone(Matrix.listOf(Scalars.record)),
   group_overrides: orNull(Scalars.record),
   images: (value) => value ?? null,
   env_id: orNull(envId),
-  distill_token_ids: orNull(Matrix.listOf(Matrix.listOf(Matrix.tokenRow))),
-  distill_logprobs: orNull(Matrix.listOf(Matrix.listOf(Matrix.numberRow)))
+  distill_token_ids: orNone(Matrix.listOf(Matrix.listOf(Matrix.tokenRow))),
+  distill_logprobs: orNone(Matrix.listOf(Matrix.listOf(Matrix.numberRow)))
 }
 
 const required: ReadonlySet<Key> = new Set<Key>(["tokens", "masks", "scores"])

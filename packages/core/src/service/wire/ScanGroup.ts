@@ -102,7 +102,8 @@ export const scan = (bytes: Uint8Array, from: number): Scanned | undefined => {
   }
   const counted = GroupFields.perSequence.every((key) => counts[key] === undefined || counts[key] === lengths.length)
   const aligned = GroupFields.perToken.every((key) => rows[key]?.every((length, i) => length === lengths[i]) ?? true)
-  return counted && aligned
+  // Without sequences, an empty list of another field is absent, which the slow path decides.
+  return counted && aligned && lengths.length > 0
     ? { end: at + 1, spans, lengths, scores, envId, hasMessages: (counts["messages"] ?? 0) > 0 }
     : undefined
 }

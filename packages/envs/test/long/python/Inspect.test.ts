@@ -10,6 +10,7 @@ import { run } from "./Python.ts"
 const { absence, isPresent } = having("inspect_ai")
 
 const file = fileURLToPath(new URL("packages/capitals.py", import.meta.url))
+const identified = fileURLToPath(new URL("packages/identified.py", import.meta.url))
 const answers: { readonly [end: string]: string } = {
   "France?": "Paris",
   "Italy?": "It is Rome, I think.",
@@ -36,8 +37,8 @@ const scoresOf = (tasks: ReadonlyArray<string>) =>
     )
   )
 
-const inspect = (task: string, policy: ServerManager.Script = said) =>
-  Inspect.layer({ task: `${file}@${task}`, python: interpreter, groupSize: 2, maxTokenLength: 512 }).pipe(
+const inspect = (task: string, policy: ServerManager.Script = said, path = file) =>
+  Inspect.layer({ task: `${path}@${task}`, python: interpreter, groupSize: 2, maxTokenLength: 512 }).pipe(
     Layer.provide(ServerManager.layerScripted(policy))
   )
 
@@ -70,6 +71,22 @@ describe.runIf(isPresent)(`inspect_ai${absence}`, () => {
     }).pipe(quiet)
   )
 
+  it.live("a sample keeps its own id, scores of like names all count, and a reducer of epochs has no part in it", () =>
+    Effect.gen(function* () {
+      const { work } = yield* Environment.Environment
+      const items = yield* Stream.runCollect(Stream.take(work(0), 3))
+      for (const { rollOut } of items) {
+        const { groups } = yield* rollOut
+        assert.deepStrictEqual(
+          groups.map(({ scores }) => Array.from(scores)),
+          [[31, 31]]
+        )
+        const { "by_id.a_b": plain, "by_id.own": own } = groups[0]!.rewards![0]!
+        assert.deepStrictEqual([own, plain], [1, 4])
+      }
+    }).pipe(Effect.provide(inspect("identified", said, identified)), quiet)
+  )
+
   it.live("what a grader is asked is not trained on", () =>
     Effect.gen(function* () {
       const { work } = yield* Environment.Environment
@@ -96,14 +113,19 @@ describe.runIf(isPresent)(`inspect_ai${absence}`, () => {
 
   it.live("a task that is not there, and one without a name among several, are refused in words", () =>
     Effect.gen(function* () {
-      const failed = (task: string) =>
+      const failed = (task: string, args = {}) =>
         Effect.flip(
           Effect.provide(
             Effect.flatMap(Environment.Environment, ({ work }) => Stream.runHead(work(0))),
-            Inspect.layer({ task, python: interpreter }).pipe(Layer.provide(ServerManager.layerScripted(said)))
+            Inspect.layer({ task, args, python: interpreter }).pipe(Layer.provide(ServerManager.layerScripted(said)))
           )
         )
-      assert.match((yield* failed("no/such.py")).message, /there is no file no\/such\.py/)
+      assert.match((yield* failed("no/such.py")).message, /no such file: no\/such\.py/)
+      assert.match((yield* failed(`${file}@capitls`)).message, /'capitls' not found. .* has capitals, graded, twice$/)
+      assert.match(
+        (yield* failed(`${identified}@identified`, { lnd: "Peru" })).message,
+        /identified has no argument lnd; it has land/
+      )
       assert.match((yield* failed(file)).message, /has 3 tasks \(capitals, .*name one/)
       assert.match((yield* failed("no_such_evals/task")).message, /pip install "no-such-evals"/)
     }).pipe(quiet)

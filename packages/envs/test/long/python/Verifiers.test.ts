@@ -1,7 +1,7 @@
 /** Environments of verifiers: packages of these tests, with rewards by name and with several seats. */
 import { assert, describe, it } from "@effect/vitest"
 import { Environment, Message, type ScoredGroup, ServerManager, Tokenizer } from "@atropos/core"
-import { Effect, Layer, Option, References, Stream } from "effect"
+import { Effect, Layer, Logger, Option, References, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as TokenLog from "../../../../core/test/gateway/TokenLog.ts"
 import * as DecodeGraph from "../../../../trainer/src/engine/DecodeGraph.ts"
@@ -69,6 +69,65 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
       quiet
     )
   )
+
+  const faults = (mode: string, level: "Error" | "Warn" = "Error", settings = {}) =>
+    Effect.flatMap(Environment.Environment, first).pipe(
+      Effect.provide(
+        Verifiers.layer({
+          ...one,
+          python: python("A=1"),
+          taskset: "faults",
+          config: { taskset: { mode } },
+          ...settings
+        }).pipe(Layer.provide(ServerManager.layerScripted(() => "x")))
+      ),
+      Effect.provideService(References.MinimumLogLevel, level)
+    )
+
+  it.live("rewards whose names differ in other characters alone all count", () =>
+    Effect.gen(function* () {
+      const { groups } = yield* faults("names")
+      assert.deepStrictEqual(
+        groups.map(({ scores }) => Array.from(scores)),
+        [[30, 30]]
+      )
+      assert.strictEqual(groups[0]!.rewards![0]!["a_b"], 4)
+    })
+  )
+
+  it.live("a reward that is no number for a score fails its rollout, and the error names it", () =>
+    Effect.gen(function* () {
+      const reasonOf = (mode: string) => Effect.map(Effect.flip(faults(mode)), ({ message }) => message)
+      assert.match(yield* reasonOf("nan"), /the episode failed: the reward main is nan/)
+      assert.match(yield* reasonOf("overflow"), /the episode failed: the reward first is inf, the reward second is inf/)
+      assert.match(yield* reasonOf("cancelled"), /a reward or tool raised CancelledError/)
+      assert.match(yield* reasonOf("group"), /several \(2 sub-exceptions\); ValueError: one; TypeError: other$/)
+      assert.match(yield* reasonOf("long"), /ValueError: the beginning -+ … -+ the end$/)
+    })
+  )
+
+  it.live("a seat that is run too often, and an environment that is not there, are refused in words", () =>
+    Effect.gen(function* () {
+      const often = yield* Effect.flip(faults("names", "Error", { environment: "best_of_n" }))
+      assert.match(often.message, /run more than 2 times in one rollout: raise the setting runs_per_seat$/)
+      const { groups } = yield* faults("names", "Error", { environment: "best_of_n", runsPerSeat: 4 })
+      assert.deepStrictEqual(
+        groups.map(({ scores }) => Array.from(scores)),
+        [Array.from({ length: 8 }, () => 30)]
+      )
+      const absent = yield* Effect.flip(faults("names", "Error", { environment: "no_such" }))
+      assert.match(absent.message, /^environment 'no_such' not found/)
+    })
+  )
+
+  it.live("an interpreter that ended is logged once for all of its rollouts, with the reason", () => {
+    const logged: Array<unknown> = []
+    return Effect.gen(function* () {
+      yield* Effect.flip(faults("killed", "Warn"))
+      assert.strictEqual(logged.length, 1)
+      assert.match(JSON.stringify(logged), /the Python interpreter ended.*was killed by SIGKILL.*"times":1/)
+    }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(message))])))
+  })
 
   it.live("each trained seat is a group of its own, with its return; one that is not trained is left out", () =>
     Effect.gen(function* () {
@@ -177,9 +236,33 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
     )
   )
 
-  it.live("lists the tasksets that come with it", () =>
-    Effect.map(PythonNames.of("verifiers", "verifiers")({ python: interpreter }), (names) =>
-      assert.include(names, "textarena")
+  it.live(
+    "an environment of the interface before v1, and a verifiers without v1, are refused with what is needed",
+    () =>
+      Effect.gen(function* () {
+        const refused = (folder: string, taskset: string) =>
+          Effect.flatMap(Environment.Environment, first).pipe(
+            Effect.flip,
+            Effect.map(({ message }) => message),
+            Effect.provide(
+              Verifiers.layer({
+                ...one,
+                python: `env 'PYTHONPATH=${packages}/${folder}' ${interpreter}`,
+                taskset
+              }).pipe(Layer.provide(ServerManager.layerScripted(() => "")))
+            )
+          )
+        assert.match(yield* refused("older", "classic"), /classic has load_environment, .* ported to verifiers\.v1/)
+        assert.match(
+          yield* refused("older/release", "reversal"),
+          /lacks verifiers>=0\.4 \(it has verifiers 0\.1\.9, which lacks the v1 interface\); install it with .*"verifiers>=0\.4"/
+        )
+      }).pipe(quiet)
+  )
+
+  it.live("lists the tasksets that come with it, and those of installed packages and folders of Python's path", () =>
+    Effect.map(PythonNames.of("verifiers", "verifiers")({ python: python("A=1") }), (names) =>
+      assert.includeMembers(Array.from(names), ["textarena", "coins", "faults", "reversal"])
     )
   )
 })

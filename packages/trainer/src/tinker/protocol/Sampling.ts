@@ -4,7 +4,7 @@
  */
 import { wire } from "@atropos/core/service/api/Fields"
 import { Schema } from "effect"
-import { Count, optional } from "./Optional.ts"
+import { Count, finite, optional } from "./Optional.ts"
 
 export const CreateSamplingSession = wire({
   sessionId: Schema.String,
@@ -40,10 +40,10 @@ export const SamplingParams = wire({
   seed: optional(Schema.Int),
   /** Strings, or token ids. */
   stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String), TokenIds])),
-  temperature: optional(Schema.Finite),
+  temperature: finite,
   /** -1: all tokens. */
   topK: optional(Schema.Int),
-  topP: optional(Schema.Finite)
+  topP: finite
 })
 export type SamplingParams = typeof SamplingParams.Type
 

@@ -146,26 +146,33 @@ const forwardBackward = (service: Service, isForwardOnly: boolean) =>
 /** Above it any step gives infinite weights. */
 const maxRate = 1000
 
+const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
 const isUnit = (beta: number) => beta >= 0 && beta < 1
 
 const stepOf = (service: Service) =>
   Effect.gen(function* () {
     const { bytes, value } = yield* optimStep
     yield* Bounds.numbers(value)
-    const params = { ...OptimProtocol.adamDefaults, ...present(value.adamParams ?? {}) }
+    const sent = value.adamParams ?? {}
+    const nulls = Object.entries(sent).flatMap(([name, one]) => (one === null ? [snakeCase(name)] : []))
+    const params = { ...OptimProtocol.adamDefaults, ...present(sent) }
     const { beta1, beta2, eps, gradClipNorm, learningRate, weightDecay } = params
     const problem =
       value.adamParams === undefined || value.adamParams === null
         ? "the optimizer of this server is adamw: send adam_params"
-        : !isUnit(beta1) || !isUnit(beta2)
-          ? `beta1 and beta2 must be from 0 to below 1, not ${beta1} and ${beta2}`
-          : [learningRate, eps, weightDecay].some((one) => one < 0 || one > maxRate)
-            ? `learning_rate, eps and weight_decay must be from 0 to ${maxRate}`
-            : eps === 0
-              ? "eps must be above 0: where a gradient is 0, as in a new adapter, the update would be 0 / 0"
-              : gradClipNorm < 0
-                ? "grad_clip_norm must not be negative; 0 means no limit"
-                : undefined
+        : nulls.length > 0
+          ? // The SDK sends NaN and infinity as null, which must not become the default.
+            `${nulls.join(", ")} must be a finite number (NaN and infinity arrive as null)`
+          : !isUnit(beta1) || !isUnit(beta2)
+            ? `beta1 and beta2 must be from 0 to below 1, not ${beta1} and ${beta2}`
+            : [learningRate, eps, weightDecay].some((one) => one < 0 || one > maxRate)
+              ? `learning_rate, eps and weight_decay must be from 0 to ${maxRate}`
+              : eps === 0
+                ? "eps must be above 0: where a gradient is 0, as in a new adapter, the update would be 0 / 0"
+                : gradClipNorm < 0
+                  ? "grad_clip_norm must not be negative; 0 means no limit"
+                  : undefined
     return yield* submit(service, value.modelId, {
       number: value.seqId,
       bytes,

@@ -75,6 +75,22 @@ describe("Tinker server", () => {
     )
   )
 
+  it.live("refuses a NaN or infinite setting, which arrives as null, instead of taking its default", () =>
+    live(
+      Effect.gen(function* () {
+        const client = yield* serve()
+        const model = yield* created(client, yield* opened(client))
+        yield* computed(client, { model, number: 1, data: [datum(text)] })
+        const body = { model_id: model, seq_id: 2, adam_params: { learning_rate: NaN, eps: Infinity, beta1: 0.9 } }
+        const { json } = yield* client.post("optim_step", body)
+        const refused = (yield* result(client, json.request_id)).json
+        assert.include(refused.error, "learning_rate, eps must be a finite number")
+        assert.strictEqual(refused.category, "user")
+        assert.isAbove((yield* step(client, model, 3)).metrics["grad_norm:max"], 0)
+      })
+    )
+  )
+
   it.live("answers what is unknown, too large or malformed with its reason", () =>
     live(
       Effect.gen(function* () {
