@@ -118,6 +118,7 @@ const run = (name: string, one: string, models: string): void => {
   const work = join(root, ".atropos/results", `${name}-${one}`)
   rmSync(work, { recursive: true, force: true })
   const started = Date.now()
+  const commit = execFileSync("git", ["rev-parse", "--short=8", "HEAD"], { cwd: root, encoding: "utf8" }).trim()
   mkdirSync(work, { recursive: true })
   const execute = (words: ReadonlyArray<string>): void => {
     // It keeps its run under the folder it is started in.
@@ -137,7 +138,7 @@ const run = (name: string, one: string, models: string): void => {
   }
   const made: Made = {
     date: new Date(started).toISOString().slice(0, 10),
-    commit: execFileSync("git", ["rev-parse", "--short=8", "HEAD"], { cwd: root, encoding: "utf8" }).trim(),
+    commit,
     machine: `${availableParallelism()} cores, ${cpus()[0]?.model.trim() ?? "unknown processor"}`,
     command: commands.map((words) => ["npx @atropos/cli", ...words].join(" ")).join(" && "),
     seconds: Math.round((Date.now() - started) / 1000)
