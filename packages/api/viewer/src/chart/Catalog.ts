@@ -79,7 +79,7 @@ const reward: Section = {
 const learning: Section = {
   title: "Learning",
   charts: [
-    lines("loss", "Loss", "number", "Policy loss; near zero with one update per batch.", [trace("loss", "train/loss")]),
+    lines("loss", "Loss", "number", "Mean of a step; a policy loss is near zero with one update per batch.", [trace("loss", "train/loss")]),
     lines("kl", "KL from the reference", "nats", "Estimated divergence from the reference model, per token.", [
       trace("KL", "grpo/kl")
     ]),

@@ -21,7 +21,7 @@ import { ChartCard } from "../chart/ChartCard.tsx"
 import * as Curves from "../chart/Curves.ts"
 import type { RunData } from "../chart/Curves.ts"
 import { DeleteRun } from "./DeleteRun.tsx"
-import { Headlines } from "./Headlines.tsx"
+import { Headlines, isLossFirst } from "./Headlines.tsx"
 import type { RunState } from "../metrics/RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
 import { Unchanged, useUnchanged } from "./Unchanged.tsx"
@@ -42,6 +42,8 @@ interface Arranged extends Section {
 
 /** In this order: the first at full width, the others small below it. */
 const mainIds: ReadonlyArray<string> = ["reward", "scores", "entropy", "lengths", "kl", "identical"]
+/** If no run's loss uses rewards. */
+const mainIdsWithoutRewards: ReadonlyArray<string> = ["loss", "entropy", "lengths", "kl"]
 
 /** With a single environment its scores duplicate the trainer's reward. */
 const isToldTwice = ({ id, traces }: Chart, runs: ReadonlyArray<Pick<RunData, "table">>): boolean =>
@@ -54,11 +56,12 @@ const isToldTwice = ({ id, traces }: Chart, runs: ReadonlyArray<Pick<RunData, "t
 /** Orders the charts by importance: the main ones first, then the sections; each once, redundant ones dropped. Pure. */
 export const arrange = (
   sections: ReadonlyArray<Section>,
-  runs: ReadonlyArray<Pick<RunData, "table">>
+  runs: ReadonlyArray<Pick<RunData, "table">>,
+  isLossFirst = false
 ): ReadonlyArray<Arranged> => {
   const all = sections.flatMap(({ charts }) => charts.filter((chart) => !isToldTwice(chart, runs)))
   const hasReward = all.some(({ id }) => id === "reward")
-  const main = mainIds
+  const main = (isLossFirst ? mainIdsWithoutRewards : mainIds)
     .filter((id) => id !== "scores" || !hasReward)
     .flatMap((target) => all.find(({ id }) => id === target) ?? [])
   const others = sections.map(({ charts, title }) => ({
@@ -101,7 +104,8 @@ const Charts = ({ run }: { readonly run: string }) => {
   const [, states] = useRunShapes(metrics)
   const style = usePlotStyle()
   const names = useMemo(() => Catalog.namesOf(states), [states])
-  const sections = useMemo(() => arrange(Catalog.sections(states), states), [states])
+  const isWithoutRewards = states.every(({ name }) => isLossFirst(runs.find((one) => one.name === name)))
+  const sections = useMemo(() => arrange(Catalog.sections(states), states, isWithoutRewards), [states, isWithoutRewards])
   const own = runs.find(({ name }) => name === run)
   const findings = useHealth(metrics, run, own?.activity)
   const unchanged = useUnchanged(metrics, sections, findings)
