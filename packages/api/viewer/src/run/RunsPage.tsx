@@ -1,38 +1,55 @@
-/** Lists all runs of the service with their states and the settings in which they differ, to open or overlay them. */
+/**
+ * Lists all runs of the service with their states, results and the settings in which they differ, to open or overlay
+ * them.
+ */
 import { useMemo, useState } from "react"
 import { Link } from "wouter"
 import { format, runPath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useRemote } from "../state/useRemote.ts"
 import { useRun, useRuns } from "../state/useRun.tsx"
+import { Ago } from "../ui/Ago.tsx"
 import { type Column, DataTable } from "../ui/DataTable.tsx"
 import * as Format from "../ui/Format.ts"
 import { Failure } from "../ui/Note.tsx"
+import { quantity } from "../ui/Quantity.ts"
+import { recentSteps } from "./Headline.ts"
 import { describe } from "./Liveness.tsx"
+import * as RunResult from "./RunResult.ts"
 import * as SettingsTable from "./SettingsTable.ts"
+import { heldOut } from "./StatusBar.tsx"
 
 interface Row {
   readonly run: Wire.Run
+  readonly result: RunResult.RunResult
   /** Values of the settings in which the runs differ, by label. */
   readonly settings: ReadonlyMap<string, string>
 }
 
 const maxSettings = 6
 
-/** Max runs whose settings are read, the newest: a request for each. */
+/** Max runs whose settings and results are read, the newest: two requests for each. */
 const maxCompared = 100
+
+const stepSettings: ReadonlySet<string> = new Set(["num_steps", "training_steps"])
 
 /** Settings of several sources may have the same name. */
 const labelOf = ({ name, of }: SettingsTable.Row): string => (of === "run" ? name : `${of} ${name}`)
 
 /** Rows of the runs, and the labels of the settings in which they differ. */
-const rowsOf = (runs: ReadonlyArray<Wire.Run>, sources: ReadonlyArray<ReadonlyArray<Wire.SourceSettings>>) => {
+const rowsOf = (
+  runs: ReadonlyArray<Wire.Run>,
+  sources: ReadonlyArray<ReadonlyArray<Wire.SourceSettings>>,
+  results: RunResult.RunResults
+) => {
   const table = SettingsTable.of(
     runs.map((run, at) => ({ run: run.name, registered: run.registered ? run : undefined, sources: sources[at] ?? [] }))
   )
-  const different = SettingsTable.differing(table).slice(0, maxSettings)
+  // The steps have a column.
+  const different = SettingsTable.differing(table.filter(({ name }) => !stepSettings.has(name))).slice(0, maxSettings)
   const rows = runs.map((run, at): Row => ({
     run,
+    result: results.get(run.name) ?? RunResult.unknown,
     settings: new Map(different.map((setting) => [labelOf(setting), setting.values[at] ?? ""]))
   }))
   return { labels: different.map(labelOf), rows }
@@ -60,6 +77,28 @@ const columnsOf = (own: string, labels: ReadonlyArray<string>): ReadonlyArray<Co
       run.num_steps > 0
         ? `${Format.count(run.current_step)} of ${Format.count(run.num_steps)}`
         : Format.count(run.current_step)
+  },
+  {
+    id: "reward",
+    title: `Reward, last ${recentSteps}`,
+    isNumber: true,
+    value: ({ result }) => result.reward,
+    cell: ({ result, run }) =>
+      result.reward === null || run.advantages?.is_used === false ? "–" : quantity(result.reward, "number")
+  },
+  {
+    id: "evaluation",
+    title: "Held-out",
+    isNumber: true,
+    value: ({ result }) => result.heldOut?.value ?? null,
+    cell: ({ result }) => (result.heldOut === null ? "–" : heldOut(result.heldOut))
+  },
+  {
+    id: "updated",
+    title: "Last step",
+    isNumber: true,
+    value: ({ result }) => result.updatedAt,
+    cell: ({ result }) => (result.updatedAt === null ? "–" : <Ago at={result.updatedAt} />)
   },
   ...labels.map((label): Column<Row> => ({
     id: label,
@@ -92,8 +131,16 @@ export const RunsPage = () => {
   const settings = useRemote(key === "" ? null : `runs' settings:${key}`, (source, signal) =>
     Promise.all(key.split("\n").map((run) => source.settings(run, signal)))
   )
+  // New steps and evaluations are read with the runs, whenever one has moved.
+  const progress = all.map(({ current_step }) => current_step).join(" ")
+  const results = useRemote(key === "" ? null : `runs' results:${key}:${progress}`, (source, signal) =>
+    RunResult.load(source, all.slice(0, maxCompared), signal)
+  )
   const [search, setSearch] = useState("")
-  const { labels, rows } = useMemo(() => rowsOf(all, settings.value ?? []), [all, settings.value])
+  const { labels, rows } = useMemo(
+    () => rowsOf(all, settings.value ?? [], results.value ?? new Map()),
+    [all, settings.value, results.value]
+  )
   const columns = useMemo(() => columnsOf(own, labels), [own, labels])
   const words = search.toLowerCase().split(/\s+/)
   const shown = rows.filter(({ run, settings }) => {
@@ -116,8 +163,9 @@ export const RunsPage = () => {
           {shown.length < rows.length && ` of ${Format.count(rows.length)}`}
         </span>
       </div>
-      {settings.error !== null && settings.value === null && (
-        <Failure error={settings.error} onRetry={settings.reload} />
+      {[settings, results].map(
+        ({ error, reload, value }, index) =>
+          error !== null && value === null && <Failure key={index} error={error} onRetry={reload} />
       )}
       <DataTable caption="Runs" columns={columns} rows={shown} rowKey={({ run }) => run.name} />
     </div>

@@ -67,8 +67,8 @@ export const of = (runs: ReadonlyArray<RunSettings>): ReadonlyArray<Row> => {
   })
 }
 
-/** Settings of a run's place rather than of its training. */
-const locations = /(_dir|_path|url|port|wandb_project|wandb_group)$/
+/** Settings of a run's place and name rather than of its training. */
+const locations = /(_dir|_path|url|port|wandb_project|wandb_group|^run)$/
 
 const recorded = ({ values }: Row): ReadonlyArray<string> => values.filter((value) => value !== null)
 
