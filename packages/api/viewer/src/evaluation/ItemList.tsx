@@ -74,8 +74,8 @@ const tracks = ({ hasCategories, hasGold }: Shown, sides: number): string =>
     `${3.25 * sides}rem`,
     "minmax(0, 3fr)",
     ...(hasCategories ? ["minmax(0, 8rem)"] : []),
-    ...(hasGold ? ["minmax(0, 1fr)"] : []),
-    `repeat(${sides}, minmax(0, 1fr))`
+    ...(hasGold ? ["minmax(0, 2fr)"] : []),
+    `repeat(${sides}, minmax(0, 2fr))`
   ].join(" ")
 
 /** Screen readers have the words in each row. */
