@@ -201,7 +201,7 @@ const bounds = /_(stderr|ci_low|ci_high)$/
 
 /** `eval/percent_correct` as `Percent correct`. */
 const titleOf = (metric: string): string => {
-  const words = metric.replace(/^eval\//, "").replaceAll(/[_/]+/g, " ")
+  const words = metric.replace(/^eval\//, "").replace(/^reward\//, "component ").replaceAll(/[_/]+/g, " ")
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 

@@ -19,6 +19,7 @@ import * as Catalog from "../chart/Catalog.ts"
 import type { Chart, Section } from "../chart/Catalog.ts"
 import { ChartCard } from "../chart/ChartCard.tsx"
 import * as Curves from "../chart/Curves.ts"
+import * as Facets from "../chart/Facets.ts"
 import type { RunData } from "../chart/Curves.ts"
 import { DeleteRun } from "./DeleteRun.tsx"
 import { Headlines, isLossFirst } from "./Headlines.tsx"
@@ -71,6 +72,10 @@ export const arrange = (
   }))
   return [{ title: "Overview", isMain: true, charts: main }, ...others].filter(({ charts }) => charts.length > 0)
 }
+
+/** Small multiples take a row each, in which the others would be squeezed. */
+const isFaceted = (chart: Chart, runs: ReadonlyArray<RunData>): boolean =>
+  Facets.of(chart, Curves.layout(chart, runs)) !== null
 
 /** Stores the view of the run page in the address. */
 const usePageView = (): readonly [PageView, (changes: Partial<PageView>) => void] => {
@@ -180,7 +185,8 @@ const Charts = ({ run }: { readonly run: string }) => {
           {isMain ? (
             <>
               <div className="charts is-main">{cards(charts.slice(0, 1), true)}</div>
-              <div className="charts is-small">{cards(charts.slice(1))}</div>
+              <div className="charts is-small">{cards(charts.slice(1).filter((chart) => !isFaceted(chart, states)))}</div>
+              <div className="charts">{cards(charts.slice(1).filter((chart) => isFaceted(chart, states)))}</div>
             </>
           ) : (
             <>
