@@ -89,18 +89,10 @@ export const finiteOf = (table: MetricTable, source: string, name: string): Poin
 }
 
 /** The interval that the chart of the metric draws at a point. */
-const intervalAt = (
-  table: MetricTable,
-  source: string,
-  name: string,
-  points: Points,
-  at: number
-): Interval | null => {
+const intervalAt = (table: MetricTable, source: string, name: string, points: Points, at: number): Interval | null => {
   const spread = Catalog.spreadOf(name, table.names())
   const bounds = spread && Curves.spreadOf(Catalog.unitOf(name), spread, points, table, source)
   if (!bounds) return null
-  const [low, high] = [bounds.low, bounds.high].map(
-    ({ steps, values }) => values[steps.lastIndexOf(points.steps[at]!)]
-  )
+  const [low, high] = [bounds.low, bounds.high].map(({ steps, values }) => values[steps.lastIndexOf(points.steps[at]!)])
   return low === undefined || high === undefined ? null : [low, high]
 }

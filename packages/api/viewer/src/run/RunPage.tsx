@@ -110,7 +110,10 @@ const Charts = ({ run }: { readonly run: string }) => {
   const style = usePlotStyle()
   const names = useMemo(() => Catalog.namesOf(states), [states])
   const isWithoutRewards = states.every(({ name }) => isLossFirst(runs.find((one) => one.name === name)))
-  const sections = useMemo(() => arrange(Catalog.sections(states), states, isWithoutRewards), [states, isWithoutRewards])
+  const sections = useMemo(
+    () => arrange(Catalog.sections(states), states, isWithoutRewards),
+    [states, isWithoutRewards]
+  )
   const own = runs.find(({ name }) => name === run)
   const findings = useHealth(metrics, run, own?.activity)
   const unchanged = useUnchanged(metrics, sections, findings)
@@ -185,7 +188,9 @@ const Charts = ({ run }: { readonly run: string }) => {
           {isMain ? (
             <>
               <div className="charts is-main">{cards(charts.slice(0, 1), true)}</div>
-              <div className="charts is-small">{cards(charts.slice(1).filter((chart) => !isFaceted(chart, states)))}</div>
+              <div className="charts is-small">
+                {cards(charts.slice(1).filter((chart) => !isFaceted(chart, states)))}
+              </div>
               <div className="charts">{cards(charts.slice(1).filter((chart) => isFaceted(chart, states)))}</div>
             </>
           ) : (

@@ -37,7 +37,13 @@ export const load = async (
     })
   ])
   return new Map(
-    runs.map(({ name }, at) => [name, of(pages[at]?.metrics ?? [], evaluations.filter(({ run }) => run === name))])
+    runs.map(({ name }, at) => [
+      name,
+      of(
+        pages[at]?.metrics ?? [],
+        evaluations.filter(({ run }) => run === name)
+      )
+    ])
   )
 }
 

@@ -14,6 +14,7 @@ import * as Format from "../ui/Format.ts"
 import { Failure } from "../ui/Note.tsx"
 import { quantity } from "../ui/Quantity.ts"
 import { recentSteps } from "./Headline.ts"
+import { isLossFirst } from "./Headlines.tsx"
 import { describe } from "./Liveness.tsx"
 import * as RunResult from "./RunResult.ts"
 import * as SettingsTable from "./SettingsTable.ts"
@@ -46,7 +47,9 @@ const rowsOf = (
     runs.map((run, at) => ({ run: run.name, registered: run.registered ? run : undefined, sources: sources[at] ?? [] }))
   )
   // The steps have a column.
-  const different = SettingsTable.differing(table.filter(({ name }) => !stepSettings.has(name))).slice(0, maxSettings)
+  const different = SettingsTable.distinct(
+    SettingsTable.differing(table.filter(({ name }) => !stepSettings.has(name)))
+  ).slice(0, maxSettings)
   const rows = runs.map((run, at): Row => ({
     run,
     result: results.get(run.name) ?? RunResult.unknown,
@@ -59,6 +62,9 @@ const stateOf = ({ activity, current_step, num_steps }: Wire.Run): string => {
   if (num_steps > 0 && current_step >= num_steps) return "done"
   return activity === undefined ? "–" : describe(activity)
 }
+
+/** Null if the run's loss uses no rewards: they do not show its progress. */
+const rewardOf = ({ result, run }: Row): number | null => (isLossFirst(run) ? null : result.reward)
 
 const columnsOf = (own: string, labels: ReadonlyArray<string>): ReadonlyArray<Column<Row>> => [
   {
@@ -82,9 +88,11 @@ const columnsOf = (own: string, labels: ReadonlyArray<string>): ReadonlyArray<Co
     id: "reward",
     title: `Reward, last ${recentSteps}`,
     isNumber: true,
-    value: ({ result }) => result.reward,
-    cell: ({ result, run }) =>
-      result.reward === null || run.advantages?.is_used === false ? "–" : quantity(result.reward, "number")
+    value: rewardOf,
+    cell: (row) => {
+      const reward = rewardOf(row)
+      return reward === null ? "–" : quantity(reward, "number")
+    }
   },
   {
     id: "evaluation",
@@ -100,11 +108,6 @@ const columnsOf = (own: string, labels: ReadonlyArray<string>): ReadonlyArray<Co
     value: ({ result }) => result.updatedAt,
     cell: ({ result }) => (result.updatedAt === null ? "–" : <Ago at={result.updatedAt} />)
   },
-  ...labels.map((label): Column<Row> => ({
-    id: label,
-    title: label,
-    value: ({ settings }) => settings.get(label) || null
-  })),
   {
     id: "overlay",
     title: "Compare",
@@ -117,7 +120,12 @@ const columnsOf = (own: string, labels: ReadonlyArray<string>): ReadonlyArray<Co
           Overlay with {own}
         </Link>
       )
-  }
+  },
+  ...labels.map((label): Column<Row> => ({
+    id: label,
+    title: label,
+    value: ({ settings }) => settings.get(label) || null
+  }))
 ]
 
 export const RunsPage = () => {

@@ -78,6 +78,18 @@ export const differing = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
     .filter((row) => new Set(recorded(row)).size > 1 && !locations.test(row.name))
     .toSorted((left, right) => recorded(right).length - recorded(left).length)
 
+/** Without settings that only repeat an earlier one, such as `loss.preset` after `advantages.loss`. */
+export const distinct = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
+  const seen = new Set<string>()
+  return rows.filter(({ name, values }) => {
+    // The rule of the advantages follows from the loss.
+    const key = JSON.stringify(values)
+    if (name === "advantages.is_used" || seen.has(key)) return false
+    seen.add(key)
+    return true
+  })
+}
+
 /** Rows that contain every word in name, source or values. */
 export const search = (rows: ReadonlyArray<Row>, words: string): ReadonlyArray<Row> => {
   const terms = words

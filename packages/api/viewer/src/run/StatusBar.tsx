@@ -41,9 +41,10 @@ export const StatusBar = ({ isLossFirst, ...status }: RunStatus & { readonly isL
       )}
       {evaluation !== null && (
         <Tile title={`Held-out ${scoreOf(evaluation.name)}`} value={heldOut(evaluation)}>
+          {intervalOf(evaluation)}
           <ChangeOfHeldOut {...evaluation} />
-          {intervalOf(evaluation)}step {Format.count(evaluation.step)}
-          {evaluation.best.value > evaluation.value && (
+          step {Format.count(evaluation.step)}
+          {evaluation.best.value > Math.max(evaluation.value, evaluation.first ?? evaluation.value) && (
             <>
               {" "}
               · best {quantity(evaluation.best.value, Catalog.unitOf(evaluation.name))} (step{" "}
@@ -75,9 +76,7 @@ const Recent = ({
 }) => (
   <>
     last-{window} mean, {isBetterHigher ? <Change value={now - before} /> : change(now - before)} vs the {window} before
-    {isBetterHigher && fallen > 0 && (
-      <span className="falling"> · down {Format.number(fallen, 2)} from its peak</span>
-    )}
+    {isBetterHigher && fallen > 0 && <span className="falling"> · down {Format.number(fallen, 2)} from its peak</span>}
     <span className="tile-range">
       {" "}
       · first {window}: {quantity(start, "number")}
