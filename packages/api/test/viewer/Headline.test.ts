@@ -149,7 +149,9 @@ describe("Headline", () => {
   })
 
   it("has the course of the loss, for runs whose loss uses no rewards", () => {
-    const table = MetricTable.make([4, 3, 2, 1].map((loss, at) => row(at + 1, { "reward/mean": 1, "train/loss": loss })))
+    const table = MetricTable.make(
+      [4, 3, 2, 1].map((loss, at) => row(at + 1, { "reward/mean": 1, "train/loss": loss }))
+    )
     const { loss, losses } = Headline.of(table, 0)
     assert.deepStrictEqual([loss!.start, loss!.now, loss!.window], [3.5, 1.5, 2])
     assert.deepStrictEqual([...losses], [4, 3, 2, 1])

@@ -154,9 +154,11 @@ describe("the state of an environment", () => {
   })
 })
 
-describe("last values", () => {
-  const line = (...xs: ReadonlyArray<number>) => ({ line: { xs: Float64Array.from(xs), ys: new Float64Array(xs.length) } })
+const line = (...xs: ReadonlyArray<number>) => ({
+  line: { xs: Float64Array.from(xs), ys: new Float64Array(xs.length) }
+})
 
+describe("last values", () => {
   it("have their step where other curves of the chart are longer", () => {
     const [rolled, trained, none] = [line(1, 30), line(1, 29), line()]
     const curves = [rolled, trained, none]
