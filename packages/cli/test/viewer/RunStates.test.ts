@@ -161,7 +161,7 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
           const rows = () => page.getByRole("table", { name: "Runs" }).locator("tbody tr").allInnerTexts()
           await page.getByRole("columnheader", { name: "batch_size" }).waitFor()
           const isListed = async () =>
-            /running\s+\d+ of 100\s+0\.\d+\s+–\s+[^\t]+ ago\s+6/.test(
+            /running\s+\d+ of 100\s+[\d.]+\s+–\s+\S.*\s+this run\s+6/.test(
               (await rows()).find((row) => row.includes("larger")) ?? ""
             )
           await Browser.holds(isListed, "the run's reward and the time of its last step")
