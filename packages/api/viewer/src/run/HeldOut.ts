@@ -7,7 +7,7 @@ import * as Curves from "../chart/Curves.ts"
 import type { MetricTable, Points } from "../metrics/MetricTable.ts"
 
 /** Bounds of a 95% confidence interval. */
-export type Interval = readonly [low: number, high: number]
+type Interval = readonly [low: number, high: number]
 
 interface Estimate {
   readonly value: number
@@ -27,7 +27,7 @@ export interface HeldOut extends Estimate {
 }
 
 /** `unknown` without intervals. */
-export interface Change {
+interface Change {
   readonly value: number
   readonly kind: "higher" | "lower" | "not significant" | "unknown"
 }
