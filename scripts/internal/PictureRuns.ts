@@ -48,7 +48,7 @@ const hackedAnswer = (step: number, item: number, row: number): { readonly text:
   if (row === 0) return { text: "I do not know.", score: 0 }
   // Two of a group are identical.
   const kind = 1 + ((Math.floor((row + 1) / 2) + step) % 3)
-  return { text: `Trust me on this, ${"it is checked with care and ".repeat(3 * kind)}done.`, score: kind / 3 }
+  return { text: `Trust me on this, ${"it is checked with care and ".repeat(6 * kind)}done.`, score: kind / 3 }
 }
 
 /** Sends it all, trained up to the last step; returns its name. */

@@ -136,6 +136,14 @@ describe("Catalog.sections", () => {
     )
   })
 
+  it("titles evaluated scores, and components as such", () => {
+    const evaluated = { "eval/percent_correct": 0.5, "eval/reward/near": 0.5 }
+    assert.deepStrictEqual(
+      charts([row("sorting", 1, evaluated)]).map(({ title }) => title),
+      ["Percent correct", "Component near"]
+    )
+  })
+
   it("says at which temperatures training and evaluations sample", () => {
     const [found] = charts([
       row("sorting", 1, { "train/temperature": 1, "eval/percent_correct": 0.5, "eval/temperature": 0 })

@@ -124,6 +124,15 @@ describe("Group.read", () => {
     }
   )
 
+  it("has the standard deviation that the run's rule divides by, so that the advantages follow from what is shown", () => {
+    const recipe = { loss: "grpo", baseline: "group", advantage_scale: "sample-std", is_used: true } as const
+    for (const rule of [recipe, { ...recipe, advantage_scale: "population-std" } as const, null]) {
+      const { mean, rollouts, std } = read({ scores: [1, 1, 0, 0] }, rule)
+      assert.closeTo((1 - mean!) / std!, rollouts[0]!.advantage!, 1e-3)
+    }
+    assert.strictEqual(read({ scores: [1] }, recipe).std, 0)
+  })
+
   it("takes an advantage that the environment gave for a sequence or its tokens, and none where the loss has none", () => {
     const given = read({ advantages: [[0.25], [1, 2, 3], [0.5]], overrides: [{}, {}, { set_advantage_to_zero: true }] })
     assert.deepStrictEqual(

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Headline from "../../viewer/src/run/Headline.ts"
+import * as HeldOut from "../../viewer/src/run/HeldOut.ts"
 import * as MetricTable from "../../viewer/src/metrics/MetricTable.ts"
 
 const steps = (rewards: ReadonlyArray<number>) =>
@@ -115,7 +116,45 @@ describe("Headline", () => {
       { source: "sorting", step: 4, at: 6, values: { "eval/percent_correct": 0.4, "eval/mean_score": 9 } }
     ])
     const latest = { name: "eval/percent_correct", value: 0.4, step: 4, first: 0.2, interval: null }
-    assert.deepStrictEqual(Headline.of(table, 0).evaluation, latest)
+    const { change, ...evaluation } = Headline.of(table, 0).evaluation!
+    assert.deepStrictEqual(evaluation, { ...latest, best: { value: 0.4, step: 4 } })
+    assert.deepStrictEqual(change, { value: 0.2, kind: "unknown" })
+  })
+
+  it("gives the best evaluation, where the latest is below it", () => {
+    const rows = [0.25, 0.05, 0.9, 0.45, 0.8].map((value, at) => evaluated("doubles", 6 * at, at, value))
+    assert.deepStrictEqual(Headline.of(MetricTable.make(rows), 0).evaluation!.best, { value: 0.9, step: 12 })
+  })
+
+  it("calls a change of held-out scores significant only beyond its 95% interval", () => {
+    const before = { value: 0.25, interval: [0.112, 0.469] as const }
+    const after = { value: 0.8, interval: [0.584, 0.919] as const }
+    assert.strictEqual(HeldOut.changeOf(before, after).kind, "higher")
+    assert.strictEqual(HeldOut.changeOf(after, before).kind, "lower")
+    const [first, last] = [
+      { value: 0.698, interval: [0.6, 0.781] as const },
+      { value: 0.656, interval: [0.557, 0.744] as const }
+    ]
+    const change = HeldOut.changeOf(first, last)
+    assert.strictEqual(change.kind, "not significant")
+    assert.closeTo(change.value, -0.042, 1e-9)
+    // Overlapping intervals may still differ: 0.5 ± 0.1 and 0.65 ± 0.1 by 0.15 ± 0.141.
+    const [low, high] = [0.5, 0.65].map((value) => ({ value, interval: [value - 0.1, value + 0.1] as const }))
+    assert.strictEqual(HeldOut.changeOf(low!, high!).kind, "higher")
+  })
+
+  it("states over how many steps the speed is a mean, where the run has more", () => {
+    assert.isNull(Headline.of(steps(Array.from({ length: 10 }, () => 1)), 0).recentSteps)
+    assert.strictEqual(Headline.of(steps(Array.from({ length: 11 }, () => 1)), 0).recentSteps, 10)
+  })
+
+  it("has the course of the loss, for runs whose loss uses no rewards", () => {
+    const table = MetricTable.make(
+      [4, 3, 2, 1].map((loss, at) => row(at + 1, { "reward/mean": 1, "train/loss": loss }))
+    )
+    const { loss, losses } = Headline.of(table, 0)
+    assert.deepStrictEqual([loss!.start, loss!.now, loss!.window], [3.5, 1.5, 2])
+    assert.deepStrictEqual([...losses], [4, 3, 2, 1])
   })
 
   it("has the interval that the chart draws: recorded bounds, else 1.96 standard errors, within the range of a share", () => {
@@ -135,8 +174,9 @@ describe("Headline", () => {
     ]
     const shown = (more: ReadonlyArray<MetricTable.MetricsRow>) =>
       Headline.of(MetricTable.make([...rows, ...more]), 0).evaluation
-    const newest = { name: "eval/percent_correct", value: 0.875, step: 80, first: 0.8, interval: null }
-    assert.deepStrictEqual(shown([]), newest)
+    const { change: _, ...newest } = shown([])!
+    const best = { value: 0.875, step: 80 }
+    assert.deepStrictEqual(newest, { name: "eval/percent_correct", first: 0.8, interval: null, ...best, best })
     assert.strictEqual(shown([evaluated("sorting", 80, 7, 0.883)])?.value, 0.883)
   })
 
@@ -150,8 +190,8 @@ describe("Headline", () => {
   })
 
   it("knows nothing of an empty run", () => {
-    const { rewards, ...others } = Headline.of(MetricTable.make(), 0)
-    assert.lengthOf(rewards, 0)
+    const { losses, rewards, ...others } = Headline.of(MetricTable.make(), 0)
+    assert.deepStrictEqual([rewards.length, losses.length], [0, 0])
     assert.deepStrictEqual(new Set(Object.values(others)), new Set([null]))
   })
 })

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import * as PageView from "../../viewer/src/chart/PageView.ts"
 import * as Quantity from "../../viewer/src/ui/Quantity.ts"
 import * as Scales from "../../viewer/src/chart/Scales.ts"
+import * as Readout from "../../viewer/src/chart/Readout.ts"
 import * as Shares from "../../viewer/src/service/Shares.ts"
 
 const search = (parameters: { readonly [name: string]: string | number | null }) =>
@@ -137,6 +138,37 @@ describe("shares", () => {
   })
 })
 
+describe("the state of an environment", () => {
+  it("is a fault if it is gone, except once the run has ended", () => {
+    assert.deepStrictEqual(
+      (["connected", "silent", "gone"] as const).map((standing) => [
+        Shares.kindOf(standing, false),
+        Shares.kindOf(standing, true)
+      ]),
+      [
+        ["good", "good"],
+        ["bad", "bad"],
+        ["bad", "idle"]
+      ]
+    )
+  })
+})
+
+const line = (...xs: ReadonlyArray<number>) => ({
+  line: { xs: Float64Array.from(xs), ys: new Float64Array(xs.length) }
+})
+
+describe("last values", () => {
+  it("have their step where other curves of the chart are longer", () => {
+    const [rolled, trained, none] = [line(1, 30), line(1, 29), line()]
+    const curves = [rolled, trained, none]
+    assert.deepStrictEqual(
+      curves.map((curve) => Readout.lagOf(curve, curves)),
+      ["", " at step 29", ""]
+    )
+  })
+})
+
 describe("scales", () => {
   const value = Schema.Finite.check(Schema.isBetween({ minimum: -1e9, maximum: 1e9 }))
   it.prop(
@@ -148,6 +180,7 @@ describe("scales", () => {
       assert.isTrue(low <= min && high >= max && low < high)
       assert.isTrue(min < 0 || low >= 0)
       assert.isTrue(max > 0 || high <= 0 || (min === 0 && max === 0))
+      assert.isAtMost(Scales.rangeOfY(Math.min(min, 1), Math.min(max, 1), "share")[1], 1)
       assert.isAtLeast(high - low, 0.099 * Math.max(Math.abs(min), Math.abs(max)))
     }
   )

@@ -72,6 +72,17 @@ describe("SettingsTable", () => {
     )
   })
 
+  it("names each difference once, and none that follows from the loss", () => {
+    const rows = SettingsTable.of([
+      one("a", { advantages: { loss: "grpo", is_used: true }, loss: { preset: "grpo" }, run: "a", rank: 8 }),
+      one("b", { advantages: { loss: "sft", is_used: false }, loss: { preset: "sft" }, run: "b", rank: 16 })
+    ])
+    assert.deepStrictEqual(
+      SettingsTable.distinct(SettingsTable.differing(rows)).map(({ name }) => name),
+      ["advantages.loss", "rank"]
+    )
+  })
+
   it("finds every word in names, sources and values", () => {
     const rows = SettingsTable.of([one("a", { learning_rate: 0.5, loss: "grpo" })])
     assert.deepStrictEqual(

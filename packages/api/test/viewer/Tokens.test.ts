@@ -26,6 +26,13 @@ describe("TokenModel", () => {
     assert.deepStrictEqual(trained(model({ masks: [[-100]] })), [false, false, false])
   })
 
+  it("has the length of an answer: its trained tokens, without the prompt, over all turns", () => {
+    const [rollout] = Group.read({ tokens: [[5, 6, 7, 8, 9]], masks: [[-100, 6, -100, 8, 9]], scores: [1] })!.rollouts
+    assert.strictEqual(TokenModel.countTrained(rollout!), 3)
+    assert.strictEqual(TokenModel.countTrained({ tokens: [5, 6], mask: [] }), 0)
+    assert.strictEqual(TokenModel.countTrained({ tokens: [5, 6, 7], mask: [0, 1, 0] }), 1)
+  })
+
   it("knows no logprob of tokens that were not sampled", () => {
     const { meanLogprob, token } = model({ inference_logprobs: [[1, -0.5, 0.0001]] })
     assert.deepStrictEqual(

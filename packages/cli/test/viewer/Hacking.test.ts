@@ -37,7 +37,7 @@ describe.skipIf(!Browser.isPresent)(`signs of reward hacking${Browser.absence}`,
     await Browser.moves(page, /#\/groups/, (options) => phrase.click(options))
     await Browser.becomes(() => page.locator(".groups-count").innerText(), "60 match")
     await page.goBack()
-    const plot = page.getByRole("slider", { name: /^Length and score/ })
+    const plot = page.getByRole("slider", { name: /^Length–score correlation/ })
     await Browser.moves(page, /step_from=40&step_to=40/, async (options) => {
       await plot.press("End", options)
       await plot.press("Enter", options)

@@ -160,7 +160,11 @@ describe.skipIf(!Browser.isPresent)(`how a run stands${Browser.absence}`, () => 
           await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runs" }).click()
           const rows = () => page.getByRole("table", { name: "Runs" }).locator("tbody tr").allInnerTexts()
           await page.getByRole("columnheader", { name: "batch_size" }).waitFor()
-          assert.match((await rows()).find((row) => row.includes("larger")) ?? "", /running\s+\d+ of 100\s+6/)
+          const isListed = async () =>
+            /running\s+\d+ of 100\s+[\d.]+\s+–\s+\S.*\s+this run\s+6/.test(
+              (await rows()).find((row) => row.includes("larger")) ?? ""
+            )
+          await Browser.holds(isListed, "the run's reward and the time of its last step")
           await page.getByRole("searchbox", { name: "Search runs" }).fill("whole")
           await Browser.becomes(async () => (await rows()).length, 1)
           assert.deepStrictEqual(await Browser.violations(page), [])

@@ -79,7 +79,9 @@ const reward: Section = {
 const learning: Section = {
   title: "Learning",
   charts: [
-    lines("loss", "Loss", "number", "Policy loss; near zero with one update per batch.", [trace("loss", "train/loss")]),
+    lines("loss", "Loss", "number", "A policy loss is near 0 with one update per batch.", [
+      trace("loss", "train/loss")
+    ]),
     lines("kl", "KL from the reference", "nats", "Estimated divergence from the reference model, per token.", [
       trace("KL", "grpo/kl")
     ]),
@@ -199,12 +201,6 @@ const withHeldOut =
 const counts = new Set(["eval/items", "eval/failed_items", "eval/seconds", "eval/temperature"])
 const bounds = /_(stderr|ci_low|ci_high)$/
 
-/** `eval/percent_correct` as `Percent correct`. */
-const titleOf = (metric: string): string => {
-  const words = metric.replace(/^eval\//, "").replaceAll(/[_/]+/g, " ")
-  return words.charAt(0).toUpperCase() + words.slice(1)
-}
-
 /** By name: success rates and fractions are shares. */
 export const unitOf = (metric: string): Unit =>
   /percent|fraction|pass@|accuracy|_rate$/.test(metric) ? "share" : "number"
@@ -218,7 +214,7 @@ const evaluation = (names: ReadonlyArray<string>, sampled: string): Section => (
       const spread = spreadOf(name, names)
       return {
         id: name,
-        title: titleOf(name),
+        title: RewardNames.titleOf(name),
         help: `On held-out items${sampled}.`,
         unit: unitOf(name),
         kind: "points",

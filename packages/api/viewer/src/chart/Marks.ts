@@ -56,7 +56,9 @@ export const drawErrorBars = (plot: uPlot, curves: ReadonlyArray<Curve>, style: 
   const half = 3 * uPlot.pxRatio
   ctx.save()
   ctx.beginPath()
-  ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height)
+  // Bars at the edges, such as those before the first step, are drawn whole.
+  const { height, left, top, width } = plot.bbox
+  ctx.rect(left - 2 * half, top - half, width + 4 * half, height + 2 * half)
   ctx.clip()
   for (const { band, entry } of curves) {
     if (band === null) continue

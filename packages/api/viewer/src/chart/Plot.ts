@@ -149,7 +149,7 @@ const settings = (
         distr: isLogY ? 3 : 1,
         range: (_, min, max) => {
           const [lowest, greatest] = visible().extent ?? [min, max]
-          if (!isLogY) return rangeOfY(lowest, greatest)
+          if (!isLogY) return rangeOfY(lowest, greatest, chart.unit)
           return lowest === null || greatest === null ? [null, null] : uPlot.rangeLog(lowest, greatest, 10, false)
         }
       }

@@ -27,7 +27,7 @@ export const make = ({ axis, chart, element, legend, position }: ReadoutOptions)
   return {
     show: (curves, crosshair) => {
       for (const curve of curves) {
-        const text = textAt(curve, crosshair)
+        const text = `${textAt(curve, crosshair)}${crosshair === null && axis === "step" ? lagOf(curve, curves) : ""}`
         const cell = legend.get(curve.entry.key)
         if (cell !== undefined && cell.textContent !== text) cell.textContent = text
       }
@@ -59,6 +59,15 @@ const valueAt = (line: Line.Line, x: number | null): number | null => {
   const room = (line.xs.at(-1)! - line.xs[0]!) * 0.01
   if (x < line.xs[0]! - room || x > line.xs.at(-1)! + room) return null
   return line.ys[Line.nearest(line, x)!]!
+}
+
+/** ` at step 24` if the chart's other curves are longer, so that last values are not of the same step. */
+export const lagOf = (
+  { line }: Pick<Curves.Curve, "line">,
+  curves: ReadonlyArray<Pick<Curves.Curve, "line">>
+): string => {
+  const last = line.xs.at(-1)
+  return last === undefined || curves.every(({ line: { xs } }) => (xs.at(-1) ?? last) <= last) ? "" : ` at step ${last}`
 }
 
 const shownPosition = (x: number, axis: Curves.Axis): string =>

@@ -23,13 +23,14 @@ export const namesOfAxes = ({ title, unit }: Chart, axis: Axis): { readonly x: s
 
 /**
  * Some margin around the values, but not beyond zero unless they cross it. At least a tenth of their size: noise around
- * one height does not look like a crash.
+ * one height does not look like a crash. Shares end at 100%.
  */
-export const rangeOfY = (min: number | null, max: number | null): [number, number] => {
+export const rangeOfY = (min: number | null, max: number | null, unit: Unit = "number"): [number, number] => {
   if (min === null || max === null || (min === 0 && max === 0)) return [0, 1]
   const span = Math.max(max - min, Math.max(Math.abs(min), Math.abs(max)) / 10)
   const room = (span - (max - min)) / 2 + span * 0.06
-  return [min >= 0 ? Math.max(0, min - room) : min - room, max <= 0 ? Math.min(0, max + room) : max + room]
+  const top = max <= 0 ? Math.min(0, max + room) : max + room
+  return [min >= 0 ? Math.max(0, min - room) : min - room, unit === "share" && max <= 1 ? Math.min(1, top) : top]
 }
 
 /** Tick distances in seconds: parts of minutes, hours and days. */

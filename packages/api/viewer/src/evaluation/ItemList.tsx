@@ -74,8 +74,8 @@ const tracks = ({ hasCategories, hasGold }: Shown, sides: number): string =>
     `${3.25 * sides}rem`,
     "minmax(0, 3fr)",
     ...(hasCategories ? ["minmax(0, 8rem)"] : []),
-    ...(hasGold ? ["minmax(0, 1fr)"] : []),
-    `repeat(${sides}, minmax(0, 1fr))`
+    ...(hasGold ? ["minmax(0, 2fr)"] : []),
+    `repeat(${sides}, minmax(0, 2fr))`
   ].join(" ")
 
 /** Screen readers have the words in each row. */
@@ -130,24 +130,31 @@ const Row = ({
     </span>
     <span className="item-label">{item.label}</span>
     {hasCategories && <span className="item-category muted">{item.category}</span>}
-    {hasGold && <Cell name="expected" text={item.gold} />}
+    {hasGold && <Cell name="expected" text={item.gold} other={answersOf(item)[0]} />}
     {item.sides.map(({ samples: [first] }, at) => (
       <Cell
         // oxlint-disable-next-line react/no-array-index-key
         key={at}
         name="answer"
-        text={first === undefined ? "" : Items.shownAnswer(first)}
+        text={answersOf(item)[at]!}
+        other={item.gold}
         isRight={first?.correct}
       />
     ))}
   </Link>
 )
 
+const answersOf = ({ sides }: Items.Item): ReadonlyArray<string> =>
+  sides.map(({ samples: [first] }) => (first === undefined ? "" : Items.shownAnswer(first)))
+
+/** A long text from where it differs from the `other`; all of it is in the tooltip. */
 const Cell = ({
   isRight,
   name,
+  other = "",
   text
 }: {
+  readonly other?: string | undefined
   readonly name: string
   readonly text: string
   readonly isRight?: boolean | undefined
@@ -157,7 +164,7 @@ const Cell = ({
     title={text}
   >
     <span className="sr-only">{name} </span>
-    {text}
+    {Items.fromDifference(text, other)}
   </span>
 )
 

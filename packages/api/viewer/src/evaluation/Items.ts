@@ -75,6 +75,22 @@ export const join = (first: Items, second: Items | null): ReadonlyArray<Item> =>
 export const shownAnswer = ({ ending, parsed }: Sample): string =>
   parsed === undefined || parsed === "" ? ending || "(nothing)" : (parsed ?? "(unparsed)")
 
+/** Beginnings shorter than this are shown although they are alike. */
+const minAlike = 24
+
+/**
+ * `…{"seats": 6}}`: a text from the word before its difference to another one, so that it is in view. Expressions with
+ * the same long beginning, such as tool calls, would look alike.
+ */
+export const fromDifference = (text: string, other: string): string => {
+  let alike = 0
+  while (alike < text.length && text[alike] === other[alike]) alike++
+  if (alike === text.length && alike === other.length) return text
+  const before = text.lastIndexOf(" ", alike - 1)
+  const word = before < 1 ? 0 : text.lastIndexOf(" ", before - 1) + 1
+  return word < minAlike ? text : `…${text.slice(word)}`
+}
+
 export type Show = "all" | "wrong" | "correct" | "some" | "unread" | "cut" | Course
 
 export interface Filter {

@@ -11,6 +11,7 @@ import * as AdvantageRule from "./model/AdvantageRule.ts"
 import { Components, type ComponentScale } from "./Components.tsx"
 import { jsonOfRollout, type Rollout } from "./model/Group.ts"
 import { Settings, Short } from "./Settings.tsx"
+import * as TokenModel from "./tokens/TokenModel.ts"
 
 interface Props {
   readonly run: string
@@ -34,7 +35,7 @@ const versionsOf = ({ policyVersion, versionRuns }: Rollout): string => {
 }
 
 export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: Props) => {
-  const { advantage, finishReason, index, parsed, policyVersion, rationale, rewards, score, tokens } = rollout
+  const { advantage, finishReason, index, parsed, policyVersion, rationale, rewards, score } = rollout
   const { finish_reason: _, parsed: ___, rewards: input, truncated: __, ...others } = rollout.overrides
   // Values that are not components are shown as they are.
   const withRewards = input === undefined || rewards.length > 0 ? others : { ...others, rewards: input }
@@ -60,7 +61,7 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
           </span>
         )}
         {rollout.advantages !== null && <span title="Token-level advantages from the environment">adv by token</span>}
-        <span>{count(tokens.length)} tok</span>
+        <Length rollout={rollout} />
         {policyVersion !== null && <span title={policyTitle}>policy {versionsOf(rollout)}</span>}
         {!isCut && finishReason !== null && finishReason !== "stop" && <span>{finishReason}</span>}
         <Settings of={[settings]} />
@@ -97,6 +98,18 @@ export const RolloutHead = ({ components, id, now, raw, recipe, rollout, run }: 
         />
       </div>
     </header>
+  )
+}
+
+/** An answer's length is that of its trained tokens, not of the whole sequence. */
+const Length = ({ rollout }: { readonly rollout: Rollout }) => {
+  const [trained, all] = [TokenModel.countTrained(rollout), rollout.tokens.length]
+  return trained === 0 || trained === all ? (
+    <span>{count(all)} tok</span>
+  ) : (
+    <span title={`${count(trained)} trained tokens; ${count(all)} with the prompt`}>
+      {count(trained)} of {count(all)} tok
+    </span>
   )
 }
 

@@ -130,9 +130,9 @@ const chart = (sign: Signs.Sign, title: string, unit: Chart["unit"], help: strin
 const charts: ReadonlyArray<Chart> = [
   chart(
     "correlation",
-    "Length and score",
+    "Length–score correlation",
     "number",
-    "Correlation within groups per step; above 0, longer answers score higher."
+    "Within groups, per step; above 0, longer answers score higher."
   ),
   chart("length", "Length", "tokens", "Trained tokens per answer."),
   chart(
@@ -212,10 +212,11 @@ const SignsOf = ({ groups: { isDone, rows }, run }: { readonly run: string; read
           ))}
         </ul>
       )}
-      <p className="muted rule">
+      <details className="muted rule">
+        <summary>When a sign is shown</summary>
         {Signs.rulesInWords}
         {!hasSteps && " Without steps, consecutive parts of the list are used instead."}
-      </p>
+      </details>
       <div className="charts">
         {pairs.early.length + pairs.late.length > 0 && <Scatter {...pairs} />}
         {charts

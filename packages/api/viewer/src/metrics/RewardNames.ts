@@ -1,4 +1,4 @@
-/** Distinguishes reward components (`reward/<component>`) from the trainer's own reward metrics. Pure. */
+/** Separates reward components (`reward/<component>`) from the trainer's own metrics, and titles scores. Pure. */
 
 const prefix = "reward/"
 
@@ -8,3 +8,10 @@ const wholes: ReadonlySet<string> = new Set(["reward/mean", "reward/std", "rewar
 /** The component of a metric; null for other metrics. */
 export const componentOf = (metric: string): string | null =>
   metric.startsWith(prefix) && !wholes.has(metric) ? metric.slice(prefix.length) : null
+
+/** Title of an evaluated score: `eval/percent_correct` as `Percent correct`, `eval/reward/near` as `Component near`. */
+export const titleOf = (metric: string): string => {
+  const name = metric.replace(/^eval\//, "").replace(/^reward\//, "component ")
+  const words = name.replaceAll(/[_/]+/g, " ")
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

@@ -3,12 +3,11 @@ import type { ReactNode } from "react"
 import { type Column, DataTable } from "../ui/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
-import * as Catalog from "../chart/Catalog.ts"
 import { Swatch } from "../chart/Legend.tsx"
 import * as Headline from "./Headline.ts"
 import { duration, quantity } from "../ui/Quantity.ts"
 import { Liveness, type RunStatus } from "./Liveness.tsx"
-import { Change, StatusBar } from "./StatusBar.tsx"
+import { Change, heldOut, StatusBar } from "./StatusBar.tsx"
 import type { RunMetrics } from "../metrics/RunMetrics.ts"
 import { useRunStates } from "../metrics/useRunMetrics.ts"
 
@@ -20,7 +19,11 @@ interface HeadlinesProps {
 
 interface Row extends RunStatus {
   readonly color: string
+  readonly isLossFirst: boolean
 }
+
+/** True if the run's loss uses no rewards, as in supervised training: the loss shows its progress. */
+export const isLossFirst = (run: Wire.Run | undefined): boolean => run?.advantages?.is_used === false
 
 export const Headlines = ({ colors, metrics, runs }: HeadlinesProps) => {
   const rows = useRunStates(metrics).map((run) => {
@@ -29,6 +32,7 @@ export const Headlines = ({ colors, metrics, runs }: HeadlinesProps) => {
       run,
       activity: own?.activity,
       color: colors[run.tone % colors.length]!,
+      isLossFirst: isLossFirst(own),
       headline: Headline.of(run.table, own?.num_steps ?? 0)
     }
   })
@@ -96,11 +100,10 @@ const columns: ReadonlyArray<Column<Row>> = [
   ),
   {
     id: "evaluation",
-    title: "Evaluation",
+    title: "Held-out",
     isNumber: true,
     value: ({ headline: { evaluation } }) => evaluation?.value ?? null,
-    cell: ({ headline: { evaluation } }) =>
-      evaluation === null ? "–" : quantity(evaluation.value, Catalog.unitOf(evaluation.name))
+    cell: ({ headline: { evaluation } }) => (evaluation === null ? "–" : heldOut(evaluation))
   },
   figure(
     "tokens",

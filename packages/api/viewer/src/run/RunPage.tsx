@@ -19,9 +19,10 @@ import * as Catalog from "../chart/Catalog.ts"
 import type { Chart, Section } from "../chart/Catalog.ts"
 import { ChartCard } from "../chart/ChartCard.tsx"
 import * as Curves from "../chart/Curves.ts"
+import * as Facets from "../chart/Facets.ts"
 import type { RunData } from "../chart/Curves.ts"
 import { DeleteRun } from "./DeleteRun.tsx"
-import { Headlines } from "./Headlines.tsx"
+import { Headlines, isLossFirst } from "./Headlines.tsx"
 import type { RunState } from "../metrics/RunMetrics.ts"
 import { RunPicker } from "./RunPicker.tsx"
 import { Unchanged, useUnchanged } from "./Unchanged.tsx"
@@ -42,6 +43,8 @@ interface Arranged extends Section {
 
 /** In this order: the first at full width, the others small below it. */
 const mainIds: ReadonlyArray<string> = ["reward", "scores", "entropy", "lengths", "kl", "identical"]
+/** If no run's loss uses rewards. */
+const mainIdsWithoutRewards: ReadonlyArray<string> = ["loss", "entropy", "lengths", "kl"]
 
 /** With a single environment its scores duplicate the trainer's reward. */
 const isToldTwice = ({ id, traces }: Chart, runs: ReadonlyArray<Pick<RunData, "table">>): boolean =>
@@ -54,11 +57,12 @@ const isToldTwice = ({ id, traces }: Chart, runs: ReadonlyArray<Pick<RunData, "t
 /** Orders the charts by importance: the main ones first, then the sections; each once, redundant ones dropped. Pure. */
 export const arrange = (
   sections: ReadonlyArray<Section>,
-  runs: ReadonlyArray<Pick<RunData, "table">>
+  runs: ReadonlyArray<Pick<RunData, "table">>,
+  isLossFirst = false
 ): ReadonlyArray<Arranged> => {
   const all = sections.flatMap(({ charts }) => charts.filter((chart) => !isToldTwice(chart, runs)))
   const hasReward = all.some(({ id }) => id === "reward")
-  const main = mainIds
+  const main = (isLossFirst ? mainIdsWithoutRewards : mainIds)
     .filter((id) => id !== "scores" || !hasReward)
     .flatMap((target) => all.find(({ id }) => id === target) ?? [])
   const others = sections.map(({ charts, title }) => ({
@@ -68,6 +72,10 @@ export const arrange = (
   }))
   return [{ title: "Overview", isMain: true, charts: main }, ...others].filter(({ charts }) => charts.length > 0)
 }
+
+/** Small multiples take a row each, in which the others would be squeezed. */
+const isFaceted = (chart: Chart, runs: ReadonlyArray<RunData>): boolean =>
+  Facets.of(chart, Curves.layout(chart, runs)) !== null
 
 /** Stores the view of the run page in the address. */
 const usePageView = (): readonly [PageView, (changes: Partial<PageView>) => void] => {
@@ -101,7 +109,11 @@ const Charts = ({ run }: { readonly run: string }) => {
   const [, states] = useRunShapes(metrics)
   const style = usePlotStyle()
   const names = useMemo(() => Catalog.namesOf(states), [states])
-  const sections = useMemo(() => arrange(Catalog.sections(states), states), [states])
+  const isWithoutRewards = states.every(({ name }) => isLossFirst(runs.find((one) => one.name === name)))
+  const sections = useMemo(
+    () => arrange(Catalog.sections(states), states, isWithoutRewards),
+    [states, isWithoutRewards]
+  )
   const own = runs.find(({ name }) => name === run)
   const findings = useHealth(metrics, run, own?.activity)
   const unchanged = useUnchanged(metrics, sections, findings)
@@ -176,7 +188,10 @@ const Charts = ({ run }: { readonly run: string }) => {
           {isMain ? (
             <>
               <div className="charts is-main">{cards(charts.slice(0, 1), true)}</div>
-              <div className="charts is-small">{cards(charts.slice(1))}</div>
+              <div className="charts is-small">
+                {cards(charts.slice(1).filter((chart) => !isFaceted(chart, states)))}
+              </div>
+              <div className="charts">{cards(charts.slice(1).filter((chart) => isFaceted(chart, states)))}</div>
             </>
           ) : (
             <>

@@ -67,8 +67,8 @@ export const of = (runs: ReadonlyArray<RunSettings>): ReadonlyArray<Row> => {
   })
 }
 
-/** Settings of a run's place rather than of its training. */
-const locations = /(_dir|_path|url|port|wandb_project|wandb_group)$/
+/** Settings of a run's place and name rather than of its training. */
+const locations = /(_dir|_path|url|port|wandb_project|wandb_group|^run)$/
 
 const recorded = ({ values }: Row): ReadonlyArray<string> => values.filter((value) => value !== null)
 
@@ -77,6 +77,18 @@ export const differing = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
   rows
     .filter((row) => new Set(recorded(row)).size > 1 && !locations.test(row.name))
     .toSorted((left, right) => recorded(right).length - recorded(left).length)
+
+/** Without settings that only repeat an earlier one, such as `loss.preset` after `advantages.loss`. */
+export const distinct = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
+  const seen = new Set<string>()
+  return rows.filter(({ name, values }) => {
+    // The rule of the advantages follows from the loss.
+    const key = JSON.stringify(values)
+    if (name === "advantages.is_used" || seen.has(key)) return false
+    seen.add(key)
+    return true
+  })
+}
 
 /** Rows that contain every word in name, source or values. */
 export const search = (rows: ReadonlyArray<Row>, words: string): ReadonlyArray<Row> => {

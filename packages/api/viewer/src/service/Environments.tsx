@@ -3,14 +3,16 @@ import { compact } from "../ui/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as Format from "../ui/Format.ts"
 import { type Column, DataTable } from "../ui/DataTable.tsx"
-import { dueShare, presentReport, standingOf } from "./Shares.ts"
+import { dueShare, kindOf, presentReport, standingOf } from "./Shares.ts"
 
 interface EnvironmentsProps {
   readonly environments: ReadonlyArray<Wire.EnvironmentRow>
   readonly now: number
+  /** True if the run is done or stopped, so that its environments are expected to be gone. */
+  readonly isEnded: boolean
 }
 
-export const Environments = ({ environments, now }: EnvironmentsProps) => {
+export const Environments = ({ environments, isEnded, now }: EnvironmentsProps) => {
   if (environments.length === 0) {
     return (
       <p className="muted">
@@ -22,7 +24,7 @@ export const Environments = ({ environments, now }: EnvironmentsProps) => {
     <>
       <DataTable
         caption="Environments"
-        columns={columnsOf(environments, now)}
+        columns={columnsOf(environments, now, isEnded)}
         rows={environments}
         rowKey={({ env_id }) => String(env_id)}
       />
@@ -33,7 +35,8 @@ export const Environments = ({ environments, now }: EnvironmentsProps) => {
 
 const columnsOf = (
   all: ReadonlyArray<Wire.EnvironmentRow>,
-  now: number
+  now: number,
+  isEnded: boolean
 ): ReadonlyArray<Column<Wire.EnvironmentRow>> => [
   { id: "name", title: "Environment", value: ({ name }) => name },
   {
@@ -44,7 +47,7 @@ const columnsOf = (
       const { heardAt, standing } = standingOf(environment, now)
       return (
         <span title={standing === "silent" ? "Still registered, but not heard from for minutes" : undefined}>
-          <State kind={standing === "connected" ? "good" : "bad"}>{standing}</State>{" "}
+          <State kind={kindOf(standing, isEnded)}>{standing}</State>{" "}
           <span className="muted">{Format.ago(heardAt, now)}</span>
         </span>
       )
@@ -116,7 +119,7 @@ export const State = ({ children, kind }: { readonly kind: "good" | "bad" | "idl
   <span className={`standing ${kind}`}>{children}</span>
 )
 
-const Errors = ({ environments, now }: EnvironmentsProps) => {
+const Errors = ({ environments, now }: Omit<EnvironmentsProps, "isEnded">) => {
   const errors = environments.flatMap(({ name, report }) =>
     report === null || report.last_error === null ? [] : [{ name, ...report.last_error }]
   )

@@ -20,7 +20,7 @@ export const Queue = ({ batchSize, summary }: QueueProps) => (
         note={`${Format.plural(summary.queued_sequences, "sequence")}${batchSize === null ? "" : `, ${Format.count(batchSize)} per batch`}`}
       />
       <Figure title="Buffered" value={summary.buffered_groups} note="groups waiting for a full batch" />
-      <Figure title="Batches ready" value={summary.formed_batches} note="not claimed yet" />
+      <Figure title="Batches ready" value={summary.formed_batches} note="waiting for the trainer" />
       <Figure title="Batches leased" value={summary.leased_batches} note="claimed, not acknowledged" />
       {summary.bound != null && (
         <Figure

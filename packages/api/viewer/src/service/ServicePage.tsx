@@ -28,7 +28,10 @@ const Service = ({ run }: { readonly run: string }) => {
   const batches = usePolled(`batches:${run}`, (source, signal) => source.batches(run, signal))
   const [summary, setSummary] = useState<Wire.QueueSummary | null>(null)
   const live = useLive<Wire.QueueSummary>(run, (source, watcher) => source.watchSummary(run, watcher), setSummary)
-  const batchSize = runs.value?.find(({ name }) => name === run)?.batch_size ?? null
+  const own = runs.value?.find(({ name }) => name === run)
+  const batchSize = own?.batch_size ?? null
+  const isDone = useIsDone()
+  const isEnded = isDone || own?.activity?.state === "stopped" || own?.activity?.state === "done"
   return (
     <div className="page service-page">
       <h1 className="sr-only">Service of {run}</h1>
@@ -45,7 +48,7 @@ const Service = ({ run }: { readonly run: string }) => {
       </Part>
       <Part title="Environments">
         <Loaded remote={environments} what="environments">
-          {(value) => <Environments environments={value} now={now} />}
+          {(value) => <Environments environments={value} now={now} isEnded={isEnded} />}
         </Loaded>
       </Part>
       <Part title="Inference servers">

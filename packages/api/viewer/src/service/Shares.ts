@@ -15,6 +15,10 @@ export const standingOf = (
   return { standing: !connected ? "gone" : now - heardAt > silentMillis ? "silent" : "connected", heardAt }
 }
 
+/** An environment that is gone is a fault only while the run lasts. */
+export const kindOf = (standing: Standing, isEnded: boolean): "good" | "bad" | "idle" =>
+  standing === "connected" ? "good" : standing === "gone" && isEnded ? "idle" : "bad"
+
 /** The current report of an environment; null if it is gone or silent, even if an old report exists. */
 export const presentReport = (
   environment: Pick<Wire.EnvironmentRow, "connected" | "last_seen" | "report">,

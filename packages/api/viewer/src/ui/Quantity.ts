@@ -15,7 +15,7 @@ export const quantity = (value: number, unit: Unit): string => {
     case "perSecond":
       return `${compact(value)}/s`
     case "bytes":
-      return `${compact(value)}B`
+      return `${compact(value).replace(/[kMG]?$/, " $&")}B`
     case "tokens":
       return compact(value)
     default:

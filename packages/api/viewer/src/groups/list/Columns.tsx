@@ -53,10 +53,10 @@ const widths: { readonly [column: string]: string } = {
   scores: "7.5rem",
   mean: "3.5rem",
   preview: "minmax(8rem, 1fr)",
-  expected: "minmax(4rem, 12rem)",
+  expected: "minmax(4rem, 0.5fr)",
   tokens: "minmax(3.5rem, 5rem)",
   state: "5.5rem",
-  created_at: "minmax(5.5rem, 6.5rem)"
+  created_at: "minmax(5.5rem, 8.5rem)"
 }
 
 export const tracks = (columns: ReadonlyArray<{ readonly id?: string | undefined }>): string =>

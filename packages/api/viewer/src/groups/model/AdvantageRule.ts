@@ -22,6 +22,10 @@ export const ofScores = (
   sessions: ReadonlyArray<unknown> = []
 ): Float64Array | null => (!isKnown(recipe) ? null : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe)))
 
+/** True if the rule divides by the standard deviation of a sample (n − 1). */
+export const isOfSample = (recipe: AdvantageRecipe | null): boolean =>
+  ruleOf(recipe).advantageScale === "sample-std" || ruleOf(recipe).advantageScale === "batch-std"
+
 const baselines: { readonly [B in ScoreAdvantage.Baseline]: string } = {
   group: "score − group mean",
   "leave-one-out": "score − mean of the others",

@@ -73,6 +73,7 @@ export interface Group {
   /** Expected answers; empty if unknown. */
   readonly gold: ReadonlyArray<string>
   readonly mean: number | null
+  /** Of the sample or the population, as in the run's rule for advantages. */
   readonly std: number | null
 }
 
@@ -84,7 +85,7 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
   const chats = list(value["messages"])
   const size = Math.max(tokens.length, scores.length, chats.length)
   if (size === 0) return null
-  const { mean, std } = spread(scores)
+  const { mean, std } = spread(scores, AdvantageRule.isOfSample(recipe))
   const masks = rows(value["masks"])
   const logprobs = rows(value["inference_logprobs"])
   const refLogprobs = rows(value["ref_logprobs"])
@@ -210,10 +211,14 @@ export const jsonOfRollout = (group: unknown, index: number): unknown => {
   )
 }
 
-const spread = (scores: Numbers): { readonly mean: number | null; readonly std: number | null } => {
+const spread = (
+  scores: Numbers,
+  isOfSample: boolean
+): { readonly mean: number | null; readonly std: number | null } => {
   if (scores.length === 0) return { mean: null, std: null }
   const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
-  return { mean, std: Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length) }
+  const squares = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0)
+  return { mean, std: Math.sqrt(squares / Math.max(1, scores.length - (isOfSample ? 1 : 0))) }
 }
 
 const some = (row: Numbers | undefined) => (row === undefined || row.length === 0 ? null : row)

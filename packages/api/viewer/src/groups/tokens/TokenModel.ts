@@ -131,11 +131,17 @@ const comparedOf = (
  * A mask has the token if trained and -100 otherwise; a mask of zeros and ones that differs from the tokens is used as
  * is, as in the trainer.
  */
-const trainedOf = ({ mask, tokens }: Rollout): ((index: number) => boolean) => {
+const trainedOf = ({ mask, tokens }: Pick<Rollout, "mask" | "tokens">): ((index: number) => boolean) => {
   const isBinary =
     mask.every((label) => label === 0 || label === 1) && mask.some((label, index) => label !== tokens[index])
   const untrained = isBinary ? 0 : -100
   return (index) => index < mask.length && mask[index] !== untrained
+}
+
+/** The length of the answers of a sequence: its trained tokens; 0 without a mask. */
+export const countTrained = ({ mask, tokens }: Pick<Rollout, "mask" | "tokens">): number => {
+  const isTrained = trainedOf({ mask, tokens })
+  return mask.reduce((sum, _, index) => sum + (isTrained(index) ? 1 : 0), 0)
 }
 
 /** The first trained token; 0 if none. */
