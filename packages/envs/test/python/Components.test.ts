@@ -7,7 +7,7 @@ const scoreOf = (judged: ReturnType<typeof Components.judged>): number =>
   typeof judged === "number"
     ? judged
     : typeof judged["_tag"] === "string"
-      ? (judged["score"] as number)
+      ? judged["score"]
       : RewardComponents.weighted(judged as RewardComponents.Rewards)
 
 const many = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`r${at}`, at]))
