@@ -1,6 +1,6 @@
 /**
- * Draws learning curves of runs side by side, one panel per task and one line per run: step rewards (trailing means),
- * from `metrics.jsonl`.
+ * Draws learning curves of runs, one panel per task and one line per run: step rewards (trailing means), from
+ * `metrics.jsonl`. Up to three panels are side by side, more in rows of two.
  *
  *     node scripts/draw-curves.ts <file.svg> "<title>=<run folder>,<run folder>,…" "<title>=…"
  */
@@ -10,8 +10,10 @@ import { join } from "node:path"
 const [out = "curves.svg", ...tasks] = process.argv.slice(2)
 
 const size = { width: 430, height: 240, left: 44, right: 14, top: 34, bottom: 40 }
+const perRow = tasks.length > 3 ? 2 : tasks.length
 const colours = ["#2563eb", "#d97706", "#059669", "#9333ea"]
 const window = 5
+const tick = 0.25
 
 const rewardsOf = (folder: string): ReadonlyArray<number> =>
   readFileSync(join(folder, "metrics.jsonl"), "utf8")
@@ -34,8 +36,10 @@ const panel = (task: string, index: number): string => {
   const steps = Math.max(...runs.map(({ length }) => length))
   const inner = { width: size.width - size.left - size.right, height: size.height - size.top - size.bottom }
   const x = (step: number) => size.left + (inner.width * step) / steps
-  const y = (reward: number) => size.top + inner.height * (1 - reward)
-  const rows = [0, 0.25, 0.5, 0.75, 1].map(
+  const least = Math.min(0, ...runs.flat())
+  const from = Math.floor(least / tick) * tick
+  const y = (reward: number) => size.top + (inner.height * (1 - reward)) / (1 - from)
+  const rows = Array.from({ length: Math.round((1 - from) / tick) + 1 }, (_, at) => from + at * tick).map(
     (reward) =>
       `<path d="M${size.left} ${y(reward).toFixed(1)}h${inner.width}" stroke="#88888855"/>` +
       text([size.left - 6, y(reward) + 4], "end", String(reward))
@@ -47,7 +51,8 @@ const panel = (task: string, index: number): string => {
     const points = rewards.map((reward, at) => `${x(at + 1).toFixed(1)} ${y(reward).toFixed(1)}`).join("L")
     return `<path d="M${points}" fill="none" stroke="${colours[run % colours.length]}" stroke-width="1.6"/>`
   })
-  return `<g transform="translate(${index * size.width} 0)">${[
+  const [column, row] = [index % perRow, Math.floor(index / perRow)]
+  return `<g transform="translate(${column * size.width} ${row * size.height})">${[
     text([size.left, 20], "start", title, ' font-weight="600"'),
     ...rows,
     ...columns,
@@ -56,10 +61,10 @@ const panel = (task: string, index: number): string => {
   ].join("\n")}</g>`
 }
 
-const width = size.width * tasks.length
+const [width, height] = [size.width * perRow, size.height * Math.ceil(tasks.length / perRow)]
 writeFileSync(
   out,
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${size.height}" width="${width}" height="${size.height}" font-family="sans-serif" font-size="12" fill="#777">
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="12" fill="#777">
 <title>Mean reward of training steps, means of ${window} steps</title>
 ${tasks.map(panel).join("\n")}
 </svg>
