@@ -204,11 +204,14 @@ describe("a flag that a command ignores", () => {
     "is named, and the command runs",
     Effect.gen(function* () {
       yield* InProcess.folder
-      const words = ["validate", "--env", "sort-letters", "--items", "2"]
+      const words = ["process", "--env", "sort-letters", "--testing", "--env.total_steps", "1"]
       const { code, stderr } = yield* InProcess.run([...words, "--env.batch_size=3", "--env.eval_limit_ratio", "0.5"])
       assert.strictEqual(code, 0)
-      assert.include(stderr, "atropos validate ignores --env.batch_size, --env.eval_limit_ratio")
-      assert.notInclude((yield* InProcess.run(words)).stderr, "ignores")
+      assert.include(stderr, "atropos process ignores --env.batch_size, --env.eval_limit_ratio")
+      assert.notInclude(
+        (yield* InProcess.run([...words, "--env.data_path_to_save_groups", "other.jsonl"])).stderr,
+        "ignores"
+      )
     })
   )
 })

@@ -20,8 +20,10 @@ export interface EnvironmentCommand<Own extends Command.Command.Config> {
   readonly own: Own
   readonly ownBooleans?: ReadonlyArray<string>
   readonly examples: ReadonlyArray<Command.Command.Example>
-  /** Flags the command ignores: not on its help page, and warned of if given. */
-  readonly ignored: ReadonlyArray<string>
+  /** Flags without effect in this command: not on its help page, and warned of if given. */
+  readonly ignored?: ReadonlyArray<string>
+  /** Flags that matter too little for its help page. */
+  readonly unlisted?: ReadonlyArray<string>
   /** Flags that only `--help-all` lists for this command. */
   readonly advanced?: ReadonlyArray<string>
   /** Settings of the command, above the environment's defaults and below file and flags. */
@@ -127,14 +129,14 @@ export const make =
               (_sections, isTesting) => spec.mode?.(selected.environment.environmentName, isTesting) ?? {}
             )
             const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], spec.metricsMode)
-            yield* warnIgnored(spec.name, words, spec.ignored)
+            yield* warnIgnored(spec.name, words, spec.ignored ?? [])
             // The parser's type for a generic nested config does not reduce; it is the same object.
             yield* spec.handle(settings, input.own as Command.Command.Config.Infer<Own>, metrics)
           })
       ).pipe(
         Command.withExamples(spec.examples),
         Command.annotate(HelpFlags.Flags, {
-          ignored: spec.ignored,
+          ignored: [...(spec.ignored ?? []), ...(spec.unlisted ?? [])],
           ...(spec.advanced !== undefined && { advanced: spec.advanced }),
           everyEnvironments
         })

@@ -63,7 +63,7 @@ export const make = EnvironmentCommand.make({
     }
   ],
   // The client is the policy; nothing is submitted or measured here.
-  ignored: [
+  unlisted: [
     "openai.",
     "metrics.",
     ...Object.keys(ServerSettings.managerFields).map(Settings.wireName),

@@ -71,7 +71,7 @@ export const make = EnvironmentCommand.make({
     }
   ],
   // No policy is sampled, nothing is submitted or measured.
-  ignored: [
+  unlisted: [
     "openai.",
     "metrics.",
     ...Object.keys(ServerSettings.managerFields).map(Settings.wireName),

@@ -33,7 +33,6 @@ export const make = EnvironmentCommand.make({
       description: "send to the service at http://localhost:8000; waits for it and its trainer"
     }
   ],
-  ignored: [],
   handle: (settings, { run, spool }, metrics) =>
     Effect.gen(function* () {
       const environment = yield* Environment.Environment

@@ -49,7 +49,7 @@ const ofEnvironment = EnvironmentCommand.make({
     }
   ],
   // No policy is sampled, nothing is submitted or measured.
-  ignored: [
+  unlisted: [
     "openai.",
     "metrics.",
     ...Object.keys(ServerSettings.managerFields).map(Settings.wireName),

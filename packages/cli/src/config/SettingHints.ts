@@ -16,7 +16,6 @@ const ofOthers: { readonly [name: string]: string } = {
   epsilon: "loss.clip_low",
   epsilon_high: "loss.clip_high",
   eval_steps: "env.steps_per_eval",
-  gradient_accumulation_steps: "batch_size",
   learning_rate: "lr",
   loss_type: "loss.preset",
   lr_scheduler_type: "schedule",

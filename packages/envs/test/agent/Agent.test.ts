@@ -181,7 +181,7 @@ describe("defineAgent", () => {
     )
   )
 
-  it.effect("the reason of an item without a group is that of its own runs, whatever failed since", () => {
+  it.effect("the reason of an item without a group is that of the item's runs, whatever failed since", () => {
     let failed = 0
     const { promise, resolve } = Promise.withResolvers<void>()
     const runsOf = new Map<string, number>()

@@ -64,25 +64,23 @@ export const find = Effect.fn("ServedTokenizer.find")(function* (
     const served: Served = { tokenizer: Option.firstSomeOf(found), failures }
     return { served, isOut: asked.length > 0 && out === asked.length }
   })
-  const { isOut, served } = yield* ask
-  if (!isOut) return served
-  let last = served
-  const until = Effect.gen(function* () {
-    for (;;) {
+  let last = yield* ask
+  if (!last.isOut) return last.served
+  const answered = Effect.gen(function* () {
+    while (last.isOut) {
       yield* Effect.sleep(pause)
-      const next = yield* ask
-      last = next.served
-      if (!next.isOut) return
+      last = yield* ask
     }
-  }).pipe(
+  })
+  yield* answered.pipe(
     Waiting.telling((seconds) =>
       Effect.logWarning(ServerSettings.waiting, {
         seconds,
         tried: asked.map(({ baseUrl }) => baseUrl).join(", "),
-        reason: last.failures.join("; ")
+        reason: last.served.failures.join("; ")
       })
-    )
+    ),
+    Effect.timeoutOption(Duration.seconds(ServerSettings.waitOf(origin, serverWait)))
   )
-  yield* Effect.timeoutOption(until, Duration.seconds(ServerSettings.waitOf(origin, serverWait)))
-  return last
+  return last.served
 }, Effect.scoped)

@@ -135,6 +135,7 @@ export interface Resolved {
 export const waitOf = (origin: Resolved["origin"], serverWait: number): number =>
   origin === "defaults" ? Math.min(10, serverWait) : serverWait
 
+/** Logged while no server answers. */
 export const waiting =
   "waiting for an inference server; start one (vLLM, SGLang or npx @atropos/cli policy --model …), or set another address (--openai.base_url)"
 
