@@ -48,8 +48,8 @@ const figure = (name: string, value: number | undefined, digits: number): Readon
 const percent = (share: number): string => `${Math.round(100 * share)}%`
 
 /** The loss of a step if it is not a policy's, whose loss is 0 when each batch is used once. */
-export const supervisedLoss = ({ loss, ratioMean, skipped }: StepMetrics): ReadonlyArray<number> =>
-  skipped === null && ratioMean === undefined ? [loss] : []
+export const supervisedLoss = ({ loss, ratioMean, skipped }: StepMetrics): number | undefined =>
+  skipped === null && ratioMean === undefined ? loss : undefined
 
 /** Metrics over some steps, ending with the state of the last one; with doubtful scores nothing is called solved. */
 export const detailOf = (steps: ReadonlyArray<StepMetrics>, isInDoubt = false): string => {

@@ -8,7 +8,7 @@ import * as ProgressFigures from "./ProgressFigures.ts"
 
 interface Step {
   readonly reward: number | undefined
-  readonly losses: ReadonlyArray<number>
+  readonly loss: number | undefined
   readonly skipped: string | undefined
 }
 
@@ -23,7 +23,7 @@ export const make = (): StepSummary => {
     add: (metrics) =>
       void steps.set(metrics.step, {
         reward: metrics.rewardMean,
-        losses: ProgressFigures.supervisedLoss(metrics),
+        loss: ProgressFigures.supervisedLoss(metrics),
         skipped: ProgressFigures.reasonSkipped(metrics)
       }),
     lines: () => [
@@ -35,7 +35,7 @@ export const make = (): StepSummary => {
 }
 
 const figureOf = (steps: ReadonlyArray<Step>): readonly [string, string] => {
-  const losses = steps.flatMap((step) => step.losses)
+  const losses = steps.flatMap(({ loss }) => loss ?? [])
   return losses.length > 0
     ? ["loss", overTime(losses)]
     : ["mean reward", overTime(steps.flatMap(({ reward }) => reward ?? []))]

@@ -4,8 +4,8 @@ import { early, windowOf } from "../base/RewardWindow.ts"
 
 export interface Curve {
   readonly rewards: ReadonlyArray<number>
-  /** Of steps with a supervised loss; a policy's loss says nothing. */
-  readonly losses: ReadonlyArray<number>
+  /** By step, if the loss is supervised; a policy's loss says nothing. */
+  readonly losses: ReadonlyArray<number | undefined>
   readonly tokens: number
   readonly sequences: number
   /** Total time of its steps, waiting included. */

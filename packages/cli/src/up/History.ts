@@ -48,8 +48,8 @@ export const curve = Effect.fn("History.curve")(function* (folder: string, done:
   const sum = (of: (row: typeof Line.Type) => number) => rows.reduce((total, row) => total + of(row), 0)
   return {
     rewards: rows.map((row) => row["reward/mean"]),
-    losses: rows.flatMap((row) =>
-      row["grpo/mean_ratio"] === undefined && row["train/skipped"] === 0 ? (row["train/loss"] ?? []) : []
+    losses: rows.map((row) =>
+      row["grpo/mean_ratio"] === undefined && row["train/skipped"] === 0 ? row["train/loss"] : undefined
     ),
     tokens: sum((row) => row["train/tokens"]),
     sequences: sum((row) => row["batch/sequences"]),

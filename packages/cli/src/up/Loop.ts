@@ -133,7 +133,7 @@ export const run = Effect.fn("Loop.run")(function* (
         return {
           // A step that an engine lost with its weights is repeated.
           rewards: [...sum.rewards.slice(0, metrics.step - 1), metrics.rewardMean],
-          losses: [...sum.losses.slice(0, metrics.step - 1), ...ProgressFigures.supervisedLoss(metrics)],
+          losses: [...sum.losses.slice(0, metrics.step - 1), ProgressFigures.supervisedLoss(metrics)],
           tokens: sum.tokens + metrics.trainedTokens,
           sequences: sum.sequences + metrics.sequences,
           seconds: sum.seconds + metrics.stepSeconds

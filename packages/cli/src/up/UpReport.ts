@@ -74,8 +74,9 @@ export const figureOf = (
   { losses, rewards }: Pick<Curve.Curve, "losses" | "rewards">,
   step: number
 ): ReadonlyArray<readonly [string, string]> => {
-  const isSupervised = losses.length > 0
-  const values = isSupervised ? losses : rewards
+  const known = losses.flatMap((loss) => loss ?? [])
+  const isSupervised = known.length > 0
+  const values = isSupervised ? known : rewards
   const window = Curve.windowOf(values)
   const means = window === 1 ? "" : ` (means of ${window} steps)`
   const best = Curve.best(rewards)
@@ -122,7 +123,7 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
           policy: trained.policy,
           words,
           evaluated,
-          isSupervised: losses.length > 0,
+          isSupervised: losses.some((loss) => loss !== undefined),
           hasFindings: cards.length > 0,
           hasLearned: Curve.recent(rewards) > Curve.early(rewards)
         })

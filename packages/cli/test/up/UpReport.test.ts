@@ -65,7 +65,7 @@ describe("next:", () => {
 describe("the figure of a run", () => {
   it("is the reward with its best step, or the loss of supervised steps", () => {
     const rewards = [0, 0.5, 1, 0.75]
-    assert.deepStrictEqual(UpReport.figureOf({ losses: [], rewards }, 4)[0], [
+    assert.deepStrictEqual(UpReport.figureOf({ losses: rewards.map(() => undefined), rewards }, 4)[0], [
       "mean reward",
       "0.250 at the start, 0.875 at the end; best 0.875 at step 4 (means of 2 steps)"
     ])
