@@ -159,12 +159,14 @@ export const layer = Environment.layer("gymnasium", settings, (selected) =>
     const itemAt = (index: number): Item => ({ seed: SeededRandom.seeded(selected.seed, index).between(0, 2 ** 30) })
 
     return {
-      items: (cursor: number) =>
-        Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt))),
+      items: (cursor: number) => bridge.items(Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt)),
       collectTrajectories: (item: Item) =>
         Effect.map(group(item, groupSize, { temperature: selected.temperature }), (one) => ({ groups: [one] })),
       evaluation: {
-        items: Stream.range(1, selected.evaluationItems).pipe(Stream.map((index) => itemAt(-index))),
+        items: Stream.range(1, selected.evaluationItems).pipe(
+          Stream.map((index) => itemAt(-index)),
+          bridge.items
+        ),
         collectTrajectories: (item: Item) => group(item, 1, { temperature: 0, split: "eval" }),
         isCorrect: (score: number) => score > selected.solvedAbove
       },

@@ -134,8 +134,10 @@ export const layer = Environment.layer("reasoning-gym", settings, (selected) =>
 
     return {
       items: (cursor: number) =>
-        Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map(itemAt), Stream.mapEffect(answered), (items) =>
-          Stream.unwrap(Effect.as(bridge.info, items))
+        Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(
+          Stream.map(itemAt),
+          Stream.mapEffect(answered),
+          bridge.items
         ),
       collectTrajectories: (item: Item) => ask(item, selected.groupSize, "train"),
       score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
@@ -148,7 +150,8 @@ export const layer = Environment.layer("reasoning-gym", settings, (selected) =>
           Stream.map((index): Item => {
             const part = index % parts.length
             return { part, index, heldOut: true, name: parts[part]!.name }
-          })
+          }),
+          bridge.items
         ),
         collectTrajectories: (item: Item) => ask(item, 1, "eval"),
         isCorrect: (score: number) => score >= 1

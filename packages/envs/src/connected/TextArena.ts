@@ -124,12 +124,14 @@ export const layer = Environment.layer("textarena", settings, (selected) =>
     return {
       ...(opponent === undefined &&
         players > 1 && { scoresPerEpisode: "one for each seat (opponents: self; opponents: model plays one seat)" }),
-      items: (cursor: number) =>
-        Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt))),
+      items: (cursor: number) => bridge.items(Stream.map(Stream.range(cursor, Number.MAX_SAFE_INTEGER), itemAt)),
       collectTrajectories: (item: Item) =>
         Effect.map(plays(item, groupSize, { temperature: selected.temperature }), ({ groups }) => ({ groups })),
       evaluation: {
-        items: Stream.range(1, selected.evaluationItems).pipe(Stream.map((index) => itemAt(-index))),
+        items: Stream.range(1, selected.evaluationItems).pipe(
+          Stream.map((index) => itemAt(-index)),
+          bridge.items
+        ),
         collectTrajectories: (item: Item) =>
           Effect.map(plays(item, 1, { temperature: 0, split: "eval" }), ({ groups }) => ({
             trajectories: groups.flatMap(({ trajectories }) => trajectories),

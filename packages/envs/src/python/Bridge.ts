@@ -6,7 +6,7 @@
  * need conflicting versions of libraries, so no two environments share an interpreter.
  */
 import * as LogThrottle from "@atropos/core/base/LogThrottle"
-import { Effect, Exit, Scope, Schema, Semaphore } from "effect"
+import { Effect, Exit, Scope, Schema, Semaphore, Stream } from "effect"
 import * as Variables from "../command/Variables.ts"
 import * as ProcessSupervisor from "../command/ProcessSupervisor.ts"
 import { PythonError } from "./PythonError.ts"
@@ -39,6 +39,8 @@ export interface Options<Info> {
 export interface Bridge<Info> {
   /** The package's information from opening. */
   readonly info: Effect.Effect<Info, PythonError>
+  /** The items, once the environment is open; fails with the reason if it cannot be opened. */
+  readonly items: <A, E>(items: Stream.Stream<A, E>) => Stream.Stream<A, E | PythonError>
   /** Runs an operation on the environment; validates its response. */
   readonly call: <A>(
     operation: string,
@@ -130,6 +132,7 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
 
   return {
     info: Effect.map(current, ({ info }) => info),
+    items: (items) => Stream.unwrap(Effect.as(current, items)),
     call: Effect.fnUntraced(function* (operation, values, answer) {
       const one = yield* current
       const reply = yield* Effect.tapError(

@@ -1,6 +1,6 @@
 /** The bridge to reasoning-gym against the package itself: the same items, and the same scores. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Bridge from "../../../src/python/Bridge.ts"
 import { having, interpreter } from "../../../../core/test/Python.ts"
@@ -115,11 +115,13 @@ describe.runIf(isPresent)(`reasoning-gym${absence}`, () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a data set there is not is refused with the names that come near", () =>
+  it.live("a data set there is not is refused with the names that come near, before the first item", () =>
     Effect.gen(function* () {
       const bridge = yield* open(["chain_sm"])
-      const error = yield* Effect.flip(bridge.info)
-      assert.include(error.message, "did you mean chain_sum")
+      const items = yield* Effect.flip(Stream.runDrain(bridge.items(Stream.range(0, 9))))
+      for (const error of [items, yield* Effect.flip(bridge.info)]) {
+        assert.include(error.message, "did you mean chain_sum")
+      }
     }).pipe(Effect.scoped)
   )
 })
