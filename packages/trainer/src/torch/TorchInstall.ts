@@ -18,7 +18,7 @@ export type Build = (typeof builds)[number]
 
 /** Downloaded, and on the disk: gigabytes. */
 export const gigabytes: { readonly [B in Build]: readonly [downloaded: number, installed: number] } = {
-  cuda: [2.8, 5.5],
+  cuda: [2.8, 5],
   cpu: [0.3, 1.3]
 }
 
