@@ -1,11 +1,12 @@
 /**
  * Trains published models on the tasks of `results/` and renews the figures that the pages show:
- * `npm run results -- --models FOLDER [--task NAME …] [--seed N …]`, or `-- --draw`. The folder has a folder for each
+ * `npm run results -- --models FOLDER [--python PATH] [--task NAME …] [--seed N …]`, or `-- --draw`. The folder has a folder for each
  * model.
  *
  * Prints its plan first, then runs each task with each seed as one `atropos up` with the task's committed
- * configuration, unless its metrics are there already. A task may have `rows.ts`, which writes its rows, and
- * `warm-up.yaml`, for supervised steps before. `--draw` only draws and tabulates what is there.
+ * configuration, unless its metrics are there already. A task may have `rows.ts` or `rows.py`, which writes its rows,
+ * and `warm-up.yaml`, for supervised steps before. `--python PATH` names the Python of tasks that need one; without it
+ * they are left out. `--draw` only draws and tabulates what is there.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -21,12 +22,21 @@ interface Task {
   readonly model: string
   /** Its configuration, if not in its folder of `results/`. */
   readonly config?: string
+  /** The Python package it needs. */
+  readonly needs?: string
   /** For the rollouts of the site, not for the table. */
   readonly isExample?: boolean
 }
 
 const tasks: { readonly [name: string]: Task } = {
   "tool-calling": { title: "tool calls, SmolLM2-135M-Instruct", env: "tool-calling", model: "smollm2-135m" },
+  "json-schema": { title: "JSON by a schema, SmolLM2-135M-Instruct", env: "json-schema", model: "smollm2-135m" },
+  "needle-haystack": {
+    title: "needle_haystack, SmolLM2-135M-Instruct",
+    env: "reasoning-gym",
+    model: "smollm2-135m",
+    needs: "reasoning-gym"
+  },
   capitals: { title: "capitals, SmolLM2-135M-Instruct", env: "examples/models/capitals.ts", model: "smollm2-135m" },
   "capitals-text": { title: "capitals, Gemma 3 270M", env: "examples/models/capitals.ts", model: "gemma3-270m" },
   instructions: { title: "instructions, SmolLM2-135M-Instruct", env: "instructions", model: "smollm2-135m" },
@@ -52,9 +62,10 @@ interface Made {
 type Row = { readonly [name: string]: number | undefined }
 
 const root = fileURLToPath(new URL("..", import.meta.url))
-const { draw, models, seed, task } = parseArgs({
+const { draw, models, python, seed, task } = parseArgs({
   options: {
     models: { type: "string" },
+    python: { type: "string" },
     task: { type: "string", multiple: true },
     seed: { type: "string", multiple: true },
     draw: { type: "boolean" }
@@ -120,21 +131,27 @@ const run = (name: string, one: string, models: string): void => {
   const started = Date.now()
   const commit = execFileSync("git", ["rev-parse", "--short=8", "HEAD"], { cwd: root, encoding: "utf8" }).trim()
   mkdirSync(work, { recursive: true })
-  const execute = (words: ReadonlyArray<string>): void => {
+  const execute = (program: string, words: ReadonlyArray<string>): void => {
     // It keeps its run under the folder it is started in.
-    const { status } = spawnSync(process.execPath, words, {
+    const { status } = spawnSync(program, words, {
       cwd: work,
       stdio: "inherit",
       env: { ...process.env, DATABASE_URL: "" }
     })
     if (status !== 0) throw new Error(`${name}, seed ${one}: ${words.join(" ")} ended with ${status}`)
   }
-  const rows = `results/${name}/rows.ts`
-  if (existsSync(join(root, rows))) execute(["--conditions=atropos-src", join(root, rows), "rows"])
+  const rows = join(root, "results", name, "rows")
+  if (existsSync(`${rows}.ts`)) execute(process.execPath, ["--conditions=atropos-src", `${rows}.ts`, "rows"])
+  if (python !== undefined && existsSync(`${rows}.py`)) execute(python, [`${rows}.py`, "rows"])
   const commands = commandsOf(name, one)
   for (const words of commands) {
-    const toSave = words === commands.at(-1) ? ["--env.data_path_to_save_groups", groupsFile] : []
-    execute([join(root, "packages/cli/bin/atropos.js"), ...words.map((word) => given(word, work, models)), ...toSave])
+    const isLast = words === commands.at(-1)
+    execute(process.execPath, [
+      join(root, "packages/cli/bin/atropos.js"),
+      ...words.map((word) => given(word, work, models)),
+      ...(isLast ? ["--env.data_path_to_save_groups", groupsFile] : []),
+      ...(isLast && python !== undefined && tasks[name]!.needs !== undefined ? ["--env.python", python] : [])
+    ])
   }
   const made: Made = {
     date: new Date(started).toISOString().slice(0, 10),
@@ -222,8 +239,12 @@ if (draw !== true) {
     return (seed ?? (tasks[name]!.isExample === true ? ["1"] : ["1", "2", "3"])).map((one) => [name, one] as const)
   })
   const missing = asked.filter(([name, one]) => !existsSync(join(folderOf(name, one), "run.json")))
-  for (const [name, one] of missing) console.log(`will run: ${name}, seed ${one}`)
+  const absent = (name: string) => (python === undefined ? tasks[name]!.needs : undefined)
   for (const [name, one] of missing) {
+    const needs = absent(name)
+    console.log(`will ${needs === undefined ? "run" : `leave out (--python PATH with ${needs})`}: ${name}, seed ${one}`)
+  }
+  for (const [name, one] of missing.filter(([name]) => absent(name) === undefined)) {
     run(name, one, models)
     renew()
   }
