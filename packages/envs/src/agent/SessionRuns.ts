@@ -114,7 +114,9 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     if (!isFailed(verdict)) {
       firstRuns.succeeded()
       const sample = yield* sampleOf?.(numbered, outcome) ?? Effect.undefined
-      const stopReason = report?.stopReasons.at(-1)
+      // An agent whose time is over is asked to cancel its turn, and may answer that it has.
+      const isLate = outcome._tag === "Failed" && outcome.kind === "timeout"
+      const stopReason = isLate ? "timeout" : report?.stopReasons.at(-1)
       return seatsOf(outcome, verdict).map((seat) => ({
         ...seat,
         ...(sample !== undefined && { sample }),
