@@ -2,9 +2,10 @@
  * Determines which box of a text is its answer: one rule for completions and references.
  *
  * The last closed, non-empty `\boxed{…}` or `\fbox{…}` counts, regardless of following prose. Boxes joined by commas,
- * "and" or "or" are one list, and so are those of labelled parts (`Parts`); nested boxes belong to the outer one. Unclosed and empty boxes, and those with the
- * prompt's placeholder (`\boxed{answer}`), are ignored. A box denied by the words or the sign directly before it ("is
- * not \boxed{5}"), part of a calculation or hedge (`BoxContext`), or taken back (`Retraction`) leaves no answer at all.
+ * "and" or "or" are one list, and so are those of labelled parts (`Parts`); nested boxes belong to the outer one.
+ * Unclosed and empty boxes, and those with the prompt's placeholder (`\boxed{answer}`), are ignored. A box denied by
+ * the words or the sign directly before it ("is not \boxed{5}"), part of a calculation or hedge (`BoxContext`), or
+ * taken back (`Retraction`) leaves no answer at all.
  */
 import * as BoxContext from "./BoxContext.ts"
 import * as Condition from "./Condition.ts"

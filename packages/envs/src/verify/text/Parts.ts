@@ -55,11 +55,12 @@ const isList = (answer: string): boolean =>
   !/^[\s$]{0,9}(?:\\left\s?)?(?:\\?\{|[([])/.test(answer) &&
   Numerals.plain(answer.replaceAll(/[\s$]/g, "")) === undefined
 
+const tuple = (values: ReadonlyArray<string>): string => `(${values.join(", ")})`
+
 /** The compared answers if either has parts: in order, as a tuple is. */
 export const without = (gold: string, prediction: string): readonly [gold: string, prediction: string] | undefined => {
   const [own, other] = [valuesOf(gold), valuesOf(prediction)]
   if (own === undefined && other === undefined) return undefined
-  const tuple = (values: ReadonlyArray<string>): string => `(${values.join(", ")})`
   if (own !== undefined) return [tuple(own), other === undefined ? prediction : tuple(other)]
   return [gold, isList(gold) ? tuple(other!) : other!.at(-1)!]
 }
