@@ -98,6 +98,7 @@ describe("a mistake in an environment", () => {
     ["dpo-gen", "", ["set.jsonl", "--env.items", "0"], "the environment has no items"],
     ["validate", "", ["--env.items", "0"], "has no items"],
     ["validate", "unscorable", [], "nothing was checked: none of"],
+    ["validate", "some unscorable", ["--items", "8", "--texts", "16"], "2 of 8 items were never scored"],
     ["validate", "one score", [], "checks failed"]
   ] as const) {
     test(

@@ -106,6 +106,7 @@ export const make = EnvironmentCommand.make({
         ])
       )
       if (nothing !== undefined) return yield* new CommandFailed({ message: nothing })
+      if (result.noSignal !== undefined) yield* Console.error(result.noSignal)
       if (before > 0 && before === tally.items) {
         yield* Console.error(
           "the file is already complete: raise --env.total_steps to continue, or use --no-resume to start a new file"

@@ -9,6 +9,7 @@ import * as Metrics from "../config/Metrics.ts"
 import * as OtherEnvironment from "../config/OtherEnvironment.ts"
 import * as Services from "../config/Services.ts"
 import { CommandFailed } from "../base/Failure.ts"
+import * as NoSignal from "../job/NoSignal.ts"
 import * as Summary from "../job/Summary.ts"
 import * as EnvironmentCommand from "./EnvironmentCommand.ts"
 
@@ -65,5 +66,7 @@ export const make = EnvironmentCommand.make({
         Effect.provide(Layer.provideMerge(sinks, client))
       )
       yield* Console.log(Summary.print(Summary.ofServing(summary)))
+      const noSignal = NoSignal.ofServing(summary, environment.encodedSettings)
+      if (noSignal !== undefined) yield* Console.error(noSignal)
     }).pipe(Services.provide(settings), Metrics.traced(metrics, "atropos-serve"))
 })

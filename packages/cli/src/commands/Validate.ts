@@ -1,6 +1,6 @@
 /**
  * `atropos validate --env …`: checks an environment's claims on some of its items; `--loss …`: checks those of a loss.
- * Exits with 1 if one is violated.
+ * Exits with 1 if one is violated, or if an item with right and wrong answers can never be scored.
  */
 import { ServerSettings, Settings } from "@atropos/core"
 import { Console, Effect, Option } from "effect"
@@ -79,9 +79,11 @@ const ofEnvironment = EnvironmentCommand.make({
         yield* Console.log(`\nnever scored, so never trained on:\n  ${listed.join("\n  ")}`)
       }
       const broken = verdicts.filter(({ violations }) => violations > 0)
-      if (broken.length > 0) {
-        return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} checks failed` })
-      }
+      const failed = [
+        ...(broken.length > 0 ? [`${broken.length} of ${verdicts.length} checks failed`] : []),
+        ...(neverScored.length > 0 ? [`${neverScored.length} of ${items} items were never scored`] : [])
+      ]
+      if (failed.length > 0) return yield* new CommandFailed({ message: failed.join("; ") })
     }).pipe(Services.provide(settings, "none"))
 })
 

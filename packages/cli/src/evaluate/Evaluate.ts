@@ -12,6 +12,7 @@ import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import { createHash } from "node:crypto"
 import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
+import * as NoSignal from "../job/NoSignal.ts"
 import * as ResumableFile from "../job/ResumableFile.ts"
 import * as Tally from "../job/Tally.ts"
 import * as Progress from "../base/Progress.ts"
@@ -35,6 +36,8 @@ export interface Evaluated extends Job.JobResult {
   readonly suite?: SuiteFigures.Figures
   /** Describes which answers are correct; absent if the environment does not state it. */
   readonly passing?: string
+  /** Why all items have the same score, with likely causes, if they have. */
+  readonly noSignal?: string
 }
 
 const sampleOf = (
@@ -151,6 +154,8 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: target
             isOutside,
             ...(Option.isSome(environment.solved) && { passes: results.filter(({ correct }) => correct).length }),
             rewards: results.flatMap(({ rewards }) => (rewards === undefined ? [] : [rewards])),
+            truncated: results.filter(({ trajectory }) => trajectory.finishReason === "length").length,
+            unparsed: unparsedOf(results),
             trainedTokens: results.reduce((sum, { trajectory }) => sum + Trajectory.trainedTokens(trajectory), 0),
             tokens: results.reduce((sum, { trajectory }) => sum + trajectory.tokens.length, 0)
           }),
@@ -192,6 +197,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: target
     }
   })
   if (result.failures === 0) yield* file.finish
+  const noSignal = NoSignal.ofItems(result.tally, destination.path, environment.encodedSettings)
   const bounded = { ...figures, ...bounds(result.tally) }
   yield* record(environment, servers.modelName, bounded)
   return {
@@ -205,7 +211,8 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: target
     metrics: figures,
     bounded,
     ...(suiteReport && { suite: suiteReport.figures }),
-    ...(Option.isSome(environment.solved) && { passing: environment.solved.value.meaning })
+    ...(Option.isSome(environment.solved) && { passing: environment.solved.value.meaning }),
+    ...(noSignal !== undefined && { noSignal })
   } satisfies Evaluated
 }, Effect.scoped)
 
@@ -228,6 +235,14 @@ const record = Effect.fnUntraced(function* (
   })
   yield* recorder.figures(0, figures)
 })
+
+/** Answers that could not be parsed, of those whose details state it. */
+const unparsedOf = (results: ReadonlyArray<Environment.EvaluatedTrajectory>): Tally.Share => {
+  const parsed = results.flatMap(({ sample }) =>
+    sample === undefined || !("parsed" in sample) ? [] : [sample["parsed"]]
+  )
+  return [parsed.filter((one) => one === null).length, parsed.length]
+}
 
 /** The result of an item without a score: no sample is counted. */
 const unscored = (reason: string, whyDropped: string): Job.ItemResult => ({

@@ -35,6 +35,8 @@ interface Line {
 export type Unfinished = Pick<Gateway.Session, "id" | "conversations" | "tokenizer">
 
 export interface OpenSessions {
+  /** True if a state of the session was written: until then, no answer was delivered. */
+  readonly has: (id: string) => boolean
   readonly write: (session: Unfinished) => Effect.Effect<void, { readonly message: string }>
   readonly read: (id: string) => Effect.Effect<Unfinished, { readonly message: string }>
   readonly remove: (id: string) => Effect.Effect<void, { readonly message: string }>
@@ -219,7 +221,7 @@ export const make = Effect.fn("OpenSessions.make")(function* (recording: string)
     )
   })
 
-  return { write, read: readOne, remove, left } satisfies OpenSessions
+  return { has: (id) => written.has(id), write, read: readOne, remove, left } satisfies OpenSessions
 })
 
 /** Describes the open sessions next to a recording; undefined if none. */

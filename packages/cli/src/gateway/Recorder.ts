@@ -3,9 +3,9 @@
  * (`sessions.unscored.jsonl`). Appends; a line truncated by a killed process remains a separate line, and a partial
  * write on a full disk is undone.
  *
- * Open sessions are persisted (`OpenSessions`) before an answer is returned; otherwise the answer is an error. A
- * session not recorded at its end stays there and is recorded once: with the next session, at shutdown, or by the next
- * process.
+ * Open sessions are persisted (`OpenSessions`) before an answer is returned; otherwise the answer is an error, and a
+ * session without any other answer is not recorded. One that could not be recorded at its end stays there and is
+ * recorded once: with the next session, at shutdown, or by the next process.
  */
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import * as Recorded from "@atropos/core/gateway/Recorded"
@@ -177,15 +177,19 @@ export const make = Effect.fn("Recorder.make")(function* (
       ),
     onEnd: (session) =>
       alone(
-        Effect.flatMap(withTokenizer(session), ended).pipe(
-          Effect.andThen(retry),
-          Effect.catch((error) => {
-            waiting.add(session.id)
-            return Effect.logError("session could not be recorded yet", {
-              session: session.id,
-              reason: Reason.of(error)
-            })
-          })
+        Effect.suspend(() =>
+          open.has(session.id)
+            ? Effect.flatMap(withTokenizer(session), ended).pipe(
+                Effect.andThen(retry),
+                Effect.catch((error) => {
+                  waiting.add(session.id)
+                  return Effect.logError("session could not be recorded yet", {
+                    session: session.id,
+                    reason: Reason.of(error)
+                  })
+                })
+              )
+            : Effect.andThen(Effect.ignore(open.remove(session.id)), retry)
         )
       )
   }

@@ -8,6 +8,14 @@ import { Effect, Schema } from "effect"
 
 const Counts = Schema.Record(Schema.String, Schema.Natural)
 
+const Share = Schema.Tuple([Schema.Natural, Schema.Natural])
+export type Share = typeof Share.Type
+
+const share = Share.pipe(
+  // Missing in tallies saved by older versions.
+  Schema.withDecodingDefaultKey(Effect.succeed([0, 0] as const))
+)
+
 export const Tally = Schema.Struct({
   /** Items that gave a result. */
   items: Schema.Natural,
@@ -19,10 +27,13 @@ export const Tally = Schema.Struct({
   /** Group means of the scores: number, sum, sum of squares. */
   scores: Schema.Tuple([Schema.Natural, Schema.Finite, Schema.Finite]),
   /** Scores outside of the range that the environment claims, and all scores. */
-  outside: Schema.Tuple([Schema.Natural, Schema.Natural]).pipe(
-    // Missing in tallies saved by older versions.
-    Schema.withDecodingDefaultKey(Effect.succeed([0, 0] as const))
-  ),
+  outside: share,
+  /** Groups whose scores are all equal, and all groups of several rollouts. */
+  identical: share,
+  /** Rollouts that ended at a token limit, and all rollouts. */
+  truncated: share,
+  /** Rollouts without an answer that could be parsed, and those of which this is known. */
+  unparsed: share,
   /** Reward components: number of values and their sum. */
   rewards: Schema.Record(Schema.String, Schema.Struct({ count: Schema.Natural, sum: Schema.Finite })).pipe(
     // Missing in tallies saved by older versions.
@@ -42,11 +53,16 @@ export const empty: Tally = {
   passes: {},
   scores: [0, 0, 0],
   outside: [0, 0],
+  identical: [0, 0],
+  truncated: [0, 0],
+  unparsed: [0, 0],
   rewards: {},
   trainedTokens: 0,
   tokens: 0,
   millis: 0
 }
+
+const addShare = (a: Share, b: Share): Share => [a[0] + b[0], a[1] + b[1]]
 
 const addCounts = (a: Tally["dropped"], b: Tally["dropped"]): Tally["dropped"] => {
   const sum: Record<string, number> = { ...a }
@@ -69,7 +85,10 @@ export const add = (a: Tally, b: Tally): Tally => ({
   dropped: addCounts(a.dropped, b.dropped),
   passes: addCounts(a.passes, b.passes),
   scores: [a.scores[0] + b.scores[0], a.scores[1] + b.scores[1], a.scores[2] + b.scores[2]],
-  outside: [a.outside[0] + b.outside[0], a.outside[1] + b.outside[1]],
+  outside: addShare(a.outside, b.outside),
+  identical: addShare(a.identical, b.identical),
+  truncated: addShare(a.truncated, b.truncated),
+  unparsed: addShare(a.unparsed, b.unparsed),
   rewards: addRewards(a.rewards, b.rewards),
   trainedTokens: a.trainedTokens + b.trainedTokens,
   tokens: a.tokens + b.tokens,
@@ -83,6 +102,9 @@ export interface Scored {
   /** Tests if a score is outside of the claimed range. */
   readonly isOutside?: (score: number) => boolean
   readonly rewards?: ReadonlyArray<RewardComponents.Rewards>
+  /** Number of rollouts that ended at a token limit. */
+  readonly truncated?: number
+  readonly unparsed?: Share
   readonly trainedTokens: number
   readonly tokens: number
 }
@@ -94,7 +116,9 @@ export const ofGroup = ({
   rewards = [],
   scores,
   tokens,
-  trainedTokens
+  trainedTokens,
+  truncated = 0,
+  unparsed = [0, 0]
 }: Scored): Tally => {
   const mean = Evaluation.mean(scores)
   const isScored = scores.length > 0 && Array.from(scores).every(RewardComponents.isUsable)
@@ -103,6 +127,10 @@ export const ofGroup = ({
     passes: isScored && passes !== undefined ? { [`${scores.length}:${passes}`]: 1 } : {},
     scores: isScored ? [1, mean, mean * mean] : [0, 0, 0],
     outside: [Array.from(scores).filter(isOutside).length, scores.length],
+    identical:
+      isScored && scores.length > 1 ? [Array.from(scores).every((one) => one === scores[0]) ? 1 : 0, 1] : [0, 0],
+    truncated: [truncated, scores.length],
+    unparsed,
     rewards: isScored ? Object.fromEntries(RewardComponents.totals(rewards.filter(RewardComponents.isRewards))) : {},
     trainedTokens,
     tokens

@@ -10,6 +10,7 @@ import * as Concurrency from "@atropos/core/rollout/Concurrency"
 import { Array, Effect, Option } from "effect"
 import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
+import * as NoSignal from "../job/NoSignal.ts"
 import * as ResumableFile from "../job/ResumableFile.ts"
 import * as Tally from "../job/Tally.ts"
 import * as Heartbeat from "../base/Heartbeat.ts"
@@ -29,6 +30,8 @@ export interface Processed extends Job.JobResult {
   readonly before: number
   /** Describes which rollouts pass; absent if the environment does not state it. */
   readonly passing?: string
+  /** Why no group has a learning signal, with likely causes, if none has. */
+  readonly noSignal?: string
 }
 
 /** Settings that change how a run proceeds but not its lines. */
@@ -103,12 +106,14 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
       isFruitful: ({ kept }) => kept > 0
     })
   )
+  const noSignal = NoSignal.ofGroups(result.tally, destination.path, environment.encodedSettings)
   return {
     ...result,
     destination,
     repairedBytes: file.repairedBytes,
     before,
-    ...(Option.isSome(environment.solved) && { passing: environment.solved.value.meaning })
+    ...(Option.isSome(environment.solved) && { passing: environment.solved.value.meaning }),
+    ...(noSignal !== undefined && { noSignal })
   } satisfies Processed
 }, Effect.scoped)
 

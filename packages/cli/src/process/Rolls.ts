@@ -28,7 +28,12 @@ const tallyOf = (
   // A rollout may consist of several sequences that share its score.
   const { place_G } = ScoreAdvantage.rollouts(group.scores, ScoreAdvantage.sessionsOf(group))
   const first = place_G.flatMap((place, index) => (place_G.indexOf(place) === index ? [index] : []))
-  const rollouts = first.map((index) => ({ score: group.scores[index]!, rewards: group.rewards?.[index] }))
+  const cut = new Set(place_G.filter((_, index) => group.overrides?.[index]?.["finish_reason"] === "length"))
+  const rollouts = first.map((index) => ({
+    score: group.scores[index]!,
+    rewards: group.rewards?.[index],
+    isTruncated: cut.has(place_G[index]!)
+  }))
   return {
     ...Tally.ofGroup({
       scores: rollouts.map(({ score }) => score),
@@ -36,6 +41,7 @@ const tallyOf = (
       ...(Option.isSome(solved) && {
         passes: rollouts.filter(({ rewards, score }) => solved.value.isCorrect(score, rewards)).length
       }),
+      truncated: rollouts.filter(({ isTruncated }) => isTruncated).length,
       ...(group.rewards && { rewards: rollouts.map(({ rewards }) => rewards ?? {}) }),
       trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
       tokens: ScoredGroup.tokenCount(group)

@@ -19,8 +19,8 @@ export interface Solved {
   /** Number solved; for a measure, the sum over items. */
   readonly correct: number
   readonly items: number
-  /** The measure if the environment does not define solved: a component of the score, or `reward`. */
-  readonly measure?: string
+  /** If the environment does not define solved: the reward that is trained, the total of its components. */
+  readonly measure?: "reward"
 }
 
 export interface SolvedBy extends Solved {

@@ -78,12 +78,7 @@ export const solvedOf = ({ items }: Pick<EvaluationRun.Evaluated, "items">): Sol
       0
     )
   if (Comparison.isJudged(all)) return { correct: sum(({ correct }) => Number(correct)), items: items.length }
-  const [component] = Object.keys(all[0]?.rewards ?? {})
-  return {
-    correct: sum(({ rewards, score }) => (component === undefined ? score : (rewards?.[component] ?? 0))),
-    items: items.length,
-    measure: component ?? "reward"
-  }
+  return { correct: sum(({ score }) => score), items: items.length, measure: "reward" }
 }
 
 /** How the answers were sampled: "greedy", "temperature 0.6"; undefined if that is unknown, or differs. */

@@ -25,7 +25,7 @@ const decodeHeldOut = Schema.decodeUnknownOption(
         environment: Schema.String,
         correct: Schema.Finite,
         items: Schema.Natural,
-        measure: Schema.optionalKey(Schema.String)
+        measure: Schema.optionalKey(Schema.Literal("reward"))
       })
     )
   )

@@ -16,7 +16,7 @@ const sequence: Trajectory.Trajectory = {
 const scores = [
   { rewards: { correct: 1 }, overrides: { session: 0 } },
   { rewards: { correct: 1 }, overrides: { session: 0 } },
-  { rewards: { correct: 1 }, overrides: { session: 0 } },
+  { rewards: { correct: 1 }, overrides: { session: 0, finish_reason: "length" } },
   { rewards: { correct: 0 }, overrides: { session: 1 } }
 ]
 
@@ -58,6 +58,13 @@ describe("rollouts that are several sequences", () => {
         ]
       )
       assert.deepStrictEqual([tally.trainedTokens, tally.tokens], [4, 8])
+      assert.deepStrictEqual(
+        [tally.truncated, tally.identical],
+        [
+          [1, 2],
+          [0, 1]
+        ]
+      )
     })
   )
 

@@ -25,14 +25,14 @@ describe("held-out items", () => {
     assert.strictEqual(EvaluationRun.metrics(all)["eval/percent_correct"], 0.5)
   })
 
-  it("have the mean of their first component, or of their score, where it does not", () => {
+  it("have the mean of their reward, the total of its components, where it does not", () => {
     const parts = evaluated(
       { score: 1.017, rewards: { correct: 1, brief: 0.017 } },
       { score: 0.017, rewards: { correct: 0, brief: 0.017 } }
     )
     const solved = HeldOut.solvedOf(parts)
-    assert.strictEqual(solved.measure, "correct")
-    assert.strictEqual(Curve.showSolved(solved), "0.500 (2 items)")
+    assert.strictEqual(solved.measure, "reward")
+    assert.strictEqual(Curve.showSolved(solved), "0.517 (2 items)")
     const scores = HeldOut.solvedOf(evaluated({ score: 0.017 }, { score: 0.019 }))
     assert.strictEqual(scores.measure, "reward")
     assert.strictEqual(Curve.showSolved(scores), "0.018 (2 items)")

@@ -179,7 +179,8 @@ export const of = (signs: Signs, now: number): Activity => {
   const isTrainerAlive = isHeld || (trainerSeenAt !== null && now - trainerSeenAt <= silence)
   const isAnybodyAlive = isTrainerAlive || environments.some((one) => isAlive(one, now))
   if (!isAnybodyAlive && idle > silence) return make("stopped", howStopped(signs, now, moved))
-  const isStarting = stepTimes[0] === undefined || stepTimes[0] < startedAt
+  // A start in the future was before the clock was set back: it says nothing of the steps since.
+  const isStarting = stepTimes[0] === undefined || (stepTimes[0] < startedAt && startedAt <= now)
   const failing = errorSince(environments, moved)
   const pause = isStarting ? undefined : usualPause(stepTimes)
   const isWorking = isHeld && (step === null || lease.step > step)

@@ -40,11 +40,16 @@ const changesNear = (metric: MetricSeries, step: number): boolean => {
   return at !== -1 && [at - 1, at, at + 1].some((one) => changesAt(metric, one))
 }
 
-/** From the metrics of the trainer and of an environment. */
+/**
+ * From the metrics of the trainer and of an environment. Of several environments each has its own truncated share if
+ * it reports one: the trainer's mixes them.
+ */
 export const of = (recorded: Series.Recorded, source: string): PolicyChange => {
+  const reporting = recorded.sourcesOf("train/truncated_fraction")
+  const isOwn = reporting.length > 1 && reporting.includes(source)
   const metrics: ReadonlyArray<MetricSeries> = [
     { series: seriesOf(recorded, trainer, "grpo/entropy"), isShare: false },
-    { series: seriesOf(recorded, trainer, "batch/truncated_fraction"), isShare: true },
+    ...(isOwn ? [] : [{ series: seriesOf(recorded, trainer, "batch/truncated_fraction"), isShare: true }]),
     ...(source === trainer
       ? []
       : [

@@ -57,6 +57,8 @@ export interface Totals {
   readonly duplicates: number
   readonly dropped: { readonly [reason in DropReason]?: number }
   readonly items: { readonly [outcome in ItemOutcome]?: number }
+  /** Sequences rolled out, before filtering, and those that ended at a token limit. */
+  readonly answers: { readonly total: number; readonly truncated: number }
 }
 
 /** Collects for one environment, whose claims define the allowed scores. */
@@ -67,12 +69,16 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
   const items: { [outcome in ItemOutcome]?: number } = {}
   const unpublishedGroups = new Map<string, number>()
   const unpublishedItems = new Map<string, number>()
+  const answers = { total: 0, truncated: 0 }
   let groupsSent = 0
   let duplicates = 0
   return {
     rolledOut: (group, { maxTokenLength, minTrainedTokens = 0 }) => {
+      const cut = truncated(group, maxTokenLength)
       window.sequences += group.tokens.length
-      window.truncated += truncated(group, maxTokenLength)
+      window.truncated += cut
+      answers.total += group.tokens.length
+      answers.truncated += cut
       window.tooShort += tooShort(group, minTrainedTokens)
       window.judged += group.solved?.length ?? 0
       window.solved += group.solved?.filter(Boolean).length ?? 0
@@ -125,7 +131,7 @@ export const make = (environment: string, judging?: Scoring.Judging): RolloutMet
       return figures
     },
     finished: () => (items.succeeded ?? 0) + (items.unscorable ?? 0) + (items.given_up ?? 0),
-    totals: () => ({ groupsSent, duplicates, dropped: { ...dropped }, items: { ...items } }),
+    totals: () => ({ groupsSent, duplicates, dropped: { ...dropped }, items: { ...items }, answers: { ...answers } }),
     publish: Effect.fnUntraced(function* ({ running, unsent }) {
       const groups = [...unpublishedGroups]
       const rollouts = [...unpublishedItems]

@@ -105,6 +105,12 @@ describe("Activity", () => {
     assert.strictEqual(stateOf(7200, { startedAt: now - 20 * second }).state, "starting")
   })
 
+  it("is running, not starting, while it takes steps on a clock that was set back before its start", () => {
+    const startedAt = now + 3600 * second
+    assert.strictEqual(stateOf(5, { startedAt }).state, "running")
+    assert.strictEqual(stateOf(5, { startedAt, step: null, stepTimes: [] }).state, "starting")
+  })
+
   it("tells a run that was stopped from one that was killed, and both from one that is done", () => {
     const left = { ...gone, environments: [{ ...gone.environments[0]!, connected: false }] }
     assert.deepInclude(stateOf(7200, left), { state: "stopped", reason: null })

@@ -223,6 +223,34 @@ describe("a grader that breaks at a step", () => {
     )
   })
 
+  it("is found in a mixture where the answers of another environment are cut from that step on", () => {
+    const { recorded, see } = Health.recorder()
+    for (let step = 1; step <= 60; step++) {
+      const isBroken = step >= 30
+      const cut = isBroken ? 0.9 : 0.02
+      see("math_0", step, {
+        "train/scores_mean": isBroken ? 1 : 0.4 + wave(step),
+        "train/scores_std": isBroken ? 0 : 0.49,
+        "train/truncated_fraction": 0.02
+      })
+      see("stories_0", step, {
+        "train/scores_mean": isBroken ? 0.05 + wave(step) : 0.5 + wave(step),
+        "train/scores_std": isBroken ? 0.2 : 0.5,
+        "train/truncated_fraction": cut
+      })
+      see("trainer", step, {
+        "reward/mean": 0.45 + wave(step),
+        "grpo/entropy": 0.6 - step / 400,
+        "batch/truncated_fraction": (0.02 + cut) / 2
+      })
+    }
+    const found = Health.judge(recorded).filter(({ rule }) => rule === "grader")
+    assert.deepStrictEqual(
+      found.map(({ from, source }) => [source, from]),
+      [["math_0", 30]]
+    )
+  })
+
   it("is none where the policy changed with its scores", () => {
     const run = SimulatedRun.record({
       seed: 3,

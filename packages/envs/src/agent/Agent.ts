@@ -98,7 +98,9 @@ const make = Effect.fn("Agent.make")(function* (
           return {
             use: (session) => {
               const model = (given = modelOf(session))
-              return Foreign.call((signal) => agent.run({ item, model, signal, settings: selected, split }))
+              return Foreign.call((signal) => agent.run({ item, model, signal, settings: selected, split })).pipe(
+                Effect.onInterrupt(() => RunReport.ended(model))
+              )
             },
             report: () => given && RunReport.of(given),
             judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, selected, item, outcome)

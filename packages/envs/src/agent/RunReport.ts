@@ -3,6 +3,7 @@
  * why its turns stopped.
  */
 import type { Timings } from "@atropos/core"
+import { Effect } from "effect"
 import * as Outcome from "./Outcome.ts"
 
 export interface RunReport {
@@ -47,3 +48,12 @@ const reports = new WeakMap<object, RunReport>()
 export const report = (model: object, one: RunReport): void => void reports.set(model, one)
 
 export const of = (model: object): RunReport | undefined => reports.get(model)
+
+/** Ends of the programs of such runs; they settle soon after an abort. */
+const programs = new WeakMap<object, Promise<unknown>>()
+
+export const runsUntil = (model: object, end: Promise<unknown>): void => void programs.set(model, end)
+
+/** Waits for the end of the run's program, if it has one: until then it has reported nothing. */
+export const ended = (model: object): Effect.Effect<void> =>
+  Effect.promise(async () => void (await programs.get(model)?.catch(() => undefined)))

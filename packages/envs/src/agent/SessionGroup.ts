@@ -44,7 +44,7 @@ export interface JudgedSession {
   readonly judged: Judged
   /** Shown on pages next to the score: the expected result and the given one. */
   readonly sample?: Environment.ScoreDetails["sample"]
-  /** Why the run's last turn stopped, if it reported that. */
+  /** Why the run's last turn stopped, if it reported that; `timeout` if its time was over. */
   readonly stopReason?: string
 }
 

@@ -114,7 +114,7 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
     if (!isFailed(verdict)) {
       firstRuns.succeeded()
       const sample = yield* sampleOf?.(numbered, outcome) ?? Effect.undefined
-      const stopReason = report?.stopReasons.at(-1)
+      const stopReason = stopReasonOf(outcome, report)
       return seatsOf(outcome, verdict).map((seat) => ({
         ...seat,
         ...(sample !== undefined && { sample }),
@@ -195,6 +195,10 @@ export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
   }
   return { definition, sample }
 })
+
+/** Of the last turn. An agent whose time is over is asked to cancel its turn, and may answer that it has. */
+const stopReasonOf = (outcome: Outcome.Outcome<unknown>, report: RunReport.RunReport | undefined): string | undefined =>
+  outcome._tag === "Failed" && outcome.kind === "timeout" ? "timeout" : report?.stopReasons.at(-1)
 
 const hasRequests = ({ cancelled, failed }: Gateway.SessionCounts): boolean =>
   cancelled > 0 || Object.keys(failed).length > 0

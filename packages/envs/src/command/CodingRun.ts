@@ -87,10 +87,15 @@ const work = Effect.fn("CodingRun.work")(function* <Item, Result>(
     outputBytes: outputBytes + (made.task === undefined ? 0 : Acp.reportBytes),
     memoryBytes: maxMemoryMb * 1e6,
     output
-  })
-  const report = made.task === undefined ? undefined : Acp.read(output.stdout())
-  if (report !== undefined) RunReport.report(model, report)
-  const text = report?.answer ?? output.stdout()
+  }).pipe(
+    // Also if it was interrupted: its program has ended by then.
+    Effect.ensuring(
+      Effect.sync(() => {
+        if (made.task !== undefined) RunReport.report(model, Acp.read(output.stdout()))
+      })
+    )
+  )
+  const text = made.task === undefined ? output.stdout() : Acp.read(output.stdout()).answer
   const exitCode = ending._tag === "Exited" ? ending.code : undefined
   return yield* Effect.promise(async () => result({ item, folder: folder.path, text, exitCode }))
 }, Effect.scoped)
@@ -98,5 +103,8 @@ const work = Effect.fn("CodingRun.work")(function* <Item, Result>(
 /** The `run` of an agent that is a program. An abort ends the program and all that it started. */
 export const codingAgent =
   <Item, Result>(options: CodingRunOptions<Item, Result>) =>
-  (run: AgentRun<Item, { readonly maxTokenLength: number }>): Promise<Result> =>
-    Effect.runPromise(Effect.provide(work(options, run), Platform.layer), { signal: run.signal })
+  (run: AgentRun<Item, { readonly maxTokenLength: number }>): Promise<Result> => {
+    const ran = Effect.runPromise(Effect.provide(work(options, run), Platform.layer), { signal: run.signal })
+    RunReport.runsUntil(run.model, ran)
+    return ran
+  }

@@ -15,6 +15,7 @@ import type * as SessionGroup from "../agent/SessionGroup.ts"
 import * as SessionRuns from "../agent/SessionRuns.ts"
 import type { Bridge } from "./Bridge.ts"
 import * as Components from "./Components.ts"
+import * as PackageMetrics from "./PackageMetrics.ts"
 import { PythonError } from "./PythonError.ts"
 import * as PythonSettings from "./PythonSettings.ts"
 
@@ -63,7 +64,9 @@ const Rollout = Schema.Struct({
       session: Schema.Natural,
       trainable: Schema.Boolean,
       reward: Schema.Finite,
-      rewards: Schema.Record(Schema.String, Schema.Finite)
+      rewards: Schema.Record(Schema.String, Schema.Finite),
+      /** Recorded without being a reward, if the package does that. */
+      metrics: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite))
     })
   )
 })
@@ -115,13 +118,12 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
   const room = yield* Semaphore.make(rolloutsAtOnce)
   const known = Effect.map(bridge.info, (info) => sources(info, settings))
 
-  const begin = Effect.fnUntraced(function* ({
-    item
-  }: SessionRuns.Numbered): Effect.fn.Return<
-    SessionRuns.Attempt<Rollout, PythonError, never>,
-    PythonError,
-    Scope.Scope
-  > {
+  const recorded = PackageMetrics.make(name)
+
+  const begin = Effect.fnUntraced(function* (
+    { item }: SessionRuns.Numbered,
+    split: SessionRuns.Split
+  ): Effect.fn.Return<SessionRuns.Attempt<Rollout, PythonError, never>, PythonError, Scope.Scope> {
     const { seats } = yield* bridge.info
     // Waiting for capacity does not count toward the rollout's time limit.
     yield* Effect.acquireRelease(room.take(1), () => room.release(1))
@@ -160,7 +162,14 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
         Effect.suspend(() => {
           if (broken !== undefined) return Effect.fail(broken)
           if (outcome._tag === "Failed") return Effect.succeed(outcome)
-          const parts = outcome.result.traces
+          const { traces } = outcome.result
+          if (split === "train") {
+            recorded.add(
+              traces.map(({ metrics = {}, seat }) => ({ seat, metrics })),
+              seats
+            )
+          }
+          const parts = traces
             .filter(({ trainable }) => trainable)
             .map((trace): SessionGroup.Part => ({
               group: trace.seat,
@@ -186,5 +195,8 @@ export const make = Effect.fn("Rollouts.make")(function* ({ bridge, isCorrect, n
     begin,
     ...(isCorrect !== undefined && { isCorrect })
   })
-  return definition
+  return {
+    ...definition,
+    metrics: Effect.map(Effect.all([definition.metrics, recorded.take]), ([own, others]) => ({ ...own, ...others }))
+  }
 })

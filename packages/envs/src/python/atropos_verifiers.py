@@ -232,6 +232,9 @@ def trace_of(trace, session):
         "trainable": bool(trace.agent.trainable),
         "reward": float(trace.reward),
         "rewards": {name: float(one.value) for name, one in trace.rewards.items() if one is not None},
+        "metrics": {
+            name: float(value) for name, value in trace.metrics.items() if value is not None and math.isfinite(value)
+        },
     }
 
 

@@ -46,9 +46,10 @@ const ofFunctions = ({
     items: [{ question: "2 + 2?" }],
     trained: "tools",
     run,
-    score: ({ result }) => (result === "It is 4.\n" ? 1 : 0)
+    score: ({ result }) => (result === "It is 4.\n" ? 1 : 0),
+    scoreFailure: () => -1
   })
-  return agent({ groupSize: 2, ensureScoresAreNotSame: false }).pipe(
+  return agent({ groupSize: 2, ensureScoresAreNotSame: false, sessionTimeout: 300 }).pipe(
     Layer.provide([ServerManager.layerScripted(script), Dataset.layer, Tokenizer.layerBytes]),
     Layer.build,
     Effect.flatMap((context) => Stream.runHead(Context.get(context, Environment.Environment).work(0))),
@@ -109,7 +110,7 @@ describe("an agent over ACP", () => {
       const { figures, group } = yield* Fiber.join(rolling)
       assert.strictEqual(count("cancelled"), 2)
       assert.deepInclude(figures, { "agent/timeouts": 2, "agent/stopped_cancelled": 2 })
-      assert.deepStrictEqual(group.overrides, [{ stop_reason: "cancelled" }, { stop_reason: "cancelled" }])
+      assert.deepStrictEqual(group.overrides, [{ stop_reason: "timeout" }, { stop_reason: "timeout" }])
     }).pipe(scoped)
   )
 
@@ -158,6 +159,24 @@ describe("an agent over ACP", () => {
       assert.strictEqual(group.timings?.[0]?.calls?.[0]?.title, "Run run")
       assert.deepInclude(group.overrides?.[0], { stop_reason: "end_turn" })
     }).pipe(Effect.scoped)
+  )
+
+  it.effect("keeps its calls as an agent of plain functions whose time is over", () =>
+    Effect.gen(function* () {
+      const { count, variables } = yield* notes
+      // The agent's calls have the times of its own clock.
+      yield* TestClock.setTime(Date.now())
+      const rolling = yield* Effect.forkChild(ofFunctions({ oddity: ["waits"], variables }))
+      yield* Waits.untilTrue("a call of each rollout", () => count("started") === 2)
+      yield* TestClock.adjust("300 seconds")
+      const group = yield* Fiber.join(rolling)
+      assert.deepStrictEqual(Array.from(group.scores), [-1, -1])
+      for (const overrides of group.overrides!) assert.deepInclude(overrides, { stop_reason: "timeout" })
+      assert.deepStrictEqual(
+        group.timings?.map((one) => one?.calls?.map(({ title }) => title)),
+        [["run"], ["run"]]
+      )
+    }).pipe(scoped)
   )
 
   it.live("is asked to cancel as an agent of plain functions that is interrupted", () =>

@@ -1,6 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { MathVerifier } from "@atropos/envs"
+import { MathAnswer, MathVerifier } from "@atropos/envs"
 import * as Waits from "../../../core/test/base/Waits.ts"
 import hostile from "../fixtures/verify/hostile.json" with { type: "json" }
 
@@ -25,6 +25,57 @@ layer(MathVerifier.layer({ workers: 1, deadline: "1 hour" }), { excludeTestServi
       assert.isTrue(yield* verifier.equivalent("(x+1)^2", "x^2 + 2x + 1"))
       assert.isFalse(yield* verifier.equivalent("(x+1)^2", "x^2 + 1"))
       assert.isAbove((yield* verifier.counts).inWorker, 0)
+    })
+  )
+
+  it.effect("takes boxes of labelled parts as one answer, in their order", () =>
+    Effect.gen(function* () {
+      const verifier = yield* MathVerifier.MathVerifier
+      const cases: ReadonlyArray<readonly [reference: string, completion: string, isRight: boolean]> = [
+        ["1, 2", "(a) \\boxed{1} (b) \\boxed{2}", true],
+        ["$1, 2$", "(a) $\\boxed{1}$\n(b) $\\boxed{2}$", true],
+        ["1; 2; 3", "**(i)** \\boxed{1}, **(ii)** \\boxed{2}, and **(iii)** \\boxed{3}", true],
+        ["1, 2", "Part (a): \\boxed{1}. Part (b): \\boxed{2}.", true],
+        ["\\frac{1}{2}, x + 1", "1) \\boxed{0.5} 2) \\boxed{1 + x}", true],
+        ["3 m, 4 s", "(a) \\boxed{3 \\text{ m}} (b) \\boxed{4 \\text{ s}}", true],
+        ["(a) $\\boxed{1}$ (b) $\\boxed{2}$", "\\boxed{1, 2}", true],
+        ["1, 2", "(a) \\boxed{2} (b) \\boxed{1}", false],
+        ["1, 2", "(b) \\boxed{1} (a) \\boxed{2}", false],
+        ["1, 2", "(a) \\boxed{1} (b) \\boxed{3}", false],
+        ["1, 2", "(a) \\boxed{1} (b) \\boxed{2} (c) \\boxed{3}", false],
+        ["2, 3", "(a) \\boxed{1} (b) \\boxed{2} (c) \\boxed{3}", false],
+        ["1, 2", "(a) is not \\boxed{1} (b) \\boxed{2}", false],
+        ["1, 2", "(a) \\boxed{1} (b) \\boxed{2}. No, that is wrong.", false],
+        ["3 m, 4 s", "(a) \\boxed{3 \\text{ s}} (b) \\boxed{4 \\text{ m}}", false],
+        ["(1, 2)", "(a) \\boxed{1} (b) \\boxed{2}", false],
+        // Of a reference with one value, the last part is the answer, as of any boxes.
+        ["2", "(a) \\boxed{1} (b) \\boxed{2}", true],
+        ["1,000", "(a) \\boxed{5} (b) \\boxed{1000}", true],
+        ["1", "(a) \\boxed{1} (b) \\boxed{2}", false]
+      ]
+      for (const [reference, completion, isRight] of cases) {
+        assert.strictEqual(yield* verifier.grade(reference, completion), isRight, `${reference}: ${completion}`)
+      }
+      // A reference is right by itself, as claims have it.
+      const [solution] = cases[6]!
+      assert.isTrue(yield* verifier.grade(solution, `\\boxed{${MathAnswer.extractReference(solution)}}`))
+    })
+  )
+
+  it.effect("keeps units, which no conversion joins, and words that differ between countries", () =>
+    Effect.gen(function* () {
+      const verifier = yield* MathVerifier.MathVerifier
+      for (const [reference, completion] of [
+        ["3 m", "\\boxed{300 \\text{ cm}}"],
+        ["3 m", "\\boxed{300}"],
+        ["3 m", "\\boxed{3 \\text{ cm}}"],
+        ["2 hours", "\\boxed{120 \\text{ minutes}}"],
+        ["3000", "\\boxed{3 mil}"],
+        ["3", "\\boxed{3 mil}"],
+        ["3", "\\boxed{3 mille}"]
+      ] as const) {
+        assert.isFalse(yield* verifier.grade(reference, completion), `${reference}: ${completion}`)
+      }
     })
   )
 

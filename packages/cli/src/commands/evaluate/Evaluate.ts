@@ -169,6 +169,7 @@ const evaluate = Effect.fn("evaluate.run")(function* (
       ...Summary.figures(result.tally, result.passing)
     ])
   )
+  if (result.noSignal !== undefined) yield* Console.error(result.noSignal)
   if (Option.isNone(target)) return
   const address = yield* ToService.send(target.value, {
     name,

@@ -9,12 +9,12 @@ import {
   isIterable,
   isNumber,
   numberOf,
+  Range,
   refuse,
   Tuple,
   typeOf,
   Undefined,
-  type Value,
-  View
+  type Value
 } from "./Values.ts"
 import { str } from "./Written.ts"
 
@@ -75,7 +75,7 @@ export const tests: { readonly [name: string]: Test } = {
     typeof value === "string" ||
     Array.isArray(value) ||
     [Map, Tuple, Undefined].some((kind) => value instanceof kind) ||
-    (value instanceof View && value.kind === "range"),
+    value instanceof Range,
   string: (value) => typeof value === "string",
   true: (value) => value === true,
   undefined: (value) => value instanceof Undefined,

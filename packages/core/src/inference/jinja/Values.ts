@@ -51,6 +51,23 @@ export class View {
   }
 }
 
+/** `range(start, stop, step)`; the caller limits its length. */
+export class Range extends View {
+  readonly start: bigint
+  readonly step: bigint
+  constructor(start: bigint, stop: bigint, step: bigint) {
+    const items = Array.from({ length: Number(rangeLength(start, stop, step)) }, (_, at) => start + BigInt(at) * step)
+    super("range", items, `range(${start}, ${stop}${step === 1n ? "" : `, ${step}`})`)
+    this.start = start
+    this.step = step
+  }
+}
+
+export const rangeLength = (start: bigint, stop: bigint, step: bigint): bigint => {
+  const [distance, by] = step > 0n ? [stop - start, step] : [start - stop, -step]
+  return distance > 0n ? (distance + by - 1n) / by : 0n
+}
+
 /** Can be iterated once, and has no length. */
 export class Generator {
   private readonly source: ReadonlyArray<Value>
@@ -213,10 +230,7 @@ export const lengthOf = (value: Value): bigint => {
 
 /** Lists, tuples and the characters of strings, which are indexable. */
 const sequenceOf = (value: Value): ReadonlyArray<Value> | undefined =>
-  typeof value === "string" ||
-  Array.isArray(value) ||
-  value instanceof Tuple ||
-  (value instanceof View && value.kind === "range")
+  typeof value === "string" || Array.isArray(value) || value instanceof Tuple || value instanceof Range
     ? iterate(value)
     : undefined
 
@@ -254,6 +268,11 @@ export const slice = (of: Value, parts: ReadonlyArray<Value>): Value => {
   }
   const [first, end] =
     step > 0 ? [bound(start, 0), bound(stop, all.length)] : [bound(start, all.length - 1), bound(stop, -1)]
+  if (of instanceof Range) {
+    const at = (place: number): bigint => of.start + BigInt(place) * of.step
+    // Not that of `whole`, which may be rounded.
+    return new Range(at(first), at(end), of.step * (typeof parts[2] === "bigint" ? parts[2] : BigInt(step)))
+  }
   const taken: Array<Value> = []
   for (let at = first; step > 0 ? at < end : at > end; at += step) taken.push(all[at])
   if (typeof of === "string") return taken.join("")
@@ -263,7 +282,7 @@ export const slice = (of: Value, parts: ReadonlyArray<Value>): Value => {
 /** Python's keys of dicts and members of sets cannot be lists or dicts. */
 export const hashable = <A extends Value>(value: A): A => {
   if (value instanceof Tuple) value.items.forEach(hashable)
-  return Array.isArray(value) || value instanceof Map || (value instanceof View && value.kind !== "range")
+  return Array.isArray(value) || value instanceof Map || (value instanceof View && !(value instanceof Range))
     ? refuse(`unhashable type: '${typeOf(value)}'`)
     : value
 }

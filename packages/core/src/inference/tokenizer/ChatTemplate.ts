@@ -8,22 +8,21 @@ import * as Values from "../jinja/Values.ts"
 
 const maxRangeLength = 100_000
 
-const range = ({ positional }: Values.Arguments): Values.View => {
+const range = ({ named, positional }: Values.Arguments): Values.Range => {
+  if (named.size > 0) return Values.refuse("range() takes no keyword arguments")
+  if (positional.length < 1 || positional.length > 3) {
+    return Values.refuse(`range expected 1 to 3 arguments, got ${positional.length}`)
+  }
   const whole = positional.map((one) =>
-    typeof one === "bigint"
-      ? Number(one)
+    typeof one === "bigint" || typeof one === "boolean"
+      ? BigInt(one)
       : Values.refuse(`'${Values.typeOf(one)}' object cannot be interpreted as an integer`)
   )
-  const [start, stop, step = 1] = whole.length === 1 ? [0, whole[0]!] : [whole[0] ?? 0, whole[1] ?? 0, whole[2]]
-  if (step === 0) return Values.refuse("range() arg 3 must not be zero")
-  const length = Math.max(0, Math.ceil((stop - start) / step))
+  const [start, stop, step = 1n] = whole.length === 1 ? [0n, whole[0]!] : [whole[0]!, whole[1]!, whole[2]]
+  if (step === 0n) return Values.refuse("range() arg 3 must not be zero")
+  const length = Values.rangeLength(start, stop, step)
   if (length > maxRangeLength) return Values.refuse(`range() of ${length} numbers is too long`)
-  const text = `range(${start}, ${stop}${step === 1 ? "" : `, ${step}`})`
-  return new Values.View(
-    "range",
-    Array.from({ length }, (_, at) => BigInt(start + at * step)),
-    text
-  )
+  return new Values.Range(start, stop, step)
 }
 
 const months = new Intl.DateTimeFormat("en", { month: "long" })

@@ -16,6 +16,7 @@ import * as Integers from "./Integers.ts"
 import * as Money from "./Money.ts"
 import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Numerals from "../text/Numerals.ts"
+import * as Parts from "../text/Parts.ts"
 import * as Ordinals from "./Ordinals.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Plain from "./Plain.ts"
@@ -151,7 +152,8 @@ export const equivalent = (
   const [gold, prediction] = Parameters.without(Counters.without(own, other), Counters.without(other, own))
   const isSameInteger = Integers.areEqual(gold, prediction)
   if (isSameInteger !== undefined) return isSameInteger
-  const values = Residues.without(gold, prediction) ?? Choices.without(gold, prediction)
+  const values =
+    Parts.without(gold, prediction) ?? Residues.without(gold, prediction) ?? Choices.without(gold, prediction)
   if (values !== undefined) return equivalent(...values, read, rules)
   const stated = startsWithNumber.test(gold) ? BoxedSentence.valueIn(prediction) : undefined
   if (stated !== undefined) return equivalent(gold, stated, read, rules)

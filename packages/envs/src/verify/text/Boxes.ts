@@ -2,13 +2,15 @@
  * Determines which box of a text is its answer: one rule for completions and references.
  *
  * The last closed, non-empty `\boxed{…}` or `\fbox{…}` counts, regardless of following prose. Boxes joined by commas,
- * "and" or "or" are one list; nested boxes belong to the outer one. Unclosed and empty boxes, and those with the
- * prompt's placeholder (`\boxed{answer}`), are ignored. A box denied by the words or the sign directly before it ("is
- * not \boxed{5}"), part of a calculation or hedge (`BoxContext`), or taken back (`Retraction`) leaves no answer at all.
+ * "and" or "or" are one list, and so are those of labelled parts (`Parts`); nested boxes belong to the outer one.
+ * Unclosed and empty boxes, and those with the prompt's placeholder (`\boxed{answer}`), are ignored. A box denied by
+ * the words or the sign directly before it ("is not \boxed{5}"), part of a calculation or hedge (`BoxContext`), or
+ * taken back (`Retraction`) leaves no answer at all.
  */
 import * as BoxContext from "./BoxContext.ts"
 import * as Condition from "./Condition.ts"
 import * as Formulas from "./Formulas.ts"
+import * as Parts from "./Parts.ts"
 import * as Retraction from "./Retraction.ts"
 import * as Scan from "./Scan.ts"
 import * as Tongues from "./Tongues.ts"
@@ -67,6 +69,8 @@ const isConnector = (gap: string): boolean => {
 /** The last box with the boxes it is listed with, regardless of its surroundings: for references, which are trusted. */
 export const lastGroup = (text: string): Found | undefined => {
   const boxes = all(text)
+  const parts = Parts.of(text, boxes)
+  if (parts !== undefined) return parts
   let first = boxes.length - 1
   while (first > 0 && isConnector(text.slice(boxes[first - 1]!.end, boxes[first]!.start))) first -= 1
   const group = boxes.slice(Math.max(0, first))

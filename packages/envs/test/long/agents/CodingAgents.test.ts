@@ -178,7 +178,7 @@ describe("a coding agent", () => {
           yield* TestClock.adjust("300 seconds")
           const { figures, groups } = yield* Fiber.join(rolling)
           assert.deepInclude(figures, { "agent/timeouts": 2, "agent/stopped_cancelled": 2 })
-          assert.deepStrictEqual(groups[0]?.overrides, [{ stop_reason: "cancelled" }, { stop_reason: "cancelled" }])
+          assert.deepStrictEqual(groups[0]?.overrides, [{ stop_reason: "timeout" }, { stop_reason: "timeout" }])
         }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
       )
     }

@@ -70,6 +70,34 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
     )
   )
 
+  it.live("what the package only records is a metric of the run: its mean over the rollouts of a step", () =>
+    Effect.gen(function* () {
+      const environment = yield* Environment.Environment
+      yield* first(environment)
+      const { "verifiers/letters": letters, ...others } = yield* environment.metrics
+      assert.strictEqual(letters, 3)
+      // What is no finite number is none, and a step without rollouts has none.
+      assert.isFalse(Object.hasOwn(others, "verifiers/unknown"))
+      assert.isFalse(Object.hasOwn(yield* environment.metrics, "verifiers/letters"))
+      yield* Stream.runForEach(Stream.take(Option.getOrThrow(environment.evaluation), 1), ({ evaluate }) => evaluate)
+      assert.isFalse(Object.hasOwn(yield* environment.metrics, "verifiers/letters"))
+    }).pipe(
+      Effect.provide(
+        Verifiers.layer({ ...one, python: python("A=1"), taskset: "reversal" }).pipe(
+          Layer.provide(
+            ServerManager.layerScripted(
+              (() => {
+                let count = 0
+                return () => (count++ === 0 ? "x" : "yyyyy")
+              })()
+            )
+          )
+        )
+      ),
+      quiet
+    )
+  )
+
   const faults = (mode: string, level: "Error" | "Warn" = "Error", settings = {}) =>
     Effect.flatMap(Environment.Environment, first).pipe(
       Effect.provide(

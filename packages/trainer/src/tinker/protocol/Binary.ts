@@ -66,6 +66,27 @@ export const check = (
         : Effect.void
   )
 
+/** Fields of a message by name up to the first that cannot be read: small numbers, and bytes. */
+export const scalars = (
+  desc: DescMessage,
+  bytes: Uint8Array
+): Effect.Effect<{ readonly [name: string]: number | Uint8Array }> =>
+  Effect.suspend(() => {
+    const names = new Map(desc.fields.map(({ localName, number }) => [number, localName]))
+    const found: Record<string, number | Uint8Array> = {}
+    const read = Effect.try(() => {
+      const reader = new BinaryReader(bytes)
+      while (reader.pos < reader.len) {
+        const [number, type] = reader.tag()
+        const name = names.get(number)
+        if (name !== undefined && type === WireType.Varint) found[name] = Number(reader.int64())
+        else if (name !== undefined && type === WireType.LengthDelimited) found[name] = reader.bytes()
+        else reader.skip(type, number)
+      }
+    })
+    return Effect.as(Effect.ignore(read), found)
+  })
+
 /** Unknown fields are preserved. */
 export const decode = <Desc extends DescMessage>(
   schema: Desc,

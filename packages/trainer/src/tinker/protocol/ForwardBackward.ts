@@ -110,6 +110,14 @@ export const fromMessage = Effect.fnUntraced(function* (message: ForwardBackward
   return { modelId, seqId, data, lossFn, lossConfig: configOf(message), forwardOnly } satisfies Request
 })
 
+/** The operation that a request is for, also if the rest of it cannot be read. */
+export const nameOf = (bytes: Uint8Array) =>
+  Effect.map(Binary.scalars(ForwardBackwardRequestSchema, bytes), ({ forwardOnly, modelId, seqId }) => ({
+    modelId: modelId instanceof Uint8Array ? new TextDecoder().decode(modelId) : undefined,
+    number: seqId,
+    isForwardOnly: forwardOnly === 1
+  }))
+
 /** Max messages and numbers in a request besides its tensors: about fifteen per datum, for a thousand data. */
 const maxParts = 2 ** 18
 

@@ -6,12 +6,11 @@ import { Effect } from "effect"
 import * as Sampling from "../protocol/Sampling.ts"
 import { Refused } from "../service/Failures.ts"
 import type { Service } from "../service/Service.ts"
+import * as Http from "./Http.ts"
 
 type Given = number | null | undefined
 type Bound = readonly [name: string, value: Given, minimum: number, maximum: number]
 
-/** Max number of a client's models, sampling sessions and operations. */
-export const maxNumber = 2 ** 31 - 1
 /** A hundred years; checkpoints to be kept forever have no ttl. */
 export const maxTtlSeconds = 100 * 366 * 86_400
 const maxTop = 256
@@ -40,9 +39,9 @@ export const numbers = (sent: {
   readonly ttlSeconds?: Given
 }): Effect.Effect<void, Refused> =>
   check(
-    ["seq_id", sent.seqId, 0, maxNumber],
-    ["model_seq_id", sent.modelSeqId, 0, maxNumber],
-    ["sampling_session_seq_id", sent.samplingSessionSeqId, 0, maxNumber],
+    ["seq_id", sent.seqId, 0, Http.maxNumber],
+    ["model_seq_id", sent.modelSeqId, 0, Http.maxNumber],
+    ["sampling_session_seq_id", sent.samplingSessionSeqId, 0, Http.maxNumber],
     ["ttl_seconds", sent.ttlSeconds, 0, maxTtlSeconds]
   )
 

@@ -1,7 +1,7 @@
 /** Decodes requests and encodes responses of the Tinker server; errors are in FastAPI's format. */
 import { BodyLimit } from "@atropos/core"
 import * as JsonBounds from "@atropos/core/base/json/JsonBounds"
-import { Context, Effect, Result, Schema } from "effect"
+import { Context, Effect, Predicate, Result, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Paths from "../protocol/Paths.ts"
 import { Refused } from "../service/Failures.ts"
@@ -12,6 +12,30 @@ export type Answer = HttpServerResponse.HttpServerResponse
 export const MaxBytes = Context.Reference<number>("@atropos/trainer/tinker/server/Http/MaxBytes", {
   defaultValue: () => 64 * 2 ** 20
 })
+
+/** The operation that a request is for, as far as its body names one; filled as the body is read. */
+export interface Named {
+  modelId?: string
+  number?: number
+  isForwardOnly?: boolean
+}
+
+export const Named = Context.Reference<Named>("@atropos/trainer/tinker/server/Http/Named", {
+  defaultValue: () => ({})
+})
+
+export const name = (from: { readonly modelId: unknown; readonly number: unknown; readonly isForwardOnly?: boolean }) =>
+  Effect.map(Named, (named) => {
+    const { isForwardOnly = false, modelId, number } = from
+    if (typeof modelId === "string" && modelId !== "") named.modelId = modelId
+    if (typeof number === "number" && Number.isInteger(number) && number > 0 && number <= maxNumber) {
+      named.number = number
+    }
+    named.isForwardOnly = isForwardOnly
+  })
+
+/** Max number of a client's models, sampling sessions and operations. */
+export const maxNumber = 2 ** 31 - 1
 
 const isJson = /^application\/json\b/i
 const isBinary = /^application\/(x-)?protobuf\b/i
@@ -68,6 +92,7 @@ const parsed = Effect.fnUntraced(function* (maxBytes: number) {
     try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
     catch: () => new Refused({ status: 400, message: "the body is not JSON" })
   })
+  if (Predicate.isReadonlyObject(json)) yield* name({ modelId: json["model_id"], number: json["seq_id"] })
   return { json, bytes: bytes.byteLength }
 })
 

@@ -52,6 +52,34 @@ export const submit = Effect.fnUntraced(function* (
   return pending(id, modelId)
 })
 
+/**
+ * Answers a numbered operation whose request is invalid by a future that fails: the number is taken, so that the
+ * operations after it do not wait for it. Without a number, or where another attempt may succeed, it is refused.
+ */
+export const numbered = <R>(
+  service: Service,
+  handler: Effect.Effect<Http.Answer, Refused, R>,
+  { spoils = false }: { readonly spoils?: boolean } = {}
+): Effect.Effect<Http.Answer, Refused, R> =>
+  Effect.suspend(() => {
+    const named: Http.Named = {}
+    return handler.pipe(
+      Effect.provideService(Http.Named, named),
+      Effect.catchTag("Refused", (refused) => {
+        const { isForwardOnly, modelId, number } = named
+        const isInvalid = refused.status === 400 || refused.status === 422
+        return isInvalid && modelId !== undefined && number !== undefined
+          ? submit(service, modelId, {
+              number,
+              bytes: 0,
+              spoils: spoils && isForwardOnly !== true,
+              run: () => Effect.fail(wrong(refused.message))
+            })
+          : Effect.fail(refused)
+      })
+    )
+  })
+
 const createModel = (service: Service) =>
   Effect.gen(function* () {
     const { value } = yield* newModel
@@ -120,6 +148,7 @@ const forwardBackward = (service: Service, isForwardOnly: boolean) =>
     const { bytes, request } = (yield* Http.hasBinary)
       ? yield* Effect.gen(function* () {
           const body = yield* Http.binary
+          yield* Http.name(yield* FB.nameOf(body))
           const request = yield* Effect.mapError(
             FB.decode(body),
             ({ message }) => new Refused({ status: 400, message })
@@ -203,7 +232,7 @@ export const routes = (service: Service) =>
     ["POST", Paths.post.createModel, createModel(service)],
     ["POST", Paths.post.getInfo, getInfo(service)],
     ["POST", Paths.post.unloadModel, unloadModel(service)],
-    ["POST", Paths.post.forwardBackward, forwardBackward(service, false)],
-    ["POST", `${Paths.root}/forward`, forwardBackward(service, true)],
-    ["POST", Paths.post.optimStep, stepOf(service)]
+    ["POST", Paths.post.forwardBackward, numbered(service, forwardBackward(service, false), { spoils: true })],
+    ["POST", `${Paths.root}/forward`, numbered(service, forwardBackward(service, true))],
+    ["POST", Paths.post.optimStep, numbered(service, stepOf(service))]
   ] as const

@@ -11,7 +11,7 @@ import * as Http from "./Http.ts"
 import type { Service } from "../service/Service.ts"
 import * as Sessions from "../service/Sessions.ts"
 import type { TrainedModel } from "../service/TrainedModel.ts"
-import { checkBase, pending, submit } from "./TrainingRoutes.ts"
+import { checkBase, numbered, pending, submit } from "./TrainingRoutes.ts"
 
 const saving = Http.body(Protocol.SaveWeights)
 const loading = Http.body(Protocol.LoadWeights)
@@ -138,7 +138,7 @@ const load = (service: Service) =>
 
 export const routes = (service: Service) =>
   [
-    ["POST", Paths.post.saveWeights, save(service)],
-    ["POST", Paths.post.loadWeights, load(service)],
-    ["POST", Paths.post.saveWeightsForSampler, saveForSampler(service)]
+    ["POST", Paths.post.saveWeights, numbered(service, save(service))],
+    ["POST", Paths.post.loadWeights, numbered(service, load(service))],
+    ["POST", Paths.post.saveWeightsForSampler, numbered(service, saveForSampler(service))]
   ] as const

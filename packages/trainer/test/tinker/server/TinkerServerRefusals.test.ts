@@ -1,6 +1,7 @@
 /** What the Tinker server does when things go wrong, and how much it takes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import * as FB from "../../../src/tinker/protocol/ForwardBackward.ts"
 import * as Tensor from "../../../src/tinker/protocol/Tensor.ts"
 import {
   client as clientOf,
@@ -87,6 +88,50 @@ describe("Tinker server", () => {
         assert.include(refused.error, "learning_rate, eps must be a finite number")
         assert.strictEqual(refused.category, "user")
         assert.isAbove((yield* step(client, model, 3)).metrics["grad_norm:max"], 0)
+      })
+    )
+  )
+
+  it.live("answers an invalid operation under its number, so that those after it do not wait for it", () =>
+    live(
+      Effect.gen(function* () {
+        const client = yield* serve()
+        const model = yield* created(client, yield* opened(client))
+        const request = (seqId: number, forwardOnly = false) => ({
+          modelId: model,
+          seqId,
+          data: [datum(text)],
+          lossFn: "cross_entropy",
+          lossConfig: new Map(),
+          forwardOnly
+        })
+        const unreadable = (seqId: number, forwardOnly?: boolean) =>
+          client.postBinary("forward_backward", Uint8Array.of(...FB.encode(request(seqId, forwardOnly)), 255, 255))
+        const failed = Effect.fnUntraced(function* (sent: Effect.Effect<Reply>) {
+          const { json, status } = yield* sent
+          assert.strictEqual(status, 200)
+          const answer = (yield* result(client, json.request_id)).json
+          assert.strictEqual(answer.category, "user")
+          return answer.error as string
+        })
+        const saving = { model_id: model, path: "x" }
+        yield* computed(client, { model, number: 1, data: [datum(text)] })
+        const late = client.post("save_weights", { ...saving, seq_id: 2, ttl_seconds: Number.MAX_SAFE_INTEGER })
+        assert.match(yield* failed(late), /^ttl_seconds: from 0 to/)
+        const negative = client.post("save_weights_for_sampler", { ...saving, seq_id: 3, ttl_seconds: -3 })
+        assert.match(yield* failed(negative), /ttl_seconds/)
+        const elsewhere = client.post("load_weights", { model_id: model, seq_id: 4, path: "x", optimizer: false })
+        assert.match(yield* failed(elsewhere), /is not a path of weights/)
+        assert.match(yield* failed(unreadable(5, true)), /cannot be read/)
+        // None of these had a part in the gradient.
+        assert.isAbove((yield* step(client, model, 6)).metrics["grad_norm:max"], 0)
+        yield* computed(client, { model, number: 7, data: [datum(text)] })
+        assert.match(yield* failed(unreadable(8)), /cannot be read/)
+        assert.include((yield* step(client, model, 9)).error, "no step was made: a forward_backward since the last")
+        const unknown = client.post("optim_step", { model_id: model, seq_id: 10, adam_params: { learning_rate: "x" } })
+        assert.match(yield* failed(unknown), /learning_rate/)
+        yield* computed(client, { model, number: 11, data: [datum(text)] })
+        assert.isAbove((yield* step(client, model, 12)).metrics["grad_norm:max"], 0)
       })
     )
   )

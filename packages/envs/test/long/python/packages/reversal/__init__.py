@@ -22,6 +22,14 @@ class ReversalTask(vf.Task[ReversalData]):
     async def length(self, trace: vf.Trace) -> float:
         return float(len((trace.last_reply or "").strip()) == len(self.data.answer))
 
+    @vf.metric
+    async def letters(self, trace: vf.Trace) -> float:
+        return float(len((trace.last_reply or "").strip()))
+
+    @vf.metric
+    async def unknown(self, trace: vf.Trace) -> float:
+        return float("nan")
+
 
 class ReversalConfig(vf.TasksetConfig):
     words: list[str] = WORDS
