@@ -11,6 +11,7 @@ import type { RolloutReader } from "../store/RolloutReader.ts"
 import type { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as Batches from "./Batches.ts"
 import * as Caller from "./Caller.ts"
+import * as Console from "./Console.ts"
 import * as Environments from "./Environments.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as Groups from "./Groups.ts"
@@ -29,6 +30,7 @@ const endpoints = HttpApiBuilder.layer(TrajectoryApi.TrajectoryApi, { openapiPat
   Layer.provide([
     Health.layer,
     Caller.layer,
+    Console.layer,
     Reading.layer,
     Runs.layer,
     Environments.layer,

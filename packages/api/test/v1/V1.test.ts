@@ -590,6 +590,7 @@ layer(services, { excludeTestServices: true })("versioned endpoints", (it) => {
       const ours = Object.keys(paths).filter((path) => path.startsWith("/v1/"))
       assert.sameMembers(ours, [
         "/v1/caller",
+        "/v1/console",
         "/v1/health/live",
         "/v1/runs/{run}/notes",
         "/v1/runs/{run}/rollouts/{id}/note",

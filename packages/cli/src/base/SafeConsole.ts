@@ -1,7 +1,10 @@
 /**
  * Filters everything the command prints, results, logs and errors alike: no secrets and no terminal control sequences.
+ * The last lines are kept for the page of the service (`ConsoleLines`).
  */
-import { inspect } from "node:util"
+import { ConsoleLines } from "@atropos/core/service/ConsoleLines"
+import { inspect, stripVTControlCharacters } from "node:util"
+import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { redact, Secrets } from "./Secrets.ts"
@@ -28,11 +31,16 @@ export const provide = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
   Effect.gen(function* () {
     const secrets = yield* Secrets
     const console = yield* Console.Console
+    const clock = yield* Clock.Clock
+    const lines = yield* ConsoleLines
     const safe =
       (print: Print): Print =>
-      (...parts) =>
+      (...parts) => {
+        const text = redact(parts.map(textOf).join(" "), secrets)
+        lines.add(clock.currentTimeMillisUnsafe(), stripVTControlCharacters(text))
         // A single argument is not a format string, even if it contains percent signs.
-        print(redact(parts.map(textOf).join(" "), secrets))
+        print(text)
+      }
     const safeConsole: Console.Console = Object.assign(Object.create(console), {
       debug: safe((...parts) => console.debug(...parts)),
       error: safe((...parts) => console.error(...parts)),

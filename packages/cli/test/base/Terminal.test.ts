@@ -4,7 +4,9 @@ import { Console, Effect, FileSystem, Schema } from "effect"
 import { TestConsole } from "effect/testing"
 import { PassThrough } from "node:stream"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
+import { ConsoleLines, make, maxLineLength, maxLines } from "@atropos/core/service/ConsoleLines"
 import * as SafeConsole from "../../src/base/SafeConsole.ts"
+import { Secrets } from "../../src/base/Secrets.ts"
 import * as Terminal from "../../src/base/Terminal.ts"
 import * as Bin from "../Bin.ts"
 import * as InProcess from "../InProcess.ts"
@@ -107,6 +109,26 @@ describe("Terminal", () => {
       assert.isAtLeast(lines.length, 4)
       assert.deepStrictEqual(lines.flatMap(commandsIn), [])
     })
+  )
+
+  it.effect("keeps the last lines printed, without secrets and colours, for the page of the service", () =>
+    Effect.gen(function* () {
+      yield* SafeConsole.provide(
+        Effect.gen(function* () {
+          yield* Effect.forEach(Array.from({ length: maxLines }).keys(), (at) => Console.log(`step ${at}`))
+          yield* Console.error(new Terminal.Coloured("\u001b[1mtoken hunter2-hunter2\u001b[0m"))
+          yield* Console.error(`two\n${"x".repeat(5_000)}`)
+        })
+      )
+      const lines = (yield* ConsoleLines).last().map(({ text }) => text)
+      assert.lengthOf(lines, maxLines)
+      assert.strictEqual(lines[0], "step 3")
+      assert.match(lines.at(-3)!, /^token (?!hunter2)/)
+      assert.deepStrictEqual(lines.slice(-2), ["two", "x".repeat(maxLineLength)])
+    }).pipe(
+      Effect.provideServiceEffect(ConsoleLines, Effect.sync(make)),
+      Effect.provideService(Secrets, new Set(["hunter2-hunter2"]))
+    )
   )
 
   it.live("no verb hands on what servers, names and files put into its messages", () =>

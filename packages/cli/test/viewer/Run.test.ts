@@ -257,7 +257,7 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       assert.isAtMost(await held(), 4)
     })
 
-    seen("has a page of its environments, shares, inference servers and batches", async (visit) => {
+    seen("has a page of its environments, shares, inference servers, console and batches", async (visit) => {
       const page = await visit(`/service?run=${run}`)
       for (const name of ["Environments", "Inference servers", "Batches"]) {
         await page.getByRole("table", { name }).waitFor()
@@ -268,6 +268,8 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       assert.match(standing[0]!, /^connected/)
       await Browser.holds(async () => (await cells(page, "Environments"))[3] === "100% (target 100%)", "its share")
       assert.include(await cells(page, "Inference servers"), "up")
+      const console = page.getByRole("log", { name: "Console output" })
+      await Browser.holds(async () => (await console.innerText()).includes("steps"), "the lines of steps")
       const [batch] = await cells(page, "Batches")
       await Browser.holds(async () => (await cells(page, "Batches"))[0] !== batch, "another batch")
       assert.include(await cells(page, "Batches"), "atropos up")

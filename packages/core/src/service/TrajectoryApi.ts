@@ -9,6 +9,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { BatchesGroup } from "./api/Batches.ts"
 import { CallerGroup } from "./api/Caller.ts"
+import { ConsoleGroup } from "./api/Console.ts"
 import { EnvironmentsGroup } from "./api/Environments.ts"
 import { EvaluationReadingGroup, EvaluationsGroup } from "./api/Evaluations.ts"
 import { GroupsGroup } from "./api/Groups.ts"
@@ -23,6 +24,7 @@ export { Authorization, RequestErrors, Role, Roles } from "./api/Access.ts"
 export { bounds, logprobsContentType, Name, packedContentType } from "./api/Fields.ts"
 export * from "./api/Batches.ts"
 export { Caller } from "./api/Caller.ts"
+export { ConsoleOutput } from "./api/Console.ts"
 export { Distribution, DistributionQuery } from "./api/Distributions.ts"
 export * from "./api/Environments.ts"
 export * from "./api/Evaluations.ts"
@@ -42,6 +44,7 @@ export class TrajectoryApi extends HttpApi.make("atropos")
   .add(
     HealthGroup,
     CallerGroup,
+    ConsoleGroup,
     ReadingGroup,
     EvaluationReadingGroup,
     RunsGroup,

@@ -1,4 +1,4 @@
-/** Shows the service for one run, live: queue, environments, inference servers, batches. */
+/** Shows the service for one run, live: queue, environments, inference servers, console, batches. */
 import { type ReactNode, useState } from "react"
 import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"
@@ -7,6 +7,7 @@ import type { Remote } from "../state/useRemote.ts"
 import { useIsDone, useRun, useRuns } from "../state/useRun.tsx"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
 import { Batches } from "./Batches.tsx"
+import { ConsoleOutput } from "./ConsoleOutput.tsx"
 import { Environments } from "./Environments.tsx"
 import { Queue } from "./Queue.tsx"
 import { Servers } from "./Servers.tsx"
@@ -26,6 +27,7 @@ const Service = ({ run }: { readonly run: string }) => {
   const now = useNow()
   const environments = usePolled(`environments:${run}`, (source, signal) => source.environments(run, signal))
   const batches = usePolled(`batches:${run}`, (source, signal) => source.batches(run, signal))
+  const console = usePolled("console", (source, signal) => source.console(signal))
   const [summary, setSummary] = useState<Wire.QueueSummary | null>(null)
   const live = useLive<Wire.QueueSummary>(run, (source, watcher) => source.watchSummary(run, watcher), setSummary)
   const own = runs.value?.find(({ name }) => name === run)
@@ -54,6 +56,11 @@ const Service = ({ run }: { readonly run: string }) => {
       <Part title="Inference servers">
         <Loaded remote={environments} what="servers">
           {(value) => <Servers environments={value} now={now} />}
+        </Loaded>
+      </Part>
+      <Part title="Console">
+        <Loaded remote={console} what="console">
+          {(value) => <ConsoleOutput lines={value.lines} />}
         </Loaded>
       </Part>
       <Part title="Batches">

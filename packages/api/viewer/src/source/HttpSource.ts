@@ -115,6 +115,12 @@ export const make = (
             ),
           deleteRun: (run) => remove(of(run))
         },
+    console: (signal) =>
+      json<Wire.ConsoleOutput>("/console", {}, signal).catch((cause: unknown) => {
+        // Older services lack this endpoint.
+        if (cause instanceof SourceError && cause.kind === "not-found") return { lines: [] }
+        throw cause
+      }),
     environments: async (run, signal) =>
       (await json<{ readonly environments: ReadonlyArray<Wire.EnvironmentRow> }>(`${of(run)}/environments`, {}, signal))
         .environments,

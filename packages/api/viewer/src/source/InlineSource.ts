@@ -141,6 +141,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
     settings: async (name) => find(name).settings ?? [],
     notes: null,
     administration: null,
+    console: () => absent("console"),
     environments: () => absent("environments"),
     environmentNames: async (name) => [...new Set(find(name).rows.flatMap(({ environment }) => environment ?? []))],
     ...makeEvaluations(data, (run, group) => {

@@ -75,6 +75,8 @@ export interface Source {
   readonly notes: NoteKeeper | null
   /** Null if not supported. */
   readonly administration: Administration | null
+  /** The last lines printed by the process of the service. */
+  readonly console: (signal?: AbortSignal) => Promise<Wire.ConsoleOutput>
   readonly environments: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.EnvironmentRow>>
   /** Names to filter rollouts by. */
   readonly environmentNames: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<string>>

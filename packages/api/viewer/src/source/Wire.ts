@@ -12,6 +12,7 @@ export type Run = Omit<
 
 export type AdvantageRecipe = NonNullable<Run["advantages"]>
 
+export type ConsoleOutput = (typeof TrajectoryApi.ConsoleOutput)["Encoded"]
 export type Caller = (typeof TrajectoryApi.Caller)["Encoded"]
 
 export type RolloutRow = (typeof TrajectoryApi.RolloutRow)["Encoded"]
