@@ -104,23 +104,11 @@ export const make = (
     administration: isFiles
       ? null
       : {
-          // Older services lack this endpoint.
-          mayDelete: (signal) =>
-            json<Wire.Caller>("/caller", {}, signal).then(
-              ({ roles }) => roles.includes("admin"),
-              (cause: unknown) => {
-                if (cause instanceof SourceError && cause.kind === "not-found") return false
-                throw cause
-              }
-            ),
+          mayDelete: async (signal) =>
+            (await ifPresent(json<Wire.Caller>("/caller", {}, signal), { roles: [] })).roles.includes("admin"),
           deleteRun: (run) => remove(of(run))
         },
-    console: (signal) =>
-      json<Wire.ConsoleOutput>("/console", {}, signal).catch((cause: unknown) => {
-        // Older services lack this endpoint.
-        if (cause instanceof SourceError && cause.kind === "not-found") return { lines: [] }
-        throw cause
-      }),
+    console: (signal) => ifPresent(json<Wire.ConsoleOutput>("/console", {}, signal), { lines: [] }),
     environments: async (run, signal) =>
       (await json<{ readonly environments: ReadonlyArray<Wire.EnvironmentRow> }>(`${of(run)}/environments`, {}, signal))
         .environments,
@@ -176,6 +164,13 @@ export const make = (
     }
   }
 }
+
+/** Older services lack the endpoint. */
+const ifPresent = <A>(answer: Promise<A>, otherwise: A): Promise<A> =>
+  answer.catch((cause: unknown) => {
+    if (cause instanceof SourceError && cause.kind === "not-found") return otherwise
+    throw cause
+  })
 
 const of = (run: string): string => `/runs/${encodeURIComponent(run)}`
 
