@@ -1,6 +1,6 @@
 /**
  * Trains published models on the tasks of `results/` and renews the figures that the pages show: `npm run results --
- * --models FOLDER [--python PATH] [--task NAME …] [--seed N …]`, or `-- --draw`. The folder has a folder for each model.
+ * --models FOLDER [--python PATH] [--task NAME …] [--seed N …]`, or `-- --draw`. The folder has one for each model.
  *
  * Prints its plan first, then runs each task with each seed as one `atropos up` with the task's committed
  * configuration, unless its metrics are there already. A task may have `rows.ts` or `rows.py`, which writes its rows,
