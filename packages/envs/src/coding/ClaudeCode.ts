@@ -16,5 +16,6 @@ export const claudeCode: CodingAgent = {
     CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(contextLength),
     CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(maxTokens)
   }),
-  shell: { tool: "Bash", args: (command) => ({ command, description: "Tries the shell" }) }
+  shell: { tool: "Bash", args: (command) => ({ command, description: "Tries the shell" }) },
+  needsShell: ["bash", "zsh"]
 }

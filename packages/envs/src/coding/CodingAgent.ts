@@ -39,6 +39,8 @@ export interface CodingAgent {
   readonly acp?: ReadonlyArray<string>
   /** Its tool that runs a command of the shell, with which it is tried at the start. */
   readonly shell: { readonly tool: string; readonly args: (command: string) => { readonly [name: string]: unknown } }
+  /** Shells of which the machine needs one in `PATH`; absent: any will do. */
+  readonly needsShell?: ReadonlyArray<string>
   /** Requests that are trained: all, or those that offer tools. Default: tools. */
   readonly trained?: "all" | "tools"
 }
