@@ -47,7 +47,7 @@ export const of = ({ agent, maxTokens, program, session, task }: Options): Agent
   const own = program ?? [agent.program]
   return {
     ...(agent.isOverAcp
-      ? { words: [...own, ...(agent.acp ?? [])], task }
+      ? { words: [...own, ...(agent.acp === undefined || "program" in agent.acp ? [] : agent.acp)], task }
       : { words: [...own, ...agent.args(word, model)] }),
     variables: agent.variables?.(model) ?? {},
     files: agent.files?.(model) ?? {},

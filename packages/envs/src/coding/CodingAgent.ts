@@ -35,8 +35,8 @@ export interface CodingAgent {
   readonly variables?: (model: AgentModel) => { readonly [name: string]: string }
   /** Files of its home, by their path in it. */
   readonly files?: (model: AgentModel) => { readonly [path: string]: string }
-  /** Arguments that start it as an agent of the Agent Client Protocol, for `--env.agent acp:NAME`. */
-  readonly acp?: ReadonlyArray<string>
+  /** For `--env.agent acp:NAME`: arguments that start it as an agent of that protocol, or the program that speaks it. */
+  readonly acp?: ReadonlyArray<string> | AcpProgram
   /** Its tool that runs a command of the shell, with which it is tried at the start. */
   readonly shell: { readonly tool: string; readonly args: (command: string) => { readonly [name: string]: unknown } }
   /** Shells of which the machine needs one in `PATH`; absent: any will do. */
@@ -44,6 +44,12 @@ export interface CodingAgent {
   /** Requests that are trained: all, or those that offer tools. Default: tools. */
   readonly trained?: "all" | "tools"
 }
+
+/** A program that runs a coding agent for clients of the Agent Client Protocol; has its variables and files unless it names others. */
+export interface AcpProgram extends Pick<
+  CodingAgent,
+  "program" | "install" | "minVersion" | "triedVersion" | "variables" | "files"
+> {}
 
 type Known = "minVersion" | "triedVersion" | "shell"
 
