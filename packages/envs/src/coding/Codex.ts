@@ -26,14 +26,12 @@ const settings = ({ baseURL, contextLength, name }: AgentModel) => ({
   check_for_update_on_startup: false
 })
 
+const pairs = (table: object): ReadonlyArray<string> =>
+  Object.entries(table).map(([name, value]) => `${name}=${toml(value)}`)
+
 /** A value of TOML. */
 const toml = (value: unknown): string =>
-  typeof value === "object" && value !== null
-    ? `{${Object.entries(value).map(([name, one]) => `${name}=${toml(one)}`)}}`
-    : JSON.stringify(value)
-
-const pairs = (model: AgentModel): ReadonlyArray<string> =>
-  Object.entries(settings(model)).map(([name, value]) => `${name}=${toml(value)}`)
+  typeof value === "object" && value !== null ? `{${pairs(value).join(",")}}` : JSON.stringify(value)
 
 export const codex: CodingAgent = {
   name: "codex",
@@ -47,14 +45,14 @@ export const codex: CodingAgent = {
     minVersion: "2.0.0",
     triedVersion: "2.6.0",
     variables: () => ({ INITIAL_AGENT_MODE: "agent-full-access" }),
-    files: (model) => ({ ".codex/config.toml": pairs(model).join("\n") })
+    files: (model) => ({ ".codex/config.toml": pairs(settings(model)).join("\n") })
   },
   args: (task, model) => [
     "exec",
     "--skip-git-repo-check",
     "--ignore-user-config",
     "--dangerously-bypass-approvals-and-sandbox",
-    ...pairs(model).flatMap((pair) => ["-c", pair]),
+    ...pairs(settings(model)).flatMap((pair) => ["-c", pair]),
     task
   ],
   shell: { tool: "exec_command", args: (command) => ({ cmd: command }) }

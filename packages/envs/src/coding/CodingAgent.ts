@@ -35,7 +35,7 @@ export interface CodingAgent {
   readonly variables?: (model: AgentModel) => { readonly [name: string]: string }
   /** Files of its home, by their path in it. */
   readonly files?: (model: AgentModel) => { readonly [path: string]: string }
-  /** For `--env.agent acp:NAME`: arguments that start it as an agent of that protocol, or the program that speaks it. */
+  /** For `--env.agent acp:NAME`: arguments with which it speaks that protocol, or the program that does it instead. */
   readonly acp?: ReadonlyArray<string> | AcpProgram
   /** Its tool that runs a command of the shell, with which it is tried at the start. */
   readonly shell: { readonly tool: string; readonly args: (command: string) => { readonly [name: string]: unknown } }
@@ -45,7 +45,7 @@ export interface CodingAgent {
   readonly trained?: "all" | "tools"
 }
 
-/** A program that runs a coding agent for clients of the Agent Client Protocol; has its variables and files unless it names others. */
+/** Runs a coding agent for clients of the Agent Client Protocol, with its variables and files unless it has others. */
 export interface AcpProgram extends Pick<
   CodingAgent,
   "program" | "install" | "minVersion" | "triedVersion" | "variables" | "files"
