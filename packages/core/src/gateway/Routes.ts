@@ -102,7 +102,8 @@ export const layer = (sessions: Sessions, options: Options): Layer.Layer<never, 
             const session = yield* sessions.find(secret)
             const { method } = yield* HttpServerRequest.HttpServerRequest
             const failure = SessionEndpoints.unknownPath(method, `/${rest}`, endpoints)
-            session.refused(failure)
+            // A read asks the model nothing: some agents look by one whether their provider is up.
+            if (method !== "GET" && method !== "HEAD") session.refused(failure)
             return yield* failure
           })
         )

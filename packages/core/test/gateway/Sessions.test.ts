@@ -218,6 +218,20 @@ describe("sessions of the gateway", () => {
     })
   )
 
+  it.live("answer a read of an unknown path with 404, which is no refused request; a POST to one is", () =>
+    TestGateway.use({ script: () => "yes" }, ({ gateway }) =>
+      Effect.gen(function* () {
+        const session = yield* gateway.open()
+        const url = `${session.anthropicBaseURL}/api/hello`
+        for (const method of ["HEAD", "GET"])
+          assert.strictEqual((yield* Effect.promise(() => fetch(url, { method }))).status, 404)
+        assert.isUndefined(yield* session.lastFailure)
+        assert.strictEqual((yield* post(url, {})).status, 404)
+        assert.include(yield* session.lastFailure, "unknown endpoint POST /api/hello")
+      })
+    )
+  )
+
   it.live("are named in logs by their ids, never by their secrets", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ cause, message }) => void lines.push(JSON.stringify([message, String(cause)])))

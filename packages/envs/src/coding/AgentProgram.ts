@@ -19,6 +19,7 @@ export interface AgentProgram {
   readonly task?: string
   readonly variables: { readonly [name: string]: string }
   readonly files: { readonly [path: string]: string }
+  readonly needsShell: ReadonlyArray<string>
 }
 
 /** For an agent that has to be told a length, if none is known: that of most current models. */
@@ -46,18 +47,29 @@ export const of = ({ agent, maxTokens, program, session, task }: Options): Agent
   const own = program ?? [agent.program]
   return {
     ...(agent.isOverAcp
-      ? { words: [...own, ...(agent.acp ?? [])], task }
+      ? { words: [...own, ...(agent.acp === undefined || "program" in agent.acp ? [] : agent.acp)], task }
       : { words: [...own, ...agent.args(word, model)] }),
     variables: agent.variables?.(model) ?? {},
-    files: agent.files?.(model) ?? {}
+    files: agent.files?.(model) ?? {},
+    needsShell: agent.needsShell ?? []
   }
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
+/** Without its shell an agent does nothing and ends well. */
+const shellFound = (shells: ReadonlyArray<string>): string => {
+  const missing = `this agent needs ${shells.join(" or ")} in the machine of the task: add it to the image`
+  return [
+    ...shells.map((shell) => `command -v ${quoted(shell)} >/dev/null`),
+    `{ echo ${quoted(missing)} >&2; exit 125; }`
+  ].join(" || ")
+}
+
 /** A script of the shell: a fresh home with the files, the variables, then the program instead of the shell. */
-export const script = ({ files, variables, words }: AgentProgram): string =>
+export const script = ({ files, needsShell, variables, words }: AgentProgram): string =>
   [
+    ...(needsShell.length === 0 ? [] : [shellFound(needsShell)]),
     'HOME=$(mktemp -d "${TMPDIR:-/tmp}/agent-home-XXXXXX") || exit 125; export HOME',
     ...Object.entries(files).map(
       ([path, text]) =>

@@ -7,6 +7,16 @@ export const claudeCode: CodingAgent = {
   install: "npm install --global @anthropic-ai/claude-code",
   minVersion: "2.1.0",
   triedVersion: "2.1.332",
+  acp: {
+    program: "claude-agent-acp",
+    install: "npm install --global @agentclientprotocol/claude-agent-acp",
+    minVersion: "0.100.0",
+    triedVersion: "0.101.0",
+    // Otherwise the model is asked whether a command may run.
+    files: () => ({
+      ".claude/settings.json": JSON.stringify({ permissions: { defaultMode: "bypassPermissions" } })
+    })
+  },
   args: (task) => ["-p", task, "--dangerously-skip-permissions", "--output-format", "text"],
   variables: ({ contextLength, maxTokens }) => ({
     IS_SANDBOX: "1",
@@ -16,5 +26,6 @@ export const claudeCode: CodingAgent = {
     CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(contextLength),
     CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(maxTokens)
   }),
-  shell: { tool: "Bash", args: (command) => ({ command, description: "Tries the shell" }) }
+  shell: { tool: "Bash", args: (command) => ({ command, description: "Tries the shell" }) },
+  needsShell: ["bash", "zsh"]
 }

@@ -35,13 +35,21 @@ export interface CodingAgent {
   readonly variables?: (model: AgentModel) => { readonly [name: string]: string }
   /** Files of its home, by their path in it. */
   readonly files?: (model: AgentModel) => { readonly [path: string]: string }
-  /** Arguments that start it as an agent of the Agent Client Protocol, for `--env.agent acp:NAME`. */
-  readonly acp?: ReadonlyArray<string>
+  /** For `--env.agent acp:NAME`: arguments with which it speaks that protocol, or the program that does it instead. */
+  readonly acp?: ReadonlyArray<string> | AcpProgram
   /** Its tool that runs a command of the shell, with which it is tried at the start. */
   readonly shell: { readonly tool: string; readonly args: (command: string) => { readonly [name: string]: unknown } }
+  /** Shells of which the machine needs one in `PATH`; absent: any will do. */
+  readonly needsShell?: ReadonlyArray<string>
   /** Requests that are trained: all, or those that offer tools. Default: tools. */
   readonly trained?: "all" | "tools"
 }
+
+/** Runs a coding agent for clients of the Agent Client Protocol, with its variables and files unless it has others. */
+export interface AcpProgram extends Pick<
+  CodingAgent,
+  "program" | "install" | "minVersion" | "triedVersion" | "variables" | "files"
+> {}
 
 type Known = "minVersion" | "triedVersion" | "shell"
 

@@ -51,13 +51,13 @@ export const find: (name: string) => Effect.Effect<Runnable, CodingAgentError | 
   yield* Acp.installed
   const own = name.slice(acp.length)
   const isNamed = names.includes(own) || (existsSync(resolve(own)) && /\.[cm]?[jt]s$/.test(own))
-  const agent: Runnable = isNamed ? yield* named(own) : yield* ofCommand(name, own)
+  const agent = isNamed ? yield* named(own) : yield* ofCommand(name, own)
   if (agent.acp === undefined) {
     return yield* new CodingAgentError({
       message: `agent: ${own} has no arguments for ACP: leave out "${acp}", or name a command that speaks it, as in "${acp}COMMAND --acp"`
     })
   }
-  return { ...agent, isOverAcp: true }
+  return { ...agent, ...("program" in agent.acp && agent.acp), isOverAcp: true }
 })
 
 const named = Effect.fnUntraced(function* (name: string) {

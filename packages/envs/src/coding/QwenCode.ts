@@ -32,5 +32,6 @@ export const qwenCode: CodingAgent = {
   shell: {
     tool: "run_shell_command",
     args: (command) => ({ command, is_background: false, description: "Tries the shell" })
-  }
+  },
+  needsShell: ["bash"]
 }

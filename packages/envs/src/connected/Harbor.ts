@@ -31,6 +31,7 @@ import { HarborError } from "../harbor/HarborError.ts"
 import { settings, type Settings } from "../harbor/HarborSettings.ts"
 import * as Images from "../harbor/Images.ts"
 import * as Leftovers from "../harbor/Leftovers.ts"
+import * as Listeners from "../harbor/Listeners.ts"
 import * as LocalBox from "../harbor/LocalBox.ts"
 import type { Task } from "../harbor/Task.ts"
 import * as Tasks from "../harbor/Tasks.ts"
@@ -63,7 +64,7 @@ const opener = Effect.fnUntraced(function* (
   HarborError | ProcessSupervisor.ProgramError,
   FileSystem.FileSystem | Scope.Scope
 > {
-  const { docker: program, grading, visible, where } = settings
+  const { docker: program, grading, network, visible, where } = settings
   if (where === "e2b") return yield* openCloud(settings, usage)
   const isLocal = (task: Task): boolean => where === "local" || (where === "auto" && !describesImage(task))
   const local = tasks.filter(isLocal)
@@ -76,6 +77,12 @@ const opener = Effect.fnUntraced(function* (
         })
     })
   }
+  yield* Listeners.warn(local, network, true)
+  yield* Listeners.warn(
+    tasks.filter((task) => !isLocal(task)),
+    network,
+    false
+  )
   const openLocal = LocalBox.open({ visible: visible.map((one) => resolve(one)) })
   if (local.length === tasks.length) return openLocal
   const words = Result.getOrElse(Words.split(program), () => [program])
@@ -130,6 +137,11 @@ export const layer = Environment.layer("harbor", settings, (chosen) =>
       return yield* new HarborError({
         message:
           "an agent's program in a cloud sandbox does not reach the gateway of this machine: leave out --env.command and --env.agent, or use --env.where docker"
+      })
+    }
+    if (chosen.network === "web" && chosen.where === "e2b") {
+      return yield* new HarborError({
+        message: "network: the proxy of web is on this machine: for sandboxes of E2B use task, none or public"
       })
     }
     const supervisor = yield* ProcessSupervisor.make

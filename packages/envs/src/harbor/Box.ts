@@ -73,12 +73,19 @@ export const words = (script: string, seconds: number | undefined): ReadonlyArra
 export const testScript =
   "chmod +x /tests/test.sh 2>/dev/null; /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1; exit 0"
 
-/** Decides on network access; `byDefault` applies if neither the task nor the setting specifies it. */
-export const hasNetwork = (
+/**
+ * Decides on a network: the machine's (`full`), or the Internet by a proxy (`web`). `byDefault` applies if neither the
+ * task nor the setting specifies it.
+ */
+export const networkOf = (
   { asksForNetwork, hasNetwork }: Pick<Machine, "asksForNetwork" | "hasNetwork">,
   network: Settings["network"],
   byDefault: boolean
-): boolean => hasNetwork && network !== "none" && (network === "public" || asksForNetwork === true || byDefault)
+): "none" | "full" | "web" => {
+  if (!hasNetwork || network === "none") return "none"
+  if (network !== "public" && asksForNetwork !== true && !byDefault) return "none"
+  return network === "web" ? "web" : "full"
+}
 
 /** Exit code if the machine's own `timeout` ended it. */
 const killed = 137

@@ -15,7 +15,7 @@ import * as Artifacts from "./Artifacts.ts"
 import * as Box from "./Box.ts"
 import * as Container from "./Container.ts"
 import type { Docker } from "./Docker.ts"
-import * as GatewayRelay from "./GatewayRelay.ts"
+import * as DockerNetwork from "./DockerNetwork.ts"
 import { HarborError } from "./HarborError.ts"
 import * as Healthcheck from "./Healthcheck.ts"
 import type { Images } from "./Images.ts"
@@ -47,24 +47,14 @@ export const open =
       const machine = limited(task.machine, cpus)
       const env = yield* Templates.resolve(task, "environment.env", task.machine.env, passed)
       const what = `the container of the task ${task.name} does not start`
-      const taskNetwork = networkOf(machine, network)
-      const joined: Container.Options["network"] =
-        gatewayUrl === null
-          ? taskNetwork
-          : `container:${yield* GatewayRelay.container({
-              docker,
-              supervisor,
-              gatewayUrl,
-              network: taskNetwork,
-              image: yield* images.empty,
-              libraries: yield* images.libraries
-            })}`
+      const connection = { docker, images, network, supervisor }
+      const joined = yield* DockerNetwork.joined({ ...connection, gatewayUrl, machine })
       const agent = yield* Container.scoped({
         docker,
         image,
         machine,
-        env,
-        network: joined,
+        env: { ...joined.variables, ...env },
+        network: joined.network,
         volumes: agentFolder === null ? [] : [`${agentFolder}:/agent:ro`],
         what
       })
@@ -93,20 +83,11 @@ export const open =
         const own = grading === "separate" || task.verifier.own !== undefined
         if (!task.verifier.own?.hasTests) yield* Tree.copy(`${task.folder}/tests`, tests)
         const volumes = [...(task.verifier.own?.hasTests ? [] : [`${tests}:/tests`]), `${verdicts}:/logs/verifier`]
+        const joined = yield* DockerNetwork.joined({ ...connection, gatewayUrl: null, machine: task.verifier })
+        const shared = { docker, agent, joined, task, volumes }
         const verifier = yield* own
-          ? apart({
-              cpus,
-              docker,
-              images,
-              agent,
-              image,
-              network,
-              passed,
-              task,
-              volumes,
-              staging: `${folder.path}/artifacts`
-            })
-          : same({ docker, agent, env, machine, network, task, volumes })
+          ? apart({ ...shared, cpus, images, image, passed, staging: `${folder.path}/artifacts` })
+          : same({ ...shared, env, machine })
         const tested = yield* verifier.exec({
           script: Box.testScript,
           seconds: task.verifier.seconds,
@@ -120,9 +101,6 @@ export const open =
 
       return { run, putSolution, grade } satisfies Box.Box
     })
-
-const networkOf = (machine: Parameters<typeof Box.hasNetwork>[0], network: Box.OpenOptions["network"]) =>
-  Box.hasNetwork(machine, network, true) ? "default" : "none"
 
 const limited = (machine: Machine, cpus: number | undefined): Machine =>
   cpus === undefined || machine.cpus === undefined ? machine : { ...machine, cpus: Math.min(cpus, machine.cpus) }
@@ -150,7 +128,7 @@ interface Grading {
   readonly docker: Docker
   readonly agent: Container.Container
   readonly task: Task
-  readonly network: Box.OpenOptions["network"]
+  readonly joined: DockerNetwork.Joined
   readonly volumes: ReadonlyArray<string>
 }
 
@@ -159,8 +137,8 @@ const same = Effect.fnUntraced(function* ({
   agent,
   docker,
   env,
+  joined,
   machine,
-  network,
   task,
   volumes
 }: Grading & { readonly env: Variables; readonly machine: Machine }): Effect.fn.Return<
@@ -181,8 +159,8 @@ const same = Effect.fnUntraced(function* ({
     docker,
     image: snapshot,
     machine,
-    env,
-    network: networkOf(task.verifier, network),
+    env: { ...joined.variables, ...env },
+    network: joined.network,
     volumes,
     volumesFrom: agent.name,
     what: `the verifier's container of the task ${task.name} does not start`
@@ -196,7 +174,7 @@ const apart = Effect.fnUntraced(function* ({
   docker,
   image,
   images,
-  network,
+  joined,
   passed,
   staging,
   task,
@@ -219,8 +197,8 @@ const apart = Effect.fnUntraced(function* ({
     docker,
     image: yield* images.of(task, machine),
     machine,
-    env: yield* Templates.resolve(task, "verifier.environment.env", machine.env, passed),
-    network: networkOf(task.verifier, network),
+    env: { ...joined.variables, ...(yield* Templates.resolve(task, "verifier.environment.env", machine.env, passed)) },
+    network: joined.network,
     volumes,
     what
   })

@@ -1,64 +1,61 @@
 /**
- * Connects an agent's program to the gateway without this machine's network: a socket file that leads to the gateway
- * and to nothing else, and a process that forwards the gateway's port to it on the agent's own loopback
+ * Connects a task's machine without this machine's network: a socket file that leads to the gateway, or to a proxy for
+ * the Internet, and to nothing else, and a process that forwards a port of the machine's own loopback to it
  * (`relayProcess`). The URLs of sessions are the same there, and their secrets remain the only key.
  */
-import { chmodSync, existsSync } from "node:fs"
-import { connect, createServer, type Socket } from "node:net"
+import { existsSync } from "node:fs"
+import { connect, createServer } from "node:net"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
-import * as Reason from "@atropos/core/base/Reason"
-import { Effect, FileSystem, Schema, type Scope } from "effect"
+import { Effect, type FileSystem, Schema, type Scope } from "effect"
 import type { ProcessSupervisor, ProgramError } from "../command/ProcessSupervisor.ts"
 import * as Program from "../command/Program.ts"
 import * as Container from "./Container.ts"
 import type { Docker } from "./Docker.ts"
 import { HarborError } from "./HarborError.ts"
+import * as SocketFile from "./SocketFile.ts"
+import type { Variables } from "./Task.ts"
+import * as WebProxy from "./WebProxy.ts"
 
-export interface GatewaySocket {
+/** A socket file of this machine, and the port in the task's machine that leads to it. */
+export interface Door {
   readonly path: string
-  /** The port of the gateway, and of the relay. */
   readonly port: number
 }
 
-const cannotListen = (cause: unknown) =>
-  new HarborError({ message: `cannot open a socket to the gateway: ${Reason.of(cause)}`, cause })
-
-/** A socket file that leads to the gateway at a URL of this machine's loopback, until the scope closes. */
-export const socket = Effect.fn("GatewayRelay.socket")(function* (
-  gatewayUrl: string,
-  supervisor: ProcessSupervisor
-): Effect.fn.Return<GatewaySocket, HarborError | ProgramError, FileSystem.FileSystem | Scope.Scope> {
-  const fs = yield* FileSystem.FileSystem
-  // Among the temporary files: the path of a socket has at most 107 bytes.
-  const folder = yield* Effect.mapError(fs.makeTempDirectoryScoped({ prefix: "atropos-gateway-" }), cannotListen)
-  yield* supervisor.folder(folder)
-  const path = `${folder}/socket`
-  const { hostname, port } = new URL(gatewayUrl)
-  const open = new Set<Socket>()
-  const server = createServer({ allowHalfOpen: true }, (client) => {
-    const gateway = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
-    for (const one of [client, gateway]) open.add(one.once("close", () => open.delete(one)))
+/** Forwards connections to the gateway, which is on this machine's loopback. */
+const toGateway = (target: WebProxy.Target) =>
+  createServer({ allowHalfOpen: true }, (client) => {
+    const gateway = connect({ ...target, allowHalfOpen: true })
     client.on("error", () => gateway.destroy()).pipe(gateway)
     gateway.on("error", () => client.destroy()).pipe(client)
+    client.on("close", () => gateway.destroy())
   })
-  yield* Effect.acquireRelease(
-    Effect.callback<void, HarborError>((resume) => {
-      server
-        .once("error", (cause) => resume(Effect.fail(cannotListen(cause))))
-        .listen(path, () => {
-          // The folder is this user's alone; the socket is mounted where the agent has another.
-          chmodSync(path, 0o666)
-          resume(Effect.void)
-        })
-    }),
-    () =>
-      Effect.sync(() => {
-        server.close()
-        for (const one of open) one.destroy()
-      })
-  )
-  return { path, port: Number(port) }
+
+const webPorts = [3128, 3129] as const
+
+/** Opens what a machine needs, until the scope closes, with the variables by which its programs find the proxy. */
+export const doors = Effect.fn("GatewayRelay.doors")(function* ({
+  gatewayUrl,
+  hasWeb,
+  supervisor
+}: {
+  readonly gatewayUrl: string | null
+  readonly hasWeb: boolean
+  readonly supervisor: ProcessSupervisor
+}): Effect.fn.Return<
+  { readonly doors: ReadonlyArray<Door>; readonly variables: Variables },
+  HarborError | ProgramError,
+  FileSystem.FileSystem | Scope.Scope
+> {
+  const all: Array<Door> = []
+  const gateway = gatewayUrl === null ? undefined : WebProxy.targetOf(new URL(gatewayUrl))
+  if (gateway !== undefined)
+    all.push({ path: yield* SocketFile.listen(toGateway(gateway), supervisor), port: gateway.port })
+  if (!hasWeb) return { doors: all, variables: {} }
+  const port = webPorts.find((one) => one !== all[0]?.port)!
+  all.push({ path: yield* SocketFile.listen(WebProxy.make({ gateway }), supervisor), port })
+  return { doors: all, variables: WebProxy.variables(port) }
 })
 
 /** Maximum memory of the relay. */
@@ -95,25 +92,23 @@ export const libraries = Effect.fn("GatewayRelay.libraries")(function* (
   return all.filter((path) => path.startsWith("/") && existsSync(path))
 })
 
-/** A container whose network has the gateway on its loopback, for the agent's to join; returns its name. */
+/** A container whose network has these doors on its loopback, for another to join; returns its name. */
 export const container = Effect.fn("GatewayRelay.container")(function* ({
   docker,
-  gatewayUrl,
+  doors,
   image,
   libraries,
-  network,
-  supervisor
+  network
 }: {
   readonly docker: Docker
+  readonly doors: ReadonlyArray<Door>
   /** One without files. */
   readonly image: string
   readonly libraries: ReadonlyArray<string>
-  readonly supervisor: ProcessSupervisor
-  readonly gatewayUrl: string
   readonly network: Container.Options["network"]
-}): Effect.fn.Return<string, HarborError | ProgramError, FileSystem.FileSystem | Scope.Scope> {
-  const { path, port } = yield* socket(gatewayUrl, supervisor)
+}): Effect.fn.Return<string, HarborError | ProgramError, Scope.Scope> {
   const file = isSource ? "/relay.mts" : "/relay.mjs"
+  const inside = doors.map(({ port }, index) => ({ path: `/door${index}`, port }))
   const { name } = yield* Container.scoped({
     docker,
     image,
@@ -122,11 +117,11 @@ export const container = Effect.fn("GatewayRelay.container")(function* ({
     volumes: [
       `${process.execPath}:/node:ro`,
       `${script}:${file}:ro`,
-      `${path}:/gateway`,
+      ...doors.map(({ path }, index) => `${path}:/door${index}`),
       ...libraries.map((library) => `${library}:${library}:ro`)
     ],
     env: { LD_LIBRARY_PATH: [...new Set(libraries.map((library) => dirname(library)))].join(":") },
-    command: ["/node", file, "/gateway", String(port), Container.ready],
+    command: ["/node", file, JSON.stringify(inside), Container.ready],
     // A label of SELinux would keep it from files of this machine.
     options: ["--read-only", "--cap-drop", "ALL", "--security-opt", "label=disable"],
     what: "the container that leads to the gateway does not start"
@@ -135,11 +130,7 @@ export const container = Effect.fn("GatewayRelay.container")(function* ({
 })
 
 /** The relay in namespaces of this machine: files that are visible there, and the beginning of its command. */
-export const files = ({ path }: GatewaySocket): ReadonlyArray<string> => [process.execPath, script, path]
-export const prefix = ({ path, port }: GatewaySocket): ReadonlyArray<string> => [
-  process.execPath,
-  script,
-  path,
-  String(port),
-  ""
-]
+export const files = (doors: ReadonlyArray<Door>): ReadonlyArray<string> =>
+  doors.length === 0 ? [] : [process.execPath, script, ...doors.map(({ path }) => path)]
+export const prefix = (doors: ReadonlyArray<Door>): ReadonlyArray<string> =>
+  doors.length === 0 ? [] : [process.execPath, script, JSON.stringify(doors), ""]

@@ -75,9 +75,9 @@ export const settings = Environment.settings({
   solvedAt: Environment.field(Schema.Finite, 1, "a score at or above this counts as solved"),
   docker: Environment.field(Schema.NonEmptyString, "docker", "the client of the Docker daemon, such as podman"),
   network: Environment.field(
-    Schema.Literals(["task", "none", "public"]),
+    Schema.Literals(["task", "web", "none", "public"]),
     "task",
-    "network of tasks: task: as the task specifies (default: none behind bubblewrap, Docker's default in a container); none; public: also for tasks that do not request it. Behind bubblewrap it is this machine's, its loopback included"
+    "network of tasks: task: as the task specifies (default: none behind bubblewrap, Docker's default in a container); web: the same, but by a proxy for HTTP that leads to public addresses alone; none; public: also for tasks that do not request it. Behind bubblewrap it is this machine's, its loopback included"
   ),
   pass: Environment.field(
     texts,

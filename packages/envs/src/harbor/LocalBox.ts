@@ -6,8 +6,8 @@
  * `/app`). An agent's commands see the system read-only, their working directory, `/tmp` and `/logs/agent`; their
  * processes end with each command. The tests run in their own namespaces, with copies of `tests/` and a
  * `/logs/verifier` that were invisible to the agent, and a home that it could not write to. The network, if the task or
- * a setting requests one, is this machine's, including all services on its loopback; without one, an agent's program
- * reaches the gateway alone.
+ * a setting requests one, is this machine's, including all services on its loopback, or a proxy for the Internet alone;
+ * without one, an agent's program reaches the gateway alone.
  */
 import { posix } from "node:path"
 import { Effect, FileSystem, type Path, type Scope } from "effect"
@@ -84,14 +84,14 @@ interface Running {
   readonly mounts: ReadonlyArray<Mount>
   readonly visible: ReadonlyArray<string>
   readonly hasNetwork: boolean
-  /** Where the gateway is, without a network. */
-  readonly gateway?: GatewayRelay.GatewaySocket | undefined
+  /** What is reached without a network. */
+  readonly doors: ReadonlyArray<GatewayRelay.Door>
   readonly home: string
   readonly env: Variables
 }
 
 const run = Effect.fnUntraced(function* (
-  { env, gateway, hasNetwork, home, mounts, task, visible, supervisor, workdir }: Running,
+  { doors, env, hasNetwork, home, mounts, task, visible, supervisor, workdir }: Running,
   { env: own = {}, input = "", script, seconds }: Box.Run
 ): Effect.fn.Return<Program.Printed, ProgramError> {
   const folders = new Set([...Jail.system, ...Confinement.network])
@@ -105,11 +105,11 @@ const run = Effect.fnUntraced(function* (
     ...mounts.flat(),
     // After the mounts: a folder below /tmp would be covered by the task's own.
     ...visible.flatMap((folder) => ["--ro-bind-try", folder, folder]),
-    ...(gateway === undefined ? [] : GatewayRelay.files(gateway).flatMap((file) => ["--ro-bind", file, file])),
+    ...GatewayRelay.files(doors).flatMap((file) => ["--ro-bind", file, file]),
     "--chdir",
     workdir,
     "--",
-    ...(gateway === undefined ? [] : GatewayRelay.prefix(gateway)),
+    ...GatewayRelay.prefix(doors),
     ...inside.words
   ]
   const output = Program.makeOutput()
@@ -121,13 +121,31 @@ const run = Effect.fnUntraced(function* (
     variables: { PATH: kept["PATH"] ?? "", LANG: "C.UTF-8", HOME: home, ...inside.env },
     input,
     outputBytes: Box.outputBytes,
-    memoryBytes:
-      (task.machine.memoryMb ?? defaultMegabytes) * 1e6 + (gateway === undefined ? 0 : GatewayRelay.maxBytes),
+    memoryBytes: (task.machine.memoryMb ?? defaultMegabytes) * 1e6 + (doors.length === 0 ? 0 : GatewayRelay.maxBytes),
     output
   })
   // The limit inside fires first, if the machine has one.
   const ending = yield* Docker.within(running, seconds === undefined ? undefined : seconds + 5)
   return { ending, stdout: output.stdout(), complaint: output.complaint() }
+})
+
+/** The network of an agent, or of its tests; a program on this machine's network reaches the gateway by that. */
+const connected = Effect.fnUntraced(function* ({
+  gatewayUrl,
+  machine,
+  network,
+  supervisor
+}: Pick<Box.OpenOptions, "gatewayUrl" | "network" | "supervisor"> & {
+  readonly machine: Parameters<typeof Box.networkOf>[0]
+}): Effect.fn.Return<
+  Pick<Running, "doors" | "env" | "hasNetwork">,
+  HarborError | ProgramError,
+  FileSystem.FileSystem | Scope.Scope
+> {
+  const kind = Box.networkOf(machine, network, false)
+  if (kind === "full") return { hasNetwork: true, doors: [], env: {} }
+  const { doors, variables } = yield* GatewayRelay.doors({ gatewayUrl, hasWeb: kind === "web", supervisor })
+  return { hasNetwork: false, doors, env: variables }
 })
 
 export const open =
@@ -138,8 +156,7 @@ export const open =
       const copy = (from: string, to: string) => Effect.provideService(Tree.copy(from, to), FileSystem.FileSystem, fs)
       const folder = yield* WorkingFolder.scoped({ supervisor, copyOf: null, keptIn })
       const { machine } = task
-      const hasNetwork = Box.hasNetwork(machine, network, false)
-      const gateway = gatewayUrl === null || hasNetwork ? undefined : yield* GatewayRelay.socket(gatewayUrl, supervisor)
+      const agentNetwork = yield* connected({ gatewayUrl, machine, network, supervisor })
       const files = `${task.folder}/environment`
       const made = (name: string) => Effect.as(fs.makeDirectory(`${folder.path}/${name}`), `${folder.path}/${name}`)
       const work = `${folder.path}/work`
@@ -154,13 +171,13 @@ export const open =
       }
       const [temporary, agentLogs, artifacts] = yield* Effect.all([made("tmp"), made("agent"), made("artifacts")])
       const env = yield* Templates.resolve(task, "environment.env", machine.env, passed)
-      const shared = { supervisor, task, workdir, visible, env }
+      const shared = { supervisor, task, workdir, visible }
       let solution: ReadonlyArray<Mount> = []
       const agent = (): Running => ({
         ...shared,
         home: workdir,
-        hasNetwork,
-        gateway,
+        ...agentNetwork,
+        env: { ...agentNetwork.env, ...env },
         mounts: [
           ["--bind", temporary, "/tmp"],
           ["--bind", work, workdir],
@@ -183,11 +200,13 @@ export const open =
           const tests = `${folder.path}/tests`
           const [verdicts, own] = yield* Effect.all([made("verifier"), made("verifier-tmp")])
           yield* copy(`${task.folder}/tests`, tests)
+          const testNetwork = yield* connected({ gatewayUrl: null, machine: task.verifier, network, supervisor })
           const tested = yield* run(
             {
               ...shared,
               home: "/tmp",
-              hasNetwork: Box.hasNetwork(task.verifier, network, false),
+              ...testNetwork,
+              env: { ...testNetwork.env, ...env },
               mounts: [
                 ["--bind", own, "/tmp"],
                 ["--bind", work, workdir],
@@ -204,7 +223,11 @@ export const open =
             }
           )
           return Box.verdictOf(task, tested, verdicts)
-        }).pipe(Effect.catchTag("PlatformError", (cause) => Effect.fail(failed(cause))))
+        }).pipe(
+          Effect.scoped,
+          Effect.provideService(FileSystem.FileSystem, fs),
+          Effect.catchTag("PlatformError", (cause) => Effect.fail(failed(cause)))
+        )
       } satisfies Box.Box
     }).pipe(Effect.catchTag("PlatformError", (cause) => Effect.fail(failed(cause)))) satisfies Effect.Effect<
       Box.Box,

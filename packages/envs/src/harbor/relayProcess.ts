@@ -1,6 +1,6 @@
 /**
- * Forwards a port of its own loopback to a socket file: `relayProcess SOCKET PORT READY`. It prints READY once it
- * listens, and ends with its input; or it runs the command that follows, and ends with its exit code.
+ * Forwards ports of its own loopback to socket files: `relayProcess [{"path":SOCKET,"port":PORT},…] READY`. It prints
+ * READY once it listens, and ends with its input; or it runs the command that follows, and ends with its exit code.
  *
  * Runs next to an agent that has no network, in the same namespace. Imports nothing of the project: only its file is
  * mounted there.
@@ -8,7 +8,9 @@
 import { spawn } from "node:child_process"
 import { connect, createServer } from "node:net"
 
-const [path = "", port, ready = "", ...command] = process.argv.slice(2)
+const [json = "", ready = "", ...command] = process.argv.slice(2)
+// Only `GatewayRelay` writes it.
+const doors = JSON.parse(json) as ReadonlyArray<{ readonly path: string; readonly port: number }>
 
 const listening = (): void => {
   if (command.length === 0) {
@@ -25,8 +27,13 @@ const listening = (): void => {
     .on("exit", (code) => process.exit(code ?? 137))
 }
 
-createServer({ allowHalfOpen: true }, (client) => {
-  const gateway = connect({ path, allowHalfOpen: true })
-  client.on("error", () => gateway.destroy()).pipe(gateway)
-  gateway.on("error", () => client.destroy()).pipe(client)
-}).listen(Number(port), "127.0.0.1", listening)
+let count = 0
+for (const { path, port } of doors)
+  createServer({ allowHalfOpen: true }, (client) => {
+    const gateway = connect({ path, allowHalfOpen: true })
+    client.on("error", () => gateway.destroy()).pipe(gateway)
+    gateway.on("error", () => client.destroy()).pipe(client)
+  }).listen(port, "127.0.0.1", () => {
+    count++
+    if (count === doors.length) listening()
+  })

@@ -1,9 +1,10 @@
 /** A coding agent by a preset of a user's own, and what is said at the start if it cannot be trained. */
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
+import * as Executable from "@atropos/core/base/system/Executable"
 import { Context, Effect, Exit, Layer, Option, Result, Stream } from "effect"
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { defineAgent } from "../../src/agent/Agent.ts"
@@ -179,6 +180,28 @@ describe("a coding agent", () => {
     assert.strictEqual(first, '"$HOME" 9')
     assert.isTrue(second.startsWith(`${folder}/agent-home-`))
     assert.isTrue(second.endsWith(" it's $HOME a 'b' $c"))
+  })
+
+  it.each(CodingAgents.presets)("fails by name in a machine without its shell, if it needs one: $name", (agent) => {
+    const session = { baseURL: "", anthropicBaseURL: "", apiKey: "any", modelName: "m" }
+    const made = AgentProgram.of({ agent, program: ["true"], task: "", session, maxTokens: 5 })
+    const folder = mkdtempSync(join(tmpdir(), "atropos-test-"))
+    for (const name of ["mktemp", "mkdir", "dirname", "true"]) symlinkSync(Executable.find(name)!, join(folder, name))
+    const run = () =>
+      spawnSync("/bin/sh", ["-c", AgentProgram.script(made)], {
+        encoding: "utf8",
+        env: { PATH: folder, TMPDIR: folder }
+      })
+    const [first, ...others] = agent.needsShell ?? []
+    const without = run()
+    if (first === undefined) assert.strictEqual(without.status, 0, without.stderr)
+    else {
+      assert.strictEqual(without.status, 125)
+      assert.include(without.stderr, `this agent needs ${[first, ...others].join(" or ")} `)
+      symlinkSync("/bin/sh", join(folder, first))
+      assert.strictEqual(run().status, 0)
+    }
+    rmSync(folder, { recursive: true })
   })
 
   it("is in the documentation with the version that was tried", () => {

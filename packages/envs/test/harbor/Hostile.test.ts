@@ -63,6 +63,7 @@ describe(`hostile Harbor tasks on this machine${skipped}`, () => {
         ['[environment]\nnetwork_mode = "public"', {}, true, true],
         ["[environment]\nallow_internet = true", {}, true, true],
         ['[environment]\nnetwork_mode = "public"', { network: "none" }, false, false],
+        ['[environment]\nnetwork_mode = "public"', { network: "web" }, false, false],
         ['[environment]\nnetwork_mode = "no-network"', { network: "public" }, false, false],
         ['[agent]\nnetwork_mode = "public"', {}, true, false],
         ['[verifier]\nnetwork_mode = "public"', {}, false, true]
@@ -101,6 +102,32 @@ describe(`hostile Harbor tasks on this machine${skipped}`, () => {
       assert.strictEqual(count(), 0)
       // The exit code of the program is that of the command.
       assert.deepInclude(figures, { "agent/threw": 1 })
+    })
+  )
+
+  suite(
+    "have the Internet by a proxy that leads to nothing of this machine, if so set, and the gateway next to it",
+    Effect.gen(function* () {
+      const { count, port } = yield* service
+      // The second is sent to the proxy, which refuses it.
+      const reach = `found = [await fetch("http://127.0.0.1:${port}").then(() => 0, ({ cause }) => cause.code), await fetch("http://169.254.169.254").catch((e) => require("util").inspect(e).match(/response [(]([0-9]+)/)[1])]`
+      const ask = `await fetch(process.env.OPENAI_BASE_URL + "/chat/completions", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ messages: [{ role: "user", content: "Who?" }] }) })`
+      const program = `(async () => { const ${reach}; ${ask}; require("fs").writeFileSync("found.txt", found.join()) })()`
+      const probe = `exec 3<>/dev/tcp/127.0.0.1/3128; printf 'GET http://127.0.0.1:${port}/ HTTP/1.0\r\n\r\n' >&3; grep -c 'not a public' <&3`
+      const { group, told } = yield* Rolling.rolledOut(
+        {
+          ...one,
+          network: "web",
+          tasks: yield* task(
+            '[environment]\nnetwork_mode = "public"',
+            `[ "$(cat found.txt) $(${probe})" = "ECONNREFUSED,403 1" ] && echo 1 > /logs/verifier/reward.txt; cat found.txt`
+          ),
+          command: `'${process.execPath}' -e '${program}'`
+        },
+        () => "Ada"
+      )
+      assert.deepStrictEqual(Array.from(group?.scores ?? []), [1], told)
+      assert.strictEqual(count(), 0)
     })
   )
 

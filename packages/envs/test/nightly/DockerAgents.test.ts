@@ -1,13 +1,12 @@
 /** Real coding agents, unmodified, in containers of a real Docker Engine without a network. */
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Tokenizer } from "@atropos/core"
+import * as Executable from "@atropos/core/base/system/Executable"
 import { Effect, FileSystem, Layer } from "effect"
+import { spawnSync } from "node:child_process"
 import { dirname } from "node:path"
 import * as CodingAgents from "../../src/coding/CodingAgents.ts"
-import * as ProcessSupervisor from "../../src/command/ProcessSupervisor.ts"
-import * as Words from "../../src/base/Words.ts"
 import * as Harbor from "../../src/connected/Harbor.ts"
-import * as GatewayRelay from "../../src/harbor/GatewayRelay.ts"
 import * as ContainerTasks from "../harbor/ContainerTasks.ts"
 import * as Engine from "../harbor/Engine.ts"
 import * as Rolling from "../harbor/Rolling.ts"
@@ -15,16 +14,22 @@ import * as RolledOut from "../coding/RolledOut.ts"
 import * as LoggedPolicy from "../long/agents/LoggedPolicy.ts"
 import * as Programs from "../long/agents/Programs.ts"
 
-/** A task whose image has this process's Node, as `/node`, and the system's libraries that programs need. */
-const task = Effect.gen(function* () {
+/** The libraries of programs of this machine, and their loader. */
+const librariesOf = (programs: ReadonlyArray<string>): ReadonlyArray<string> =>
+  spawnSync("ldd", [...programs], { encoding: "utf8" }).stdout.match(/\/\S+(?= \(0x)/g) ?? []
+
+/** A task whose image has bash and this process's Node, with their libraries and those of a program. */
+const task = Effect.fnUntraced(function* (program: string) {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* ContainerTasks.task("shared", {
-    "environment/Dockerfile": (text) => `${text}COPY root /\n`,
+    "environment/Dockerfile": (text) => `${text}RUN mkdir -p /usr/bin && ln -s /bin/env /usr/bin/env\nCOPY root /\n`,
     "task.toml": (text) => text.replaceAll("timeout_sec = 60.0", "timeout_sec = 3600.0").replace("512", "4096")
   })
   const root = `${folder}/environment/root`
-  const libraries = yield* GatewayRelay.libraries(yield* ProcessSupervisor.make)
-  for (const [from, to] of [[process.execPath, "/node"] as const, ...libraries.map((one) => [one, one] as const)]) {
+  const shell = Executable.find("bash")!
+  const libraries = new Set(librariesOf([process.execPath, shell, program]))
+  const copies = [[process.execPath, "/bin/node"], [shell, "/bin/bash"], ...[...libraries].map((one) => [one, one])]
+  for (const [from = "", to = ""] of copies) {
     yield* fs.makeDirectory(dirname(`${root}${to}`), { recursive: true })
     yield* fs.copyFile(from, `${root}${to}`)
   }
@@ -44,11 +49,11 @@ describe(`a coding agent in a container${Engine.skipped}`, () => {
           const { figures, groups } = yield* RolledOut.firstItem.pipe(
             Effect.provide(
               Harbor.layer({
-                tasks: yield* task,
+                tasks: yield* task(program!.path),
                 docker: engine.program,
                 agent: agent.name,
                 agentFolder,
-                command: Words.join(["/node", `/agent/node_modules/.bin/${name}`]),
+                command: `/agent/node_modules/.bin/${name}`,
                 groupSize: 2,
                 ensureScoresAreNotSame: false,
                 maxTokenLength: 4096

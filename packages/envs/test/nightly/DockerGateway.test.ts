@@ -42,14 +42,16 @@ describe(`programs in containers${Engine.skipped}`, () => {
         `for path in / /sessions /v1/models /reward /s/${"0".repeat(32)}/v1/models; do wget -q -O - ${root}$path && echo $path; done`,
         'wget -q -O - $OPENAI_BASE_URL/models | grep -o \'"object":"list"\'',
         "find / -type s",
-        "ls /gateway /node /relay.mts /relay.mjs",
+        "ls /door0 /node /relay.mts /relay.mjs",
+        'printf "GET http://172.17.0.1:8002/ HTTP/1.0\\r\\n\\r\\n" | nc -w 5 127.0.0.1 3128 | grep -o "172.17.0.1 is not a public address"',
         "for one in /sys/class/net/*; do echo ${one##*/}; done"
       ].join("; ")
       const list = '"object":"list"\n'
-      for (const [mode, reached] of [
-        ["no-network", `${list}lo`],
+      for (const [mode, network, reached] of [
+        ["no-network", "task", `${list}lo`],
+        ["public", "web", `${list}172.17.0.1 is not a public address\nlo`],
         // Of a network by Docker: all that its bridge leads to.
-        ["public", `172.17.0.1:8002\n169.254.169.254:80\n${list}eth0\nlo`]
+        ["public", "task", `172.17.0.1:8002\n169.254.169.254:80\n${list}eth0\nlo`]
       ] as const) {
         const keepFoldersIn = yield* fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })
         const { figures, group, told } = yield* Rolling.rolledOut(
@@ -57,8 +59,10 @@ describe(`programs in containers${Engine.skipped}`, () => {
             tasks: yield* ContainerTasks.asked(mode),
             docker: program,
             groupSize: 1,
+            network,
             keepFoldersIn,
-            command: `(${probe}) > probe.txt 2>/dev/null; ${ContainerTasks.asking}`
+            // By a proxy busybox makes a GET of a POST.
+            command: `(${probe}) > probe.txt 2>/dev/null; unset http_proxy; ${ContainerTasks.asking}`
           },
           ContainerTasks.model
         )
@@ -66,7 +70,7 @@ describe(`programs in containers${Engine.skipped}`, () => {
         assert.deepStrictEqual(Array.from(group.scores), [1])
         assert.deepInclude(figures, { "agent/sessions": 1, "agent/failed": 0 })
         const [printed = ""] = globSync(`${keepFoldersIn}/*/work/verifier/test-stdout.txt`)
-        assert.strictEqual(readFileSync(printed, "utf8").trim(), reached, mode)
+        assert.strictEqual(readFileSync(printed, "utf8").trim(), reached, `${mode} ${network}`)
       }
     })
   )

@@ -137,7 +137,7 @@ export const open =
         yield* must(sandbox, "cannot prepare a sandbox", `mkdir -p ${folders}; chmod 777 ${folders}`)
         return sandbox
       })
-      const agent = yield* started(Box.hasNetwork(machine, network, false))
+      const agent = yield* started(Box.networkOf(machine, network, false) === "full")
       const files = `${task.folder}/environment`
       const hasFiles = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(files), () => false))
       if (machine.image._tag === "None" && hasFiles) {
@@ -149,7 +149,7 @@ export const open =
       const paths = yield* Artifacts.paths(task, [workdir, ...task.artifacts])
 
       const grade: Box.Box["grade"] = Effect.gen(function* () {
-        const verifier = yield* started(Box.hasNetwork(task.verifier, network, false))
+        const verifier = yield* started(Box.networkOf(task.verifier, network, false) === "full")
         yield* move(agent, verifier, task, paths)
         yield* must(
           verifier,

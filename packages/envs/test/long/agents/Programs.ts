@@ -11,7 +11,7 @@ import type { CodingAgent } from "../../../src/coding/CodingAgent.ts"
 const folder = process.env["ATROPOS_TEST_AGENTS"]
 
 /** The path of an agent's program; undefined if it is not installed. */
-export const pathOf = ({ program }: CodingAgent): string | undefined => {
+export const pathOf = ({ program }: Pick<CodingAgent, "program">): string | undefined => {
   const inFolder = folder === undefined ? [] : globSync(join(folder, "*/node_modules/.bin", program))
   const inPath = (process.env["PATH"] ?? "").split(delimiter).map((one) => join(one, program))
   return [...inFolder, ...inPath].find((file) => existsSync(file))
@@ -22,7 +22,7 @@ export interface Installed {
   readonly version: string
 }
 
-export const installed = (agent: CodingAgent): Installed | undefined => {
+export const installed = (agent: Pick<CodingAgent, "program">): Installed | undefined => {
   const path = pathOf(agent)
   if (path === undefined) return undefined
   // Some write into their home even then.
