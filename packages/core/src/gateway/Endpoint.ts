@@ -105,7 +105,7 @@ interface Asking<Read> {
 const whole = Effect.fnUntraced(function* <Read>({ dialect, limits, model, session, turn }: Asking<Read>) {
   const { ignored, request } = turn
   const written = (response: Asked): unknown => dialect.answer(turn, answeredOf(response, model), session.memory)
-  const sampling = yield* Effect.forkScoped(session.ask(request, ignored))
+  const sampling = yield* Effect.forkScoped(session.ask(request, ignored, model))
   const response = yield* Effect.timeoutOption(Fiber.join(sampling), limits.responseBegins)
   if (Option.isSome(response)) {
     return HttpServerResponse.jsonUnsafe(written(response.value), { headers: idHeaders(response.value.id) })
@@ -151,7 +151,7 @@ const streamed = Effect.fnUntraced(function* <Read>({ dialect, limits, model, se
     Deferred.doneUnsafe(first, Exit.void)
   }
   const sampling = session
-    .ask(request, ignored, {
+    .ask(request, ignored, model, {
       onStart: (response) => {
         begun = headOf(response, model)
         events = dialect.stream(turn, begun, session.memory)

@@ -142,10 +142,10 @@ describe("a request that a model cannot take as it is", () => {
 })
 
 describe("a session that trains requests with tools", () => {
-  it.live("records the others without training them, and has one sequence", () =>
+  it.live("records the others, and those for another model, without training them, and has one sequence", () =>
     use(
       {
-        script: ["A title", call("look", {}), "It is there.", "[suggestion]"],
+        script: ["A title", call("look", {}), "It is there.", "[suggestion]", "Another title"],
         session: { trained: Trained.by.tools }
       },
       (session) =>
@@ -161,11 +161,12 @@ describe("a session that trains requests with tools", () => {
           ]
           const { content } = yield* ask(session, { messages: second, tools: [look] })
           yield* ask(session, { messages: [...second, { role: "assistant", content }, user("Suggest.")] })
-          assert.strictEqual((yield* session.counts).untrained, 2)
+          yield* ask(session, { model: "a-small-one", messages: [user("Give it a title.")], tools: [look] })
+          assert.strictEqual((yield* session.counts).untrained, 3)
           const { leftOut, sequences } = yield* session.recording
           assert.deepStrictEqual(
             leftOut.map(({ reason }) => reason),
-            ["untrained", "untrained"]
+            ["untrained", "untrained", "untrained"]
           )
           assert.strictEqual(sequences.length, 1)
           assert.strictEqual(sequences[0]!.turns?.length, 2)

@@ -89,6 +89,7 @@ export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, 
   const ask = Effect.fn("Conversations.ask")(function* (
     request: ChatRequest,
     ignored: ReadonlyArray<string>,
+    model: string,
     handler?: StreamHandler
   ) {
     yield* PromptLimit.check(bounds, request)
@@ -97,7 +98,7 @@ export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, 
     const continued = chats.continued(chain, quoted)
     const session = continued?.session ?? (yield* begin())
     const response = yield* session
-      .ask(request, ignored, handler)
+      .ask(request, ignored, model, handler)
       .pipe(Effect.onError(() => Effect.sync(() => continued?.undo())))
     for (const { message } of response.choices) {
       const digest = digestOf(chain.at(-1) ?? "", message)

@@ -34,10 +34,11 @@ import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 export interface ChatHandler {
   readonly modelName: string
   readonly memory: Memory
-  /** Samples the answer to a request; `ignored` are the parameters that its dialect ignored. */
+  /** Samples the answer to a request; `ignored` are the parameters that its dialect ignored, `model` what it names. */
   readonly ask: (
     request: ChatRequest,
     ignored: ReadonlyArray<string>,
+    model: string,
     handler?: StreamHandler
   ) => Effect.Effect<Asked, Failure>
   readonly refused: (failure: Failure) => void
@@ -108,6 +109,7 @@ export const make = (input: Options): OpenSession => {
   const counted = RequestCounts.make()
   const failures: Array<InferenceError> = []
   let requests = 0
+  let modelWithTools: string | undefined
   let inFlight = 0
   let lastUsed = input.openedAtMillis
   let longest: ReadonlyArray<Message> = []
@@ -132,12 +134,14 @@ export const make = (input: Options): OpenSession => {
   }
 
   const ask = Effect.fn("GatewaySession.ask")(
-    function* (requested: ChatRequest, passedOver: ReadonlyArray<string>, handler?: StreamHandler) {
+    function* (requested: ChatRequest, passedOver: ReadonlyArray<string>, model: string, handler?: StreamHandler) {
       if (inFlight >= limits.requestsPerSession) return yield* overloaded(inFlight)
       yield* PromptLimit.check({ ...bounds, contextLength: tracked.contextLength }, requested)
       const chat = chats.share(requested.messages)
       const chatShown = yield* ShownChat.of(showing, { ...requested, messages: chat })
-      const isTrained = options.trained?.(requested) ?? true
+      if ((requested.tools ?? []).length > 0) modelWithTools ??= model
+      const isForOtherModel = modelWithTools !== undefined && model !== modelWithTools
+      const isTrained = options.trained?.({ ...requested, isForOtherModel }) ?? true
       const sampled: ChatRequest = { ...requested, messages: chatShown.messages, ...(!isTrained && { isTrained }) }
       const resolved = ResolvedRequest.of(sampled, options, requests++)
       counted.adapt(chatShown.changes)

@@ -18,7 +18,12 @@ export interface SessionOptions {
    */
   readonly seed?: number
   /** Selects the requests whose answers are trained; the others are recorded and masked. Default: all. */
-  readonly trained?: (request: Pick<ChatRequest, "messages" | "tools">) => boolean
+  readonly trained?: (request: SelectedRequest) => boolean
+}
+
+export interface SelectedRequest extends Pick<ChatRequest, "messages" | "tools"> {
+  /** True if it names another model than the session's first request that offers tools. */
+  readonly isForOtherModel: boolean
 }
 
 /** A reported reward of an agent, with separate components. */

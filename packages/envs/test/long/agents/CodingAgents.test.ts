@@ -58,9 +58,6 @@ const homeFiles = (): ReadonlyArray<string> => readdirSync(homedir()).toSorted()
 /** Hosts that a program contacts regardless of its settings: opencode npm's registry, for its plugins. */
 const contacts: { readonly [agent: string]: RegExp } = { opencode: /^registry\.\S+:443$/ }
 
-/** Conversations next to the work, with its tools: Codex asks for a title after the first turn. */
-const titlesOverAcp: { readonly [agent: string]: number } = { codex: 1 }
-
 /** Speaks for the user: asks for one thing more. */
 const user = fileURLToPath(new URL("../../coding/agents/user.mjs", import.meta.url))
 
@@ -128,11 +125,10 @@ describe("a coding agent", () => {
               )
             )
             const [group] = groups
-            const titles = isOverAcp ? (titlesOverAcp[agent.name] ?? 0) : 0
             assert.deepStrictEqual([...new Set(group!.scores)], [1])
             assert.deepInclude(figures, { "agent/failed": 0, "agent/rewritten": 0, "agent/branched": 0 })
-            assert.strictEqual(group!.scores.length, 2 * (1 + titles))
-            LoggedPolicy.assertExact(group!, log, 2 * titles)
+            assert.strictEqual(group!.scores.length, 2)
+            LoggedPolicy.assertExact(group!, log)
             assert.deepStrictEqual(
               [...new Set(asked)].filter((one) => contacts[agent.name]?.test(one) !== true),
               []
