@@ -43,16 +43,16 @@ export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: st
 export const asModel: Naming = ({ name }): ReturnType<Naming> => (name === undefined ? {} : { model: name })
 
 /** Wraps a handler to record if it was called. */
-const recorded = (onDelta: DeltaHandler<Delta> = () => undefined) => {
+export const recorded = <D>(onDelta: DeltaHandler<D> = () => undefined) => {
   let isStreamed = false
-  const forward = (delta: Delta): void => {
+  const forward = (delta: D): void => {
     isStreamed = true
     onDelta(delta)
   }
   return { forward, isStreamed: () => isStreamed }
 }
 
-const changed = (server: string) =>
+export const changed = (server: string) =>
   Effect.fail(
     new InferenceError({
       reason: "failed",
@@ -132,7 +132,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
       const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
       const reply = yield* onDelta === undefined
         ? post(path, named)
-        : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, forward)
+        : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, forward, EventStream.make())
       const sampling = SamplingBody.recorded(request, Reply.logprobsMode(reply), identity)
       const answer = yield* covered(Reply.withSampling(sampling)(yield* read(reply)))
       return {

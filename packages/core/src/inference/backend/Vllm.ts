@@ -14,7 +14,10 @@ import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import * as Coverage from "./Coverage.ts"
 import { rootOf } from "./Identify.ts"
+import type { Identity } from "./Identity.ts"
 import * as OpenAi from "./OpenAi.ts"
+import * as EventStream from "../wire/EventStream.ts"
+import * as TokenStream from "../wire/TokenStream.ts"
 import * as Positions from "../wire/Positions.ts"
 import { checkCount, checkWhole, complete as readCompletion, decode, nullable, withVersion } from "./Reply.ts"
 import * as Sampling from "../../trajectory/Sampling.ts"
@@ -44,6 +47,8 @@ const Prompted = Schema.Struct({
 const decodeGenerated = decode(Generated)
 const decodePrompted = decode(Prompted)
 
+const completionsPath = "/completions"
+
 /** Only complete choices: `output_kind` 2. Otherwise some versions return only the last ones to finish. */
 const finalOnly = 2
 
@@ -56,20 +61,20 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
   const named = identity.modelName === undefined ? {} : { model: identity.modelName }
-  const post = (url: string, body: SamplingBody.Body) =>
-    adapters.asking(
-      (adapter) =>
-        transport
-          .json({
-            method: "POST",
-            server,
-            url,
-            apiKey,
-            body: { ...named, ...(adapter !== undefined && OpenAi.asModel(adapter)), ...body }
-          })
-          .pipe(Effect.map((reply) => ({ reply, version: adapter?.policyVersion }))),
+  const post = (url: string, body: SamplingBody.Body, onTokens?: IdsRequest["onTokens"]) => {
+    const { forward, isStreamed } = OpenAi.recorded(onTokens)
+    return adapters.asking(
+      Effect.fnUntraced(function* (adapter) {
+        if (isStreamed()) return yield* OpenAi.changed(server)
+        const asked = { ...named, ...(adapter !== undefined && OpenAi.asModel(adapter)), ...body }
+        const reply = yield* onTokens === undefined
+          ? transport.json({ method: "POST", server, url, apiKey, body: asked })
+          : EventStream.post({ transport, server, apiKey }, completionsPath, asked, forward, TokenStream.make())
+        return { reply, version: adapter?.policyVersion }
+      }),
       ({ reply }) => WeightSpans.areVerified(reply.body)
     )
+  }
 
   /** Without a limit, vLLM generates 16 tokens. */
   const limited = (request: IdsRequest): IdsRequest =>
@@ -91,44 +96,20 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
     }
     return yield* Effect.forEach(
       choices.toSorted((a, b) => a.index - b.index),
-      Effect.fnUntraced(function* (choice) {
-        const {
-          finish_reason: finish,
-          logprobs,
-          sampling_mask: kept,
-          token_ids: tokens,
-          weight_versions: spans
-        } = choice
-        const values = logprobs?.content?.map(({ logprob }) => logprob)
-        if (!tokens || !values || tokens.length !== values.length) {
-          const problem = `${tokens?.length ?? "no"} token ids but ${values?.length ?? "no"} logprobs`
-          return yield* malformed(server, `answer of ${server}: ${problem}`)
-        }
-        if (kept && !isMaskOf(kept, tokens)) {
-          return yield* malformed(server, `answer of ${server}: sampling_mask lacks sampled tokens`)
-        }
-        const hasSpans = identity.hasWeightSpans === true && spans
-        return yield* Positions.complete<TokenChoice>(server, {
-          tokens,
-          logprobs: values,
-          finishReason: finish ?? "unknown",
-          ...(version !== undefined && { policyVersion: version }),
-          ...(hasSpans && (yield* WeightSpans.ofTokens(server, spans, tokens.length))),
-          ...(kept && isTruncated(request) && { keptTokens: kept }),
-          sampling: SamplingBody.recorded(request, undefined, identity)
-        })
-      })
+      (choice) => generated({ server, identity, request, version }, choice)
     )
   })
 
   const completions = Effect.fnUntraced(function* (request: IdsRequest) {
-    const { reply, version } = yield* post(`${server}/completions`, {
+    const body = {
       prompt: request.inputIds,
       logprobs: 0,
       ...(identity.idsBy !== undefined && { [identity.idsBy]: true }),
       ...(identity.hasWeightSpans && { return_weight_versions: true }),
       ...SamplingBody.vllm(limited(request))
-    })
+    }
+    const onTokens = isStreamable(identity, request) ? request.onTokens : undefined
+    const { reply, version } = yield* post(`${server}${completionsPath}`, body, onTokens)
     const answer = withVersion(version)(yield* readCompletion(server, request.n ?? 1, reply))
     const gap = Coverage.gap(answer, options.tokenizer)
     if (gap !== undefined) return yield* malformed(server, `answer of ${server}: ${gap}`)
@@ -140,7 +121,9 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
   })
 
   const tokens = Effect.fn("Vllm.tokens")((request: IdsRequest) =>
-    identity.tokens === "/inference/v1/generate" ? inference(request) : completions(request)
+    identity.tokens === "/inference/v1/generate" && !isStreamable(identity, request)
+      ? inference(request)
+      : completions(request)
   )
 
   const promptLogprobs = Effect.fn("Vllm.promptLogprobs")(function* ({ inputIds, topK }: PromptRequest) {
@@ -166,6 +149,38 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
   } satisfies Backend
 })
 
+interface Asked {
+  readonly server: string
+  readonly identity: Identity
+  readonly request: IdsRequest
+  readonly version: number | undefined
+}
+
+const generated = Effect.fnUntraced(function* (
+  { identity, request, server, version }: Asked,
+  choice: (typeof Generated.Type)["choices"][number]
+) {
+  const { finish_reason: finish, logprobs, sampling_mask: kept, token_ids: tokens, weight_versions: spans } = choice
+  const values = logprobs?.content?.map(({ logprob }) => logprob)
+  if (!tokens || !values || tokens.length !== values.length) {
+    const problem = `${tokens?.length ?? "no"} token ids but ${values?.length ?? "no"} logprobs`
+    return yield* malformed(server, `answer of ${server}: ${problem}`)
+  }
+  if (kept && !isMaskOf(kept, tokens)) {
+    return yield* malformed(server, `answer of ${server}: sampling_mask lacks sampled tokens`)
+  }
+  const hasSpans = identity.hasWeightSpans === true && spans
+  return yield* Positions.complete<TokenChoice>(server, {
+    tokens,
+    logprobs: values,
+    finishReason: finish ?? "unknown",
+    ...(version !== undefined && { policyVersion: version }),
+    ...(hasSpans && (yield* WeightSpans.ofTokens(server, spans, tokens.length))),
+    ...(kept && isTruncated(request) && { keptTokens: kept }),
+    sampling: SamplingBody.recorded(request, undefined, identity)
+  })
+})
+
 /** True if a mask has the tokens that were kept at each position, among them the sampled one. */
 const isMaskOf = (kept: ReadonlyArray<ReadonlyArray<number>>, tokens: ReadonlyArray<number>): boolean =>
   kept.length === tokens.length && kept.every((ids, at) => ids.includes(tokens[at]!))
@@ -175,6 +190,14 @@ const isTruncated = (request: IdsRequest): boolean => {
   const { minP, topK, topP } = Sampling.ofRequest(request, "processed")
   return topP < 1 || topK > 0 || minP > 0
 }
+
+/** Text completions stream their ids; what was left to choose from, and the weights of each token, come at the end. */
+const isStreamable = ({ hasWeightSpans, idsBy }: Identity, request: IdsRequest): boolean =>
+  request.onTokens !== undefined &&
+  (request.n ?? 1) === 1 &&
+  idsBy === "return_token_ids" &&
+  hasWeightSpans !== true &&
+  !isTruncated(request)
 
 const noIds = (server: string): InferenceError =>
   new InferenceError({

@@ -21,19 +21,33 @@ export interface Flaw {
   readonly status?: number
 }
 
-export interface Assembly {
-  /** Takes a line; returns the text it adds, or why it cannot be read. An empty line ends a stream. */
-  readonly take: (line: string) => Result.Result<ReadonlyArray<Delta>, Flaw>
+export interface Assembly<D> {
+  /** Takes a line; returns what it adds, or why it cannot be read. An empty line ends a stream. */
+  readonly take: (line: string) => Result.Result<ReadonlyArray<D>, Flaw>
   /** Returns the whole body, or why the answer is incomplete. */
   readonly end: () => Result.Result<unknown, string>
 }
 
-const fieldsOf = (value: unknown): Fields => (Predicate.isReadonlyObject(value) ? value : {})
-const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+export const fieldsOf = (value: unknown): Fields => (Predicate.isReadonlyObject(value) ? value : {})
+export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 const known = (fields: Fields) => Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)
 
-/** An assembly of one choice. */
-export const make = (): Assembly => {
+/** The error that a server reports within a stream. */
+export const errorOf = ({ data, name }: ServerEvents.ServerEvent): Flaw | undefined => {
+  const { error } = data
+  if (!error && name !== "error" && data["object"] !== "error") return undefined
+  const message = `the stream was interrupted: ${JSON.stringify(error || data).slice(0, 300)}`
+  // vLLM has already sent its 200 by then.
+  const { code } = fieldsOf(error || data)
+  return isErrorStatus(code) ? { message, status: code } : { message }
+}
+
+export const ofOtherChoice = (data: Fields): Flaw => ({
+  message: `one choice was requested, but an event is of another: ${JSON.stringify(data).slice(0, 200)}`
+})
+
+/** An assembly of one choice of a chat completion. */
+export const make = (): Assembly<Delta> => {
   const events = ServerEvents.make()
   const head = new Map<string, unknown>()
   const last = new Map<string, unknown>()
@@ -44,14 +58,11 @@ export const make = (): Assembly => {
   const tokenIds: Array<unknown> = []
   const logprobs: Array<unknown> = []
 
-  const takeChunk = ({ data, name }: ServerEvents.ServerEvent): Result.Result<Delta | undefined, Flaw> => {
-    const { choices, error, usage: counted, ...rest } = data
-    if (error || name === "error" || data["object"] === "error") {
-      const message = `the stream was interrupted: ${JSON.stringify(error || data).slice(0, 300)}`
-      // vLLM has already sent its 200 by then.
-      const { code } = fieldsOf(error || data)
-      return Result.fail(isErrorStatus(code) ? { message, status: code } : { message })
-    }
+  const takeChunk = (event: ServerEvents.ServerEvent): Result.Result<Delta | undefined, Flaw> => {
+    const { data, name } = event
+    const { choices, error: _, usage: counted, ...rest } = data
+    const error = errorOf(event)
+    if (error !== undefined) return Result.fail(error)
     if (Predicate.isReadonlyObject(counted)) usage = counted
     else if (!Array.isArray(choices)) {
       return name === ""
@@ -63,10 +74,7 @@ export const make = (): Assembly => {
     const [first, second] = listOf(choices)
     if (first === undefined) return nothing
     const { delta, finish_reason: reason, index, logprobs: given, message, token_ids: ids, ...others } = fieldsOf(first)
-    if (second !== undefined || (index ?? 0) !== 0) {
-      const message = `one choice was requested, but an event is of another: ${JSON.stringify(data).slice(0, 200)}`
-      return Result.fail({ message })
-    }
+    if (second !== undefined || (index ?? 0) !== 0) return Result.fail(ofOtherChoice(data))
     for (const [key, value] of known(others)) last.set(key, value)
     for (const id of listOf(ids)) tokenIds.push(id)
     for (const entry of listOf(fieldsOf(given)["content"])) logprobs.push(entry)
@@ -149,13 +157,13 @@ export interface Options {
 }
 
 /** Makes a request, streams its answer on, and returns it as a non-streamed body. */
-export const post = Effect.fnUntraced(function* (
+export const post = Effect.fnUntraced(function* <D>(
   { apiKey, server, transport }: Options,
   path: string,
   body: { readonly [key: string]: unknown },
-  onDelta: DeltaHandler<Delta>
+  onDelta: DeltaHandler<D>,
+  assembly: Assembly<D>
 ): Effect.fn.Return<JsonReply, InferenceError> {
-  const assembly = make()
   const url = `${server}${path}`
   const streamed = { ...body, stream: true, stream_options: { include_usage: true } }
   /** Reading stops at the first. */
