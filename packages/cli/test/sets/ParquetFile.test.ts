@@ -90,6 +90,33 @@ describe("parquet files of rows", () => {
     )
   )
 
+  const calling = (...all: ReadonlyArray<unknown>) =>
+    all.map((one) => ({ messages: [{ role: "assistant", tool_calls: [{ function: { name: "f", arguments: one } }] }] }))
+
+  it.effect("have a column for every argument of calls, and none for a call without", () =>
+    run(
+      Effect.gen(function* () {
+        const rows = calling({ city: "Rome" }, {}, { days: 2 })
+        assert.deepStrictEqual((yield* written(rows)).map(strip), rows.map(strip))
+      })
+    )
+  )
+
+  it.effect("are refused where the arguments of calls have no one type: JSON text is no argument", () =>
+    run(
+      Effect.gen(function* () {
+        for (const [first, second] of [
+          [{ id: 1 }, { id: "one" }],
+          [{ id: { of: [1] } }, { id: { of: ["a"] } }],
+          [{}, {}]
+        ]) {
+          const { message } = yield* Effect.flip(written(calling(first, second)))
+          assert.match(message, /messages\.tool_calls\.function\.arguments.* write JSON Lines/)
+        }
+      })
+    )
+  )
+
   it.effect("have their columns without rows, and more rows than one portion", () =>
     run(
       Effect.gen(function* () {
