@@ -67,13 +67,12 @@ const parsedArguments = (json: unknown): unknown => {
 export const withObjects = (message: Message.Message): { readonly [key: string]: unknown } =>
   message.tool_calls === undefined
     ? message
-    : {
-        ...message,
+    : Object.assign({}, message, {
         tool_calls: message.tool_calls.map((call) => ({
           ...call,
           function: { ...call.function, arguments: parsedArguments(call.function.arguments) }
         }))
-      }
+      })
 
 export const commonLength = (a: Chat, b: Chat): number => {
   let length = 0

@@ -15,17 +15,26 @@ export type Type =
 export const any: Type = { kind: "any" }
 const json: Type = { kind: "json" }
 
-export const typeOf = (value: unknown): Type => {
+/** Inside calls' arguments, integers stay integers: a chat template writes 2.0 for a double. */
+const inferred = (value: unknown, isArgument: boolean): Type => {
   if (value === null || value === undefined) return any
   if (typeof value === "boolean") return { kind: "boolean" }
-  if (typeof value === "number") return { kind: Number.isSafeInteger(value) ? "whole" : "number" }
+  if (typeof value === "number") {
+    return { kind: !Number.isSafeInteger(value) ? "number" : isArgument ? "long" : "whole" }
+  }
   if (value instanceof ExactJson.Numeral) return { kind: kindOf(value.text) }
   if (typeof value === "string") return { kind: "text" }
-  if (Array.isArray(value)) return { kind: "list", element: value.map(typeOf).reduce(common, any) }
+  if (Array.isArray(value)) {
+    return { kind: "list", element: value.map((one) => inferred(one, isArgument)).reduce(common, any) }
+  }
   if (!Predicate.isReadonlyObject(value)) return json
-  const fields = new Map(Object.entries(value).map(([key, entry]) => [key, typeOf(entry)]))
+  const fields = new Map(
+    Object.entries(value).map(([key, entry]) => [key, inferred(entry, isArgument || key === "arguments")])
+  )
   return { kind: "struct", fields }
 }
+
+export const typeOf = (value: unknown): Type => inferred(value, false)
 
 /** The type of a number from its text: one beyond 64 bits or a double is written as JSON. */
 const kindOf = (text: string): "whole" | "long" | "number" | "json" => {
