@@ -1,7 +1,8 @@
 /** Splits chats into the given part and the part the model wrote (from its first turn on). */
 import { Message } from "@atropos/core"
-import { Predicate } from "effect"
+import { Predicate, Result } from "effect"
 import * as ExactJson from "@atropos/core/base/json/ExactJson"
+import * as Nesting from "@atropos/core/base/json/Nesting"
 
 type Chat = ReadonlyArray<Message.Message>
 
@@ -51,6 +52,27 @@ export const plain = (message: Message.Message): Message.Message => {
     ...(typeof reasoning === "string" && { reasoning_content: reasoning })
   }
 }
+
+/** The object of a call's arguments, with numbers as written; text that is no object is kept. */
+const parsedArguments = (json: unknown): unknown => {
+  if (typeof json !== "string" || Nesting.isDeep(json)) return json
+  const value = json.trim() === "" ? {} : Result.getOrUndefined(Result.try(() => ExactJson.parseWritten(json)))
+  return Predicate.isReadonlyObject(value) && !Array.isArray(value) ? value : json
+}
+
+/**
+ * A message with the arguments of its calls as objects: Hugging Face's chat templates write JSON text as a string in
+ * quotes.
+ */
+export const withObjects = (message: Message.Message): { readonly [key: string]: unknown } =>
+  message.tool_calls === undefined
+    ? message
+    : Object.assign({}, message, {
+        tool_calls: message.tool_calls.map((call) => ({
+          ...call,
+          function: { ...call.function, arguments: parsedArguments(call.function.arguments) }
+        }))
+      })
 
 export const commonLength = (a: Chat, b: Chat): number => {
   let length = 0

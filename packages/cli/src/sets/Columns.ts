@@ -15,17 +15,26 @@ export type Type =
 export const any: Type = { kind: "any" }
 const json: Type = { kind: "json" }
 
-export const typeOf = (value: unknown): Type => {
+/** Inside calls' arguments, integers stay integers: a chat template writes 2.0 for a double. */
+const inferred = (value: unknown, isArgument: boolean): Type => {
   if (value === null || value === undefined) return any
   if (typeof value === "boolean") return { kind: "boolean" }
-  if (typeof value === "number") return { kind: Number.isSafeInteger(value) ? "whole" : "number" }
+  if (typeof value === "number") {
+    return { kind: !Number.isSafeInteger(value) ? "number" : isArgument ? "long" : "whole" }
+  }
   if (value instanceof ExactJson.Numeral) return { kind: kindOf(value.text) }
   if (typeof value === "string") return { kind: "text" }
-  if (Array.isArray(value)) return { kind: "list", element: value.map(typeOf).reduce(common, any) }
+  if (Array.isArray(value)) {
+    return { kind: "list", element: value.map((one) => inferred(one, isArgument)).reduce(common, any) }
+  }
   if (!Predicate.isReadonlyObject(value)) return json
-  const fields = new Map(Object.entries(value).map(([key, entry]) => [key, typeOf(entry)]))
-  return fields.size === 0 ? json : { kind: "struct", fields }
+  const fields = new Map(
+    Object.entries(value).map(([key, entry]) => [key, inferred(entry, isArgument || key === "arguments")])
+  )
+  return { kind: "struct", fields }
 }
+
+export const typeOf = (value: unknown): Type => inferred(value, false)
 
 /** The type of a number from its text: one beyond 64 bits or a double is written as JSON. */
 const kindOf = (text: string): "whole" | "long" | "number" | "json" => {
@@ -71,11 +80,25 @@ export const common = (a: Type, b: Type): Type => {
   return a.kind === b.kind ? a : (commonNumber(a, b) ?? json)
 }
 
+/** A struct that is empty in every row has no columns. */
+const isJson = (type: Type): boolean => type.kind === "json" || (type.kind === "struct" && type.fields.size === 0)
+
+/** The place of calls' arguments whose values would be written as JSON text, which a chat template would quote. */
+export const unfitArguments = (type: Type, at: ReadonlyArray<string> = []): string | undefined => {
+  if (at.includes("arguments") && isJson(type)) return at.join(".")
+  if (type.kind === "list" || type.kind === "parts") return unfitArguments(type.element, at)
+  if (type.kind !== "struct") return undefined
+  for (const [name, field] of type.fields) {
+    const found = unfitArguments(field, [...at, name])
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 export const conform = (value: unknown, type: Type): unknown => {
   if (value === null || value === undefined) return undefined
+  if (isJson(type)) return ExactJson.write(value)
   switch (type.kind) {
-    case "json":
-      return ExactJson.write(value)
     case "long":
       return typeof value === "bigint" ? value : BigInt(value as string | number)
     case "whole":
@@ -109,6 +132,7 @@ type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]["schema"][nu
 
 /** The elements of a column in a parquet schema; all values are nullable. */
 export const elements = (name: string, type: Type): Array<SchemaElement> => {
+  if (isJson(type)) return [{ name, repetition_type: "OPTIONAL", ...leaves.json }]
   switch (type.kind) {
     case "list":
     case "parts":

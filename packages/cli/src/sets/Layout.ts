@@ -57,6 +57,8 @@ const promptKey = (sample: Sample): string =>
   sample._tag === "Text" ? sample.prompt : JSON.stringify(sample.prompt.map(Chat.plain))
 
 const plain = (chat: ReadonlyArray<Message.Message>) => chat.map(Chat.plain)
+/** TRL passes messages to the chat template as they are; Axolotl parses the arguments of calls. */
+const forTrl = (chat: ReadonlyArray<Message.Message>) => plain(chat).map(Chat.withObjects)
 
 const axolotlRoles = new Set(["system", "user", "assistant", "tool"])
 const hasUnknownRole = ({ completion, prompt }: ChatSample): boolean =>
@@ -71,8 +73,8 @@ const sftText: { readonly [F in Format]: (sample: TextSample) => Row } = {
 
 const sftChat: { readonly [F in Format]: (sample: ChatSample) => Row } = {
   original: ({ score, whole }) => ({ messages: whole, score }),
-  trl: ({ completion, prompt, score }) => ({ prompt: plain(prompt), completion: plain(completion), score }),
-  "trl-messages": ({ completion, prompt, score }) => ({ messages: plain([...prompt, ...completion]), score }),
+  trl: ({ completion, prompt, score }) => ({ prompt: forTrl(prompt), completion: forTrl(completion), score }),
+  "trl-messages": ({ completion, prompt, score }) => ({ messages: forTrl([...prompt, ...completion]), score }),
   axolotl: ({ completion, prompt, score, trained }) => ({
     messages: [
       ...plain(prompt).map((message) => Object.assign({}, message, { train: false })),
@@ -143,9 +145,9 @@ const dpoChat = (format: Format, a: ChatSample, b: ChatSample): Result.Result<La
   if (format === "original") return laid({ pos: selected.whole, score: selected.score, neg: rejected.whole })
   if (format !== "axolotl") {
     return laid({
-      prompt: plain(selected.prompt),
-      chosen: plain(selected.completion),
-      rejected: plain(rejected.completion),
+      prompt: forTrl(selected.prompt),
+      chosen: forTrl(selected.completion),
+      rejected: forTrl(rejected.completion),
       ...scores
     })
   }

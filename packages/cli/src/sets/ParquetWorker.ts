@@ -44,6 +44,12 @@ async function* rowsOf(path: string): AsyncGenerator<Row> {
 const write = async ({ columns, from, to }: Task): Promise<void> => {
   let type: Columns.Type = { kind: "struct", fields: new Map(columns.map((column) => [column, Columns.any])) }
   for await (const row of rowsOf(from)) type = Columns.common(type, Columns.typeOf(row))
+  const unfit = Columns.unfitArguments(type)
+  if (unfit !== undefined) {
+    throw new Error(
+      `${unfit} has values of different types, or none, for which parquet has no column: write JSON Lines`
+    )
+  }
   const fields = type.kind === "struct" ? [...type.fields] : []
   const writer = new ParquetWriter({
     writer: fileWriter(to),

@@ -286,7 +286,7 @@ describe("sft-gen", () => {
     "keeps the numbers of arguments that are an object, and knows a row with them in either container",
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const call = '{"id":"c","type":"function","function":{"name":"f","arguments":{"id":1234567890123456789,"x":1.0}}}'
+      const call = '{"id":"c","type":"function","function":{"name":"f","arguments":{"id":1234567890123456789,"x":1.5}}}'
       const chat = `[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[${call}]}]`
       const { file, folder } = yield* written("groups.jsonl", `{"scores":[1],"messages":[${chat}]}\n`)
       for (const out of [`${folder}/out.jsonl`, `${folder}/out.parquet`]) {
@@ -303,7 +303,7 @@ describe("sft-gen", () => {
       const found = {
         id: "c",
         type: "function",
-        function: { name: "f", arguments: { id: 1234567890123456789n, x: 1 } }
+        function: { name: "f", arguments: { id: 1234567890123456789n, x: 1.5 } }
       }
       assert.deepStrictEqual(calls, [found])
     })

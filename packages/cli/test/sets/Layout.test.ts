@@ -3,6 +3,7 @@ import { type Message, type ScoredGroup, Tokenizer } from "@atropos/core"
 import { Result } from "effect"
 import * as Layout from "../../src/sets/Layout.ts"
 import type * as Rendering from "../../src/sets/Rendering.ts"
+import * as RowFile from "../../src/sets/RowFile.ts"
 import * as Sample from "../../src/sets/Sample.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 
@@ -44,7 +45,8 @@ const dpo = (format: Layout.Format, form: Sample.Form, given = group("2.", "3.")
 }
 
 const kept = (answer: string) => [
-  { role: "assistant", content: null, tool_calls: [call] },
+  // TRL's chat templates take arguments as objects.
+  { role: "assistant", content: null, tool_calls: [{ ...call, function: { name: "sum", arguments: { of: [1, 1] } } }] },
   { role: "tool", content: "2", tool_call_id: "c1" },
   { role: "assistant", content: answer, reasoning_content: "hm" }
 ]
@@ -91,6 +93,22 @@ describe("rows of several turns", () => {
     )
     assert.strictEqual(segments[3]?.text, "2.<|im_end|>\n")
     assert.include(segments[1]?.text, '<tool_call>{"name": "sum"')
+  })
+
+  it("give TRL the arguments of calls as its chat templates take them, with numbers as written", () => {
+    const argumentsOf = (written: string) => {
+      const { function: named } = call
+      const called = { ...call, function: { ...named, arguments: written } }
+      const answer = { role: "assistant", content: null, tool_calls: [called] }
+      const [sample] = samples(bare([asked, answer]), messages)
+      const line = (format: Layout.Format) => RowFile.lineOf(row(Layout.sft(format, sample!)) as Layout.Row)
+      assert.include(line("axolotl"), `"arguments":${JSON.stringify(written)}`)
+      assert.include(line("original"), `"arguments":${JSON.stringify(written)}`)
+      return /"arguments":(.*?)\}\}\]/.exec(line("trl"))?.[1]
+    }
+    assert.strictEqual(argumentsOf('{"id": 12345678901234567890, "x": 1.0}'), '{"id":12345678901234567890,"x":1.0}')
+    assert.strictEqual(argumentsOf(""), "{}")
+    for (const other of ["{", '"a"', "[1]"]) assert.strictEqual(argumentsOf(other), JSON.stringify(other))
   })
 
   it("make pairs of all that was written, where the format has room for it", () => {

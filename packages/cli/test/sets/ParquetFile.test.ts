@@ -33,6 +33,9 @@ const strip = (value: unknown): unknown => {
 const run = <A, E>(effect: Effect.Effect<A, E, NodeServices.NodeServices | Scope.Scope>) =>
   effect.pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
+const calling = (...all: ReadonlyArray<unknown>) =>
+  all.map((one) => ({ messages: [{ role: "assistant", tool_calls: [{ function: { name: "f", arguments: one } }] }] }))
+
 describe("parquet files of rows", () => {
   it.effect("have nested columns for messages, with a place for keys that only some have", () =>
     run(
@@ -86,6 +89,31 @@ describe("parquet files of rows", () => {
           { content: [picture, { type: "text", text: "what?" }], extra: '"one"' },
           { extra: "[2]" }
         ])
+      })
+    )
+  )
+
+  it.effect("have a column for every argument of calls, and none for a call without", () =>
+    run(
+      Effect.gen(function* () {
+        const rows = calling({ city: "Rome" }, {}, { days: 2n, km: 1.5 })
+        assert.deepStrictEqual((yield* written(rows)).map(strip), rows.map(strip))
+      })
+    )
+  )
+
+  it.effect("are refused where the arguments of calls have no one type: JSON text is no argument", () =>
+    run(
+      Effect.gen(function* () {
+        for (const [first, second] of [
+          [{ id: 1 }, { id: "one" }],
+          [{ id: 1 }, { id: 1.5 }],
+          [{ id: { of: [1] } }, { id: { of: ["a"] } }],
+          [{}, {}]
+        ]) {
+          const { message } = yield* Effect.flip(written(calling(first, second)))
+          assert.match(message, /messages\.tool_calls\.function\.arguments.* write JSON Lines/)
+        }
       })
     )
   )

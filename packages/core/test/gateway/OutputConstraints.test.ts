@@ -42,6 +42,17 @@ const ask = async (session: Gateway.Session): Promise<void> => {
   })
 }
 
+const post = (url: string, body: object) =>
+  Effect.promise(async () => {
+    const headers = { "content-type": "application/json" }
+    const answer = await fetch(url, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ model: "any", ...body })
+    })
+    return [answer.status, await answer.text()] as const
+  })
+
 describe("what a request would hold a model to", () => {
   it.live("goes to a server that answers in text, in its own words, from every dialect", () =>
     Effect.scoped(
@@ -80,6 +91,36 @@ describe("what a request would hold a model to", () => {
           "tool_choice.disable_parallel_tool_use": 1,
           "output_config.format": 1
         })
+      })
+    )
+  )
+
+  it.live("is refused by every dialect if it is a call of a tool that the request does not have", () =>
+    TestGateway.use({ script: ["yes"] }, ({ gateway }) =>
+      Effect.gen(function* () {
+        const session = yield* gateway.open()
+        const refused = [
+          yield* post(`${session.baseURL}/chat/completions`, {
+            messages,
+            tools: [{ type: "function", function: { name: "look", parameters } }],
+            tool_choice: { type: "function", function: { name: "see" } }
+          }),
+          yield* post(`${session.baseURL}/responses`, {
+            input: "Hi",
+            tools: [{ type: "function", name: "look", parameters }],
+            tool_choice: { type: "function", name: "see" }
+          }),
+          yield* post(`${session.anthropicBaseURL}/v1/messages`, {
+            messages,
+            max_tokens: 9,
+            tools: [{ name: "look", input_schema: parameters }],
+            tool_choice: { type: "tool", name: "see" }
+          })
+        ]
+        for (const [status, text] of refused) {
+          assert.strictEqual(status, 400)
+          assert.include(text, 'the request has no tool named \\"see\\"')
+        }
       })
     )
   )

@@ -3,10 +3,11 @@
  * whole text, in the model's own format, so a streamed choice then arrives as one piece. Images and other non-text
  * parts are rejected.
  */
-import { Message, ToolSupport } from "@atropos/core"
-import { Clock, Effect, Schema, SchemaIssue, type Scope } from "effect"
+import { ToolSupport } from "@atropos/core"
+import { Clock, Effect, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
+import * as ChatMessages from "./ChatMessages.ts"
 import * as ChatPrompt from "./ChatPrompt.ts"
 import type * as Completions from "./Completions.ts"
 import * as EventStream from "./EventStream.ts"
@@ -19,32 +20,7 @@ import * as ServedPolicy from "./ServedPolicy.ts"
 import * as ToolChoice from "./ToolChoice.ts"
 
 const read = Parameters.reader(Parameters.Chat, ["messages", "tools", "tool_choice"])
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
-const decodeMessages = Schema.decodeUnknownEffect(Schema.Array(Message.Message).check(Schema.isMinLength(1)))
 const toError = ApiError.fromEngine("messages")
-
-/** Validates the messages: at most `maxTokens`, since each is at least one token; content is optional. */
-export const messagesOf = Effect.fnUntraced(function* (value: unknown, maxTokens: number) {
-  if (!Array.isArray(value)) return yield* ApiError.invalid("messages", "messages: a list of messages is needed")
-  if (value.length > maxTokens) {
-    const message = `messages: ${value.length} messages exceed the max sequence length of ${maxTokens} tokens`
-    return yield* ApiError.invalid("messages", message, "context_length_exceeded")
-  }
-  const filled = value.map((one: unknown) => (typeof one === "object" ? { content: null, ...one } : one))
-  const messages = yield* Effect.mapError(decodeMessages(filled), (error) => {
-    const [issue] = format(error.issue).issues
-    const where = ["messages", ...(issue?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))]
-    return ApiError.invalid(where.join("."), `${where.join(".")}: ${issue?.message ?? error.message}`)
-  })
-  for (const [index, { content }] of messages.entries()) {
-    const other = Array.isArray(content) ? content.find(({ type }) => type !== "text") : undefined
-    if (other !== undefined) {
-      const where = `messages.${index}.content`
-      return yield* ApiError.unsupported(where, `${where}: only text parts are supported, not ${other.type}`)
-    }
-  }
-  return messages
-})
 
 export const handle = (
   served: ServedPolicy.ServedPolicy
@@ -57,7 +33,7 @@ export const handle = (
     const body = yield* RequestBody.parameters
     const parameters = yield* read(body)
     yield* checkOptions(parameters)
-    const messages = yield* messagesOf(body["messages"], served.maxSequenceTokens)
+    const messages = yield* ChatMessages.read(body["messages"], served.maxSequenceTokens)
     const { areCalled, forced, tools } = yield* ToolChoice.read(body, served.format)
     yield* ToolSupport.report(served.tokenizer, tools, served.format)
     const addGenerationPrompt = parameters.add_generation_prompt ?? true

@@ -27,16 +27,23 @@ export interface Options {
   readonly forced?: { readonly before: string; readonly behind: string } | undefined
 }
 
+/** The prompt's text. Earlier calls are written in the model's format, even if no more tools are offered. */
+export const text = (
+  { format, render }: ServedPolicy.ServedPolicy,
+  { addGenerationPrompt, messages, tools }: Pick<Options, "addGenerationPrompt" | "messages" | "tools">
+) =>
+  render(ToolCalls.makeTranslator({ format }).toText(messages), {
+    addGenerationPrompt,
+    ...(tools.length > 0 && { tools })
+  })
+
 export const make = Effect.fn("ChatPrompt.make")(function* (
-  { encode, format, render }: ServedPolicy.ServedPolicy,
+  served: ServedPolicy.ServedPolicy,
   { addGenerationPrompt, areCalled, forced, messages, tools }: Options
 ) {
+  const { encode, format } = served
   const translator = ToolCalls.makeTranslator({ format })
-  const hasTools = tools.length > 0
-  const prompt = yield* render(hasTools || !format.isContent ? translator.toText(messages) : messages, {
-    addGenerationPrompt,
-    ...(hasTools && { tools })
-  })
+  const prompt = yield* text(served, { addGenerationPrompt, messages, tools })
   const isReadWhole = areCalled || !format.isContent
   return {
     ids: yield* encode(forced === undefined ? prompt : prompt + forced.before),

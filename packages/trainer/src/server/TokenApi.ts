@@ -9,7 +9,8 @@
  */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
-import * as ChatCompletions from "./ChatCompletions.ts"
+import * as ChatMessages from "./ChatMessages.ts"
+import * as ChatPrompt from "./ChatPrompt.ts"
 import type * as Completions from "./Completions.ts"
 import type { Alternatives, PromptLogprobs } from "../engine/Engine.ts"
 import * as ApiError from "./OpenAiApiError.ts"
@@ -136,11 +137,14 @@ export const tokenize = (served: ServedPolicy.ServedPolicy) =>
     const text =
       typeof prompt === "string"
         ? prompt
-        : yield* served
-            .render(yield* ChatCompletions.messagesOf(messages, served.maxSequenceTokens), {
+        : yield* Effect.mapError(
+            ChatPrompt.text(served, {
+              messages: yield* ChatMessages.read(messages, served.maxSequenceTokens),
+              tools: [],
               addGenerationPrompt: parameters.add_generation_prompt ?? true
-            })
-            .pipe(Effect.mapError(ApiError.fromPrompt("messages")))
+            }),
+            ApiError.fromPrompt("messages")
+          )
     const tokens = yield* Effect.mapError(
       served.encode(text, parameters.add_special_tokens ?? true, Math.max(maxCounted, served.maxSequenceTokens)),
       ApiError.fromPrompt(typeof prompt === "string" ? "prompt" : "messages")

@@ -113,6 +113,12 @@ export const read = Effect.fnUntraced(function* (
 ) {
   const [choice, tools] = [input ?? "auto", all ?? []]
   if (!Array.isArray(tools)) return yield* ApiError.invalid("tools", "tools: a list of tools is needed")
+  for (const [index, tool] of tools.entries()) {
+    const type: unknown = Predicate.hasProperty(tool, "type") ? tool.type : "function"
+    if (type === "function") continue
+    const at = `tools.${index}.type`
+    return yield* ApiError.unsupported(at, `${at}: expected function, got ${JSON.stringify(type)}`)
+  }
   const isFree = choice === "auto" || choice === "none"
   return {
     tools: tools as ReadonlyArray<unknown>,

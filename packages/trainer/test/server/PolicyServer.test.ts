@@ -152,6 +152,7 @@ describe("policy server", () => {
     ["/v1/chat/completions", { messages: message, tools: [add], tool_choice: "any" }, 400, "tool_choice"],
     ["/v1/chat/completions", { messages: message, tools: [add], tool_choice: named("sub") }, 400, "tool_choice"],
     ["/v1/chat/completions", { messages: message, tools: [{}], tool_choice: "required" }, 400, "tools.0.function.name"],
+    ["/v1/chat/completions", { messages: message, tools: [add, { type: "custom" }] }, 400, "tools.1.type"],
     ["/v1/chat/completions", { messages: message, temperature: -1 }, 400, "temperature"],
     ["/v1/chat/completions", { messages: message, top_p: 0 }, 400, "top_p"],
     ["/v1/completions", { prompt: "x", repetition_penalty: 0 }, 400, "repetition_penalty"],

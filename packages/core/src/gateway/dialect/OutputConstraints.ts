@@ -17,6 +17,19 @@ export const choice = (name: string, tool: string | undefined): OutputConstraint
   body: { tool_choice: tool === undefined ? "required" : { type: "function", function: { name: tool } } }
 })
 
+const nameOf = (tool: unknown): unknown =>
+  Predicate.hasProperty(tool, "function") && Predicate.hasProperty(tool.function, "name")
+    ? tool.function.name
+    : undefined
+
+/** The reason that no call of these tools, or of the named one, can be required; undefined if one can. */
+export const unforceable = (tools: ReadonlyArray<unknown>, name: string | undefined): string | undefined => {
+  if (tools.length === 0) return "the request has no tools"
+  return name === undefined || tools.some((tool) => nameOf(tool) === name)
+    ? undefined
+    : `the request has no tool named ${JSON.stringify(name)}`
+}
+
 /** OpenAI's type of a choice that names the tools a model may call of those it is shown, which no open server knows. */
 export const isAllowedTools = (choice: unknown): boolean =>
   Predicate.isReadonlyObject(choice) && choice["type"] === "allowed_tools"

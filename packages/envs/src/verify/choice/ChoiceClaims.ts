@@ -35,9 +35,20 @@ const weighed = (state: State | undefined, claim: Assertion, isTurn: boolean): S
   return now === 0 && before > 0 ? state : { ...state, place: undefined }
 }
 
+const fewShot =
+  /^([ \t*_]{0,4})A[ \t]{0,2}[:：](?=[ \t*_]{0,4}["'([]?([B-Z]|\d{1,2})["')\]]?[.*_ \t]{0,4}$(?!\s{1,4}[*_]{0,2}B[:.)]))/gm
+/** Spells out "A: B" on its own line: the answer's mark in few-shot prompts, not choice A. */
+const withAnswer = (text: string, { labels }: Choices): string =>
+  text.replaceAll(fewShot, (found, before: string, label: string) =>
+    labels.includes(label) ? `${before}Answer:` : found
+  )
+
+/** Judge the choice that their line is about, after a dash or colon. */
+const verdicts: ReadonlySet<string> = new Set(["no", "nope", "wrong", "incorrect", "false"])
+
 /** The choice that a text claims; undefined if none or it is ambiguous. */
 export const claimOf = (text: string, choices: Choices): Claim | undefined => {
-  const tokens = tokensOf(ChoiceTongues.inEnglish(text, choices.written))
+  const tokens = tokensOf(ChoiceTongues.inEnglish(withAnswer(text, choices), choices.written))
   const names = namesOf(tokens, choices)
   const clauses = clausesOf(tokens, choices, names)
   const { word } = names
@@ -77,8 +88,9 @@ export const claimOf = (text: string, choices: Choices): Claim | undefined => {
         break
       }
     }
-    // "D is close, but not quite"
-    const isOfOther: boolean = word(at) === "but" && subject?.includes(state?.place ?? -1) === false
+    // "D is close, but not quite", "(D) Oslo – no"
+    const isVerdict: boolean = !isStart && verdicts.has(word(at)) && word(at + 1) !== "," && isBoundary(at + 1)
+    const isOfOther: boolean = (word(at) === "but" || isVerdict) && subject?.includes(state?.place ?? -1) === false
     if (hasRetracted && !isOfOther) state = undefined
     const isLead = from > at && isBoundary(from)
     const isDenied = word(from) === "not" || word(from) === "neither"

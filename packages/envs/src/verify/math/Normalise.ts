@@ -160,6 +160,10 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\^\s+\(/g, "^("],
   [/(?:(?<![\\a-zA-Z])sqrt|√)\s*(\d+)/g, "\\sqrt{$1}"],
   [/(?:(?<![\\a-zA-Z])sqrt|√)(?=\s*[({])/g, "\\sqrt"],
+  [/(?:(?<![\\a-zA-Z])cbrt|∛)\s*(\d+)/g, "\\sqrt[3]{$1}"],
+  [/(?:(?<![\\a-zA-Z])cbrt|∛)(?=\s*[({])/g, "\\sqrt[3]"],
+  [/∜\s*(\d+)/g, "\\sqrt[4]{$1}"],
+  [/∜(?=\s*[({])/g, "\\sqrt[4]"],
   [/(?<![\\a-zA-Z])(?=(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan)(?:\s*[({^]|\s+[\dx]))/g, "\\"],
   [/\\(sin|cos|tan)\s*\^\s*\{\s*-\s*1\s*\}/g, "\\arc$1 "],
   [/(?<![\\a-zA-Z])(?=pi(?![a-zA-Z]))/g, "\\"],
@@ -178,6 +182,9 @@ const braced = (text: string, command: string): string => {
   }
   return result
 }
+
+/** What takes an argument in parentheses. */
+const bracedAfter = ["\\sqrt", "\\sqrt[3]", "\\sqrt[4]", "^"]
 
 const texts = /\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|mathrm|mathbf|mathsf|mathit|mbox|hbox|rm|operatorname\*?)\s*\{/g
 const functionNames = /^(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan|sinh|cosh|tanh|max|min|gcd|lcm|det)$/
@@ -261,7 +268,7 @@ export const normalise = (answer: string): string => {
     .replaceAll(/(?<!\\)\\[[\]]/g, " ")
   text = Bases.withBase(withoutBracedCommas(plainTexts(unboxed(text))))
   for (const [pattern, replacement] of spelling) text = text.replaceAll(pattern, replacement)
-  text = ungrouped(withoutThousands(braced(braced(Intervals.withHalfOpen(text), "\\sqrt"), "^")))
+  text = ungrouped(withoutThousands(bracedAfter.reduce(braced, Intervals.withHalfOpen(text))))
     .replaceAll(/\s+/g, " ")
     .trim()
   // Punctuation of the sentence around the answer.

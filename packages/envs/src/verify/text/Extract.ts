@@ -155,6 +155,10 @@ export const isUnreadable = (reference: string): boolean => {
 const rounded =
   /^(\s{0,9}\$?\s{0,9}(?:[a-zA-Z]\s?)?)(?:\\approx(?![a-zA-Z])|≈|~|\\sim(?![a-zA-Z])|(?:\\text\s?\{\s?)?(?:approximately|approx\.?|about|roughly|around)(?![a-zA-Z])(?:\s?\})?)\s{0,9}(?=\\?[$€£]?\s?-?[\d.\\])/i
 
+/** What marks an answer as rounded, before a decimal: `\approx 3.14`, "approximately 3.14"; "about" hedges. */
+const approximated =
+  /^[\s$]{0,5}(?:\\(?:approx|sim)(?![a-zA-Z])|≈|(?:\\text\s?\{\s{0,3})?(?:approximately|approx\.?)(?![a-zA-Z])(?:\s{0,3}\})?)[\s$]{0,5}(?=(?:\\?[$€£]\s?)?-?[\d,]{0,20}\.\d)/i
+
 /** A reference without what a column's form adds to it. */
 const unwrapped = (reference: string): string => {
   const object = inObject(reference)?.answer
@@ -221,11 +225,9 @@ export const marked = (
   if (boxes > maxBoxed) return { answer: undefined }
   if (boxes === 0 && needsBox) return undefined
   const answer =
-    boxes > 0
-      ? Boxes.last(text)?.answer.replace(/^\s?\\approx\s?(?=-?\d*\.\d)/, "")
-      : (inLastTag(text) ?? inObjectAlone(text) ?? Announcement.last(text))
+    boxes > 0 ? Boxes.last(text)?.answer : (inLastTag(text) ?? inObjectAlone(text) ?? Announcement.last(text))
   if (boxes === 0 && answer === undefined) return undefined
-  return { answer: answer?.trim() === "" ? undefined : answer }
+  return { answer: answer?.trim() === "" ? undefined : answer?.replace(approximated, "") }
 }
 
 /** The answer in a completion, as written; undefined if none. */

@@ -38,7 +38,7 @@ export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<T
     tools.push(tool)
     if (isStrict) ignored.add("tools.function.strict")
   }
-  const forced = yield* forcedBy(choice, tools.length > 0)
+  const forced = yield* forcedBy(choice, tools)
   return { tools, toolChoice: choice === "none" ? "none" : "auto", forced, ignored: [...ignored] }
 })
 
@@ -70,7 +70,7 @@ const toolOf = Effect.fnUntraced(function* (one: unknown, at: string) {
 
 const forcedBy = (
   choice: unknown,
-  hasTools: boolean
+  tools: ReadonlyArray<unknown>
 ): Effect.Effect<OutputConstraints.OutputConstraint | undefined, Failure> => {
   if (choice === "auto" || choice === "none") return Effect.succeed(undefined)
   const { function: called, type } = Predicate.isReadonlyObject(choice) ? choice : {}
@@ -84,7 +84,9 @@ const forcedBy = (
       invalid("tool_choice", `expected auto, none, required or a function, got ${describeValue(choice)}`)
     )
   }
-  return hasTools
-    ? Effect.succeed(OutputConstraints.choice("tool_choice", isNamed ? name : undefined))
-    : Effect.fail(invalid("tool_choice", "the request has no tools"))
+  const named = isNamed ? name : undefined
+  const problem = OutputConstraints.unforceable(tools, named)
+  return problem === undefined
+    ? Effect.succeed(OutputConstraints.choice("tool_choice", named))
+    : Effect.fail(invalid("tool_choice", problem))
 }

@@ -124,7 +124,7 @@ const check = Effect.fnUntraced(function* (input: Given, ignored: Ignored) {
 const conversation = Effect.fnUntraced(function* (input: Given, ignored: Ignored) {
   const { messages, system } = input
   const tools = yield* MessagesTools.read(input["tools"], ignored)
-  const { toolChoice, constraints: selected } = yield* MessagesTools.choice(input["tool_choice"], tools.length > 0)
+  const { toolChoice, constraints: selected } = yield* MessagesTools.choice(input["tool_choice"], tools)
   const { output_config: config } = input
   const format = Predicate.isReadonlyObject(config) ? config["format"] : undefined
   return {

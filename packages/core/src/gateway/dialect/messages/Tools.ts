@@ -98,20 +98,20 @@ export interface Chosen {
 }
 
 /** The effective tool choice, and its output constraints. */
-export const choice = Effect.fnUntraced(function* (input: unknown, hasTools: boolean) {
+export const choice = Effect.fnUntraced(function* (input: unknown, tools: ReadonlyArray<unknown>) {
   if (input === undefined || input === null) return { toolChoice: undefined, constraints: [] } satisfies Chosen
   const { disable_parallel_tool_use: isSingle, name, type } = yield* readChoice(input, "tool_choice")
   const isForced = type === "any" || type === "tool"
   if (type === "tool" && typeof name !== "string") {
     return yield* MessagesErrors.invalid("tool_choice.name", "must be the name of a tool")
   }
-  if (isForced && !hasTools) {
-    return yield* MessagesErrors.invalid("tool_choice", "the request has no tools")
-  }
+  const named = type === "tool" ? (name ?? undefined) : undefined
+  const problem = isForced ? OutputConstraints.unforceable(tools, named) : undefined
+  if (problem !== undefined) return yield* MessagesErrors.invalid("tool_choice", problem)
   return {
     toolChoice: type === "none" ? "none" : "auto",
     constraints: [
-      isForced ? OutputConstraints.choice("tool_choice", type === "tool" ? (name ?? undefined) : undefined) : undefined,
+      isForced ? OutputConstraints.choice("tool_choice", named) : undefined,
       isSingle === true ? OutputConstraints.singleCall("tool_choice.disable_parallel_tool_use") : undefined
     ]
   } satisfies Chosen

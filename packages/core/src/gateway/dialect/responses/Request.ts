@@ -35,7 +35,7 @@ export const decode = Effect.fnUntraced(function* (
     { value: apart.tools, param: "tools" },
     ...ResponsesInput.additionalTools(apart.input)
   ])
-  const { forced, toolChoice } = yield* ResponsesTools.decodeChoice(apart.tool_choice, tools.tools.length > 0)
+  const { forced, toolChoice } = yield* ResponsesTools.decodeChoice(apart.tool_choice, tools)
   const earlier = yield* recall(parameters.previous_response_id, memory)
   const chat = yield* ResponsesInput.decode({ value: apart.input ?? [], earlier, memory })
   const last = chat.at(-1)

@@ -134,7 +134,7 @@ const readNamed = Reading.reader(
 /** The request's tool choice; a forced call is an output constraint. */
 export const decodeChoice = Effect.fnUntraced(function* (
   value: unknown,
-  hasTools: boolean
+  { names, tools }: Tools
 ): Effect.fn.Return<Choice, Failure> {
   if (value === undefined || value === "auto") return { toolChoice: "auto", forced: undefined }
   if (value === "none") return { toolChoice: "none", forced: undefined }
@@ -145,6 +145,8 @@ export const decodeChoice = Effect.fnUntraced(function* (
     return yield* OpenAiFailure.unsupported("tool_choice", OutputConstraints.allowedToolsAdvice)
   }
   const name = value === "required" ? undefined : (yield* readNamed(value, "tool_choice")).name
-  if (!hasTools) return yield* OpenAiFailure.invalid("tool_choice", "the request has no tools")
+  const isDeclared = [...names.values()].some((declared) => declared.name === name)
+  const problem = OutputConstraints.unforceable(tools, isDeclared ? undefined : name)
+  if (problem !== undefined) return yield* OpenAiFailure.invalid("tool_choice", problem)
   return { toolChoice: "auto", forced: OutputConstraints.choice("tool_choice", name) }
 })
