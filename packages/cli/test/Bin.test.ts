@@ -26,7 +26,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("the atropos command", 
       const loaded = lines(yield* fs.readFileString(report))
       assert.isAbove(loaded.length, 10)
       const heavy =
-        /node_modules\/(openai|@electric-sql|@huggingface|hyparquet|@cortex-js|onnxruntime|@effect\/sql-pg|yaml)\/|packages\/(api|core|envs)\/(?!src\/base\/(?:Nearest|Reason|StackFrames|StrayErrors)\.ts)/
+        /node_modules\/(openai|@electric-sql|@huggingface|hyparquet|@cortex-js|onnxruntime|@effect\/sql-pg|yaml)\/|packages\/(api|core|envs)\/(?!src\/base\/(?:ConsoleLines|Nearest|Reason|StackFrames|StrayErrors)\.ts)/
       assert.deepStrictEqual(
         loaded.filter((url) => heavy.test(url)),
         []

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"
-import { ConsoleLines } from "@atropos/core/service/ConsoleLines"
+import { ConsoleLines } from "@atropos/core/base/ConsoleLines"
 
 export const layer = HttpApiBuilder.group(
   TrajectoryApi.TrajectoryApi,

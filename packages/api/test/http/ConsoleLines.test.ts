@@ -1,5 +1,5 @@
 /** The lines that the process of a service printed, over HTTP. */
-import { ConsoleLines, make } from "@atropos/core/service/ConsoleLines"
+import { ConsoleLines, make } from "@atropos/core/base/ConsoleLines"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { call, layer as serviceLayer } from "../TestService.ts"

@@ -2,7 +2,7 @@
  * Filters everything the command prints, results, logs and errors alike: no secrets and no terminal control sequences.
  * The last lines are kept for the page of the service (`ConsoleLines`).
  */
-import { ConsoleLines } from "@atropos/core/service/ConsoleLines"
+import { ConsoleLines } from "@atropos/core/base/ConsoleLines"
 import { inspect, stripVTControlCharacters } from "node:util"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"

@@ -2,7 +2,8 @@
  * Keeps the last lines that this process printed, for the page of the service that runs in it. The `atropos` command
  * adds all that it prints, without secrets; other programs add nothing.
  */
-import { Context } from "effect"
+// Not of the whole library: the command loads this before it knows what it is asked for.
+import * as Context from "effect/Context"
 
 export interface ConsoleLine {
   /** Milliseconds since 1970. */
