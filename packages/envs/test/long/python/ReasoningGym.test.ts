@@ -4,12 +4,14 @@ import { Effect, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Bridge from "../../../src/python/Bridge.ts"
 import { having, interpreter } from "../../../../core/test/Python.ts"
+import * as Sample from "../../../../core/test/Sample.ts"
 import { run } from "./Python.ts"
 
 const { absence, isPresent } = having("reasoning_gym")
 const seed = 5
 /** Of every data set; 20 where somebody asks for all (`ATROPOS_TEST_ITEMS=20`). */
 const count = Number(process.env["ATROPOS_TEST_ITEMS"] ?? 1)
+const nth = Sample.isWhole ? 1 : 4
 
 const Info = Schema.Struct({ shape: Schema.Literal("single") })
 const Question = Schema.Struct({ question: Schema.String })
@@ -44,20 +46,20 @@ const open = (names: ReadonlyArray<string>) =>
   })
 
 describe.runIf(isPresent)(`reasoning-gym${absence}`, () => {
-  it.live("every data set gives the package's own items, and its own scores of right and wrong answers", () =>
+  it.live("data sets give the package's own items, and its own scores of right and wrong answers", () =>
     Effect.gen(function* () {
       const script = fileURLToPath(new URL("bridge_scores.py", import.meta.url))
-      const reference = Schema.decodeUnknownSync(Reference)(run(script, String(seed), String(count)))
+      const reference = Schema.decodeUnknownSync(Reference)(run(script, String(seed), String(count), String(nth)))
       const names = Object.keys(reference)
-      assert.isAbove(names.length, 100)
+      assert.isAbove(names.length, 100 / nth)
       const sound = names.flatMap((name) => {
         const items = reference[name]
         return typeof items === "string" || items === undefined ? [] : [{ name, items }]
       })
       // It needs data sets of its own to be made of.
-      assert.deepStrictEqual(
-        names.filter((name) => typeof reference[name] === "string"),
-        ["composite"]
+      assert.includeMembers(
+        ["composite"],
+        names.filter((name) => typeof reference[name] === "string")
       )
       const differing: Array<string> = []
       const bridge = yield* open(sound.map(({ name }) => name))
