@@ -29,7 +29,6 @@ interface Task {
 
 const tasks: { readonly [name: string]: Task } = {
   "tool-calling": { title: "tool calls, SmolLM2-135M-Instruct", env: "tool-calling", model: "smollm2-135m" },
-  "json-schema": { title: "JSON by a schema, SmolLM2-135M-Instruct", env: "json-schema", model: "smollm2-135m" },
   "needle-haystack": {
     title: "needle_haystack, SmolLM2-135M-Instruct",
     env: "reasoning-gym",

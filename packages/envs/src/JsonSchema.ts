@@ -36,7 +36,7 @@ interface Item extends Pick<Bank.Task, "request" | "schema" | "told"> {
 const anyValue = "Write a JSON value that fits the schema."
 const thinkFirst = "Think between <think> and </think> first. "
 
-export const promptOf = ({ request, schema }: Item, thinking: boolean): string =>
+const promptOf = ({ request, schema }: Item, thinking: boolean): string =>
   `${request}\n\nThe JSON schema:\n\n${schema}\n\n${thinking ? thinkFirst : ""}Answer with the JSON value and nothing else.`
 
 const opens = /^(`{3,}|~{3,})(?:json)?[^\S\n]*\n/i
