@@ -125,6 +125,12 @@ describe("Terminal", () => {
       assert.strictEqual(lines[0], "step 3")
       assert.match(lines.at(-3)!, /^token (?!hunter2)/)
       assert.deepStrictEqual(lines.slice(-2), ["two", "x".repeat(maxLineLength)])
+      const whole = Array.from({ length: maxLines + 50 }, (_, at) => `line ${at}`)
+      yield* SafeConsole.provide(Console.log(whole.join("\n")))
+      assert.deepStrictEqual(
+        (yield* ConsoleLines).last().map(({ text }) => text),
+        whole.slice(-maxLines)
+      )
     }).pipe(
       Effect.provideServiceEffect(ConsoleLines, Effect.sync(make)),
       Effect.provideService(Secrets, new Set(["hunter2-hunter2"]))

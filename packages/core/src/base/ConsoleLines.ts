@@ -25,7 +25,8 @@ export const make = (): ConsoleLines => {
   let kept: ReadonlyArray<ConsoleLine> = []
   return {
     add: (at, text) => {
-      const added = text.split("\n", maxLines).map((line) => ({ at, text: line.slice(0, maxLineLength) }))
+      const lines = text.split("\n").slice(-maxLines)
+      const added = lines.map((line) => ({ at, text: line.slice(0, maxLineLength) }))
       kept = [...kept, ...added].slice(-maxLines)
     },
     last: () => kept
