@@ -1,5 +1,5 @@
 /**
- * Forwards ports of its own loopback to socket files: `relayProcess [{"path":SOCKET,"port":PORT},…] READY`. It prints
+ * Forwards ports of its loopback to socket files: `relayProcess [{"path":SOCKET,"port":PORT},…] READY`. It prints
  * READY once it listens, and ends with its input; or it runs the command that follows, and ends with its exit code.
  *
  * Runs next to an agent that has no network, in the same namespace. Imports nothing of the project: only its file is

@@ -164,7 +164,7 @@ describe("an agent over ACP", () => {
   it.effect("keeps its calls as an agent of plain functions whose time is over", () =>
     Effect.gen(function* () {
       const { count, variables } = yield* notes
-      // The agent's calls have the times of its own clock.
+      // The agent is a program: its calls have the times of the machine's clock.
       yield* TestClock.setTime(Date.now())
       const rolling = yield* Effect.forkChild(ofFunctions({ oddity: ["waits"], variables }))
       yield* Waits.untilTrue("a call of each rollout", () => count("started") === 2)

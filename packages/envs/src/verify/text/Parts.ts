@@ -18,7 +18,7 @@ const maxGap = 60
 const labelBefore = (text: string, end: number): RegExpExecArray | null =>
   label.exec(text.slice(Math.max(0, end - maxGap), end))
 
-/** The parts that end with the last box, labelled from the first on; undefined if there are none. */
+/** The parts that end with the last box, labelled from the first on; undefined without any. */
 export const of = (text: string, boxes: ReadonlyArray<Found>): Found | undefined => {
   const labels: Array<string> = []
   for (let at = boxes.length - 1; at >= 0; at--) {

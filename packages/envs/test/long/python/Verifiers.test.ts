@@ -76,7 +76,7 @@ describe.runIf(isPresent)(`verifiers${absence}`, () => {
       yield* first(environment)
       const { "verifiers/letters": letters, ...others } = yield* environment.metrics
       assert.strictEqual(letters, 3)
-      // What is no finite number is none, and a step without rollouts has none.
+      // Values that are not finite are left out, and a step without rollouts has no metric.
       assert.isFalse(Object.hasOwn(others, "verifiers/unknown"))
       assert.isFalse(Object.hasOwn(yield* environment.metrics, "verifiers/letters"))
       yield* Stream.runForEach(Stream.take(Option.getOrThrow(environment.evaluation), 1), ({ evaluate }) => evaluate)
